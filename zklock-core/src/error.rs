@@ -1,0 +1,264 @@
+//! What can go wrong, as one enum that says which path and which cause.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::lease::LossReason;
+
+/// Why a lock could not be taken, was lost, or a request under it was not applied.
+///
+/// Contention is not a failure: `try_lock` says it as `Ok(None)`, and a timed acquisition as
+/// [`LockError::Timeout`]. Every variant that concerns a lock names its path as the caller wrote it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// The path cannot name a lock; nothing was sent.
+    #[error("invalid lock path {path:?}: {reason}")]
+    InvalidPath {
+        /// The path as given, cut if it is very long.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A duration that no acquisition can be bounded by; nothing was sent.
+    #[error("invalid wait for lock {path}: {reason}")]
+    InvalidWait {
+        /// The lock's path.
+        path: String,
+        /// What is wrong with the duration.
+        reason: &'static str,
+    },
+
+    /// A setting of [`Config`](crate::Config) that cannot work; nothing was sent.
+    #[error("invalid setting `{setting}`: {reason}")]
+    InvalidConfig {
+        /// The setting's name.
+        setting: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// No client was installed under this name before a lock was asked for.
+    #[error("no client is installed{}: call `zklock::install` at start-up", .name.as_ref().map(|n| format!(" as {n:?}")).unwrap_or_default())]
+    NotInstalled {
+        /// The name asked for, or `None` for the default client.
+        name: Option<String>,
+    },
+
+    /// A client is installed under this name already; the first one stays.
+    #[error("a client is installed already{}", .name.as_ref().map(|n| format!(" as {n:?}")).unwrap_or_default())]
+    AlreadyInstalled {
+        /// The name asked for, or `None` for the default client.
+        name: Option<String>,
+    },
+
+    /// No server of the connect string gave us a session in time.
+    #[error("cannot connect to ZooKeeper at {endpoints} within {waited:?}: {reason}")]
+    Connect {
+        /// The servers that were tried.
+        endpoints: String,
+        /// How long they were tried.
+        waited: Duration,
+        /// The last failure.
+        reason: String,
+    },
+
+    /// The deadline passed before the work was done. A contender left behind is being withdrawn.
+    #[error("timed out after {waited:?} {phase} {path}")]
+    Timeout {
+        /// The lock's path.
+        path: String,
+        /// The whole time given.
+        waited: Duration,
+        /// What was still being waited for.
+        phase: Phase,
+    },
+
+    /// The lock was lost while it was held; see the reason.
+    #[error("lock {path} was lost: {reason}")]
+    Lost {
+        /// The lock's path.
+        path: String,
+        /// Why the lease ended.
+        reason: LossReason,
+    },
+
+    /// The server's ACLs deny this client a request on this path.
+    #[error("access to {path} denied: check the ACLs and this client's digests")]
+    Denied {
+        /// The path.
+        path: String,
+    },
+
+    /// The servers refuse this client's credentials.
+    #[error("ZooKeeper at {endpoints} refuses the credentials of this client")]
+    AuthFailed {
+        /// The servers of the connect string.
+        endpoints: String,
+    },
+
+    /// The server refused a request for a reason of its own; the request was not applied.
+    #[error("request on {path} refused: {refusal}")]
+    Refused {
+        /// The path of the request.
+        path: String,
+        /// The server's reason.
+        refusal: Refusal,
+    },
+
+    /// The connection broke before the outcome of a guarded write was known.
+    ///
+    /// It was applied or not; if it was, the lock was held at that moment.
+    #[error("the outcome of a write to {path} is unknown: {reason}")]
+    OutcomeUnknown {
+        /// The path of the write.
+        path: String,
+        /// What broke.
+        reason: String,
+    },
+
+    /// The client is shutting down or has been shut down.
+    #[error("the client is closed; lock {path} was not taken")]
+    Closed {
+        /// The lock's path.
+        path: String,
+    },
+}
+
+impl LockError {
+    /// Tells whether the deadline passed.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Timeout { .. })
+    }
+
+    /// Tells whether another holder was in the way until the deadline passed.
+    pub fn is_contended(&self) -> bool {
+        matches!(self, Self::Timeout { phase: Phase::Queued, .. })
+    }
+
+    /// Tells whether a lock that had been held was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+
+    /// Tells whether the client was shut down.
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed { .. })
+    }
+
+    /// Tells whether the caller's input or configuration is at fault, so that trying again cannot help.
+    pub fn is_invalid(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidPath { .. }
+                | Self::InvalidWait { .. }
+                | Self::InvalidConfig { .. }
+                | Self::NotInstalled { .. }
+                | Self::AlreadyInstalled { .. }
+        )
+    }
+}
+
+impl From<LockError> for std::io::Error {
+    fn from(error: LockError) -> Self {
+        use std::io::ErrorKind;
+        let kind = match &error {
+            LockError::Timeout { .. } => ErrorKind::TimedOut,
+            LockError::Denied { .. } | LockError::AuthFailed { .. } => ErrorKind::PermissionDenied,
+            LockError::Connect { .. } => ErrorKind::NotConnected,
+            LockError::Closed { .. } => ErrorKind::BrokenPipe,
+            LockError::Refused { refusal: Refusal::NoNode, .. } => ErrorKind::NotFound,
+            LockError::Refused { refusal: Refusal::NodeExists, .. } => ErrorKind::AlreadyExists,
+            invalid if invalid.is_invalid() => ErrorKind::InvalidInput,
+            _ => ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// What an operation was waiting for when its deadline passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// No session was open: the servers could not be reached, or the connection was broken.
+    Connecting,
+    /// The contender's place in the queue was not confirmed by a server yet.
+    Entering,
+    /// Others held the lock or were in front.
+    Queued,
+    /// A sibling call under the same hold was running.
+    Sibling,
+    /// The lock was being released; the release goes on in the background.
+    Releasing,
+    /// A guarded request was not answered.
+    Requesting,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connecting => "waiting for a session to lock",
+            Self::Entering => "entering the queue of lock",
+            Self::Queued => "waiting behind others for lock",
+            Self::Sibling => "waiting for a sibling call that holds lock",
+            Self::Releasing => "releasing lock",
+            Self::Requesting => "waiting for the server about",
+        })
+    }
+}
+
+/// A definite refusal by the server: the request was not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The node does not exist.
+    NoNode,
+    /// The node exists already.
+    NodeExists,
+    /// The node has children.
+    NotEmpty,
+    /// Any other reason, in the server's or the client library's words.
+    Other(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNode => f.write_str("the node does not exist"),
+            Self::NodeExists => f.write_str("the node exists already"),
+            Self::NotEmpty => f.write_str("the node has children"),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_names_the_path_and_what_was_waited_for() {
+        let error =
+            LockError::Timeout { path: "/orders/7".into(), waited: Duration::from_secs(5), phase: Phase::Queued };
+        assert_eq!(error.to_string(), "timed out after 5s waiting behind others for lock /orders/7");
+        assert!(error.is_timeout() && error.is_contended() && !error.is_lost());
+    }
+
+    #[test]
+    fn an_io_error_keeps_the_lock_error_inside() {
+        let error = std::io::Error::from(LockError::Denied { path: "/a".into() });
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
+        assert!(matches!(inner, Some(LockError::Denied { path }) if path == "/a"));
+    }
+
+    #[test]
+    fn a_missing_client_is_named() {
+        let error = LockError::NotInstalled { name: Some("reporting".into()) };
+        assert_eq!(
+            error.to_string(),
+            "no client is installed as \"reporting\": call `zklock::install` at start-up"
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! The state machine of one acquisition: from entering the queue to having left it.
+//!
+//! ```text
+//!             Entered               Head
+//!  Creating ───────────► Queued ───────────► Held
+//!    │  ▲                 │  ▲
+//!    │  │ none of mine    │  │ PredecessorGone
+//!    │  │                 ▼  │
+//!    ▼  │               Waiting
+//!  Locating ── mine found ─► Queued          (create's outcome unknown)
+//!  any ─ Cancel ──────► Locating/Withdrawing ─ none of mine left ─► Withdrawn
+//!  any ─ SessionLost ─► Lost                 (ephemerals die with the session)
+//! ```
+//!
+//! The driver performs one [`Action`] at a time and reports its outcome as the next [`Event`]. Only
+//! [`Event::Cancel`] and [`Event::SessionLost`] may come at any time. A request that is under way is
+//! never abandoned: a cancelled machine acts on its outcome when it is there.
+//!
+//! # Why a create whose outcome is unknown is resolved by `sync` and a list
+//!
+//! The requests of a session are processed in the order in which its connection sent them, and a create
+//! of an older connection is fenced by the reconnect: it was proposed before, and then precedes our
+//! `sync`, or it is refused. After the `sync` the list therefore tells for good whether it was applied.
+//! A node that appears all the same is known by its attempt, and is removed whenever a list shows it.
+
+use super::contender::ContenderId;
+use super::turn::{self, Turn};
+
+/// A node of ours, as the server told us of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    /// The zxid of its creation.
+    pub(crate) zxid: i64,
+    /// The session that owns it.
+    pub(crate) owner: i64,
+}
+
+/// What the driver reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The node was created; the list that was sent with it was answered, or was not.
+    Entered(Node, Option<Vec<String>>),
+    /// The parents are missing, so nothing was created or there is nothing to list.
+    ParentMissing,
+    /// The parents exist.
+    Prepared,
+    /// All nodes of this acquisition that exist.
+    Located(Vec<Node>),
+    Listed(Vec<String>),
+    /// The predecessor changed or vanished.
+    PredecessorGone,
+    /// An outsider deleted the own node while it was waiting or held.
+    OwnNodeGone,
+    /// The nodes do not exist any more.
+    Deleted,
+    /// The action's outcome is unknown: the connection broke.
+    Unknown,
+    /// The server refused the action for good.
+    Refused,
+    /// The caller does not want the lock, or does not want it any more.
+    Cancel,
+    SessionLost,
+}
+
+/// What the driver does next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    /// Create the node and list the children in one round trip.
+    Enter(ContenderId),
+    /// Create the parents.
+    Prepare,
+    /// Find the nodes of this acquisition: sync, list, and a stat of each.
+    Locate(ContenderId),
+    List,
+    /// Wait until this predecessor is gone.
+    Watch(String),
+    /// Hold the lock with this node, until the next event.
+    Hold(Node),
+    Delete(Vec<String>),
+    Finish(End),
+}
+
+/// How an acquisition ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum End {
+    /// No node of it is left.
+    Withdrawn,
+    /// The server denies what is needed to withdraw; its node ends with the session.
+    Abandoned,
+    /// Its session ended, and its node with it.
+    Lost,
+}
+
+/// One attempt to hold a lock, within one session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Acquisition {
+    id: ContenderId,
+    session: i64,
+    state: State,
+    intent: Intent,
+    traces: Traces,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Creating,
+    Preparing,
+    Locating,
+    /// The own node stays; leftovers of earlier attempts are being deleted.
+    Trimming(Node),
+    Queued(Node),
+    Waiting(Node),
+    Held(Node),
+    Withdrawing(Vec<String>),
+    Finished(End),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Intent {
+    Acquire,
+    Withdraw,
+}
+
+/// Whether nodes may exist that no reply told us of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Traces {
+    Known,
+    Possible,
+}
+
+impl Acquisition {
+    /// Starts an acquisition within the session, with its first action.
+    pub(crate) fn start(id: ContenderId, session: i64) -> (Self, Action) {
+        let state = State::Creating;
+        let machine = Self { id, session, state, intent: Intent::Acquire, traces: Traces::Known };
+        (machine, Action::Enter(id))
+    }
+
+    /// Takes an event; `None` means that the action under way goes on.
+    pub(crate) fn on(&mut self, event: Event) -> Option<Action> {
+        if let State::Finished(_) = self.state {
+            return None;
+        }
+        match event {
+            Event::SessionLost => Some(self.finish(End::Lost)),
+            Event::Cancel => self.cancel(),
+            outcome => Some(self.advance(outcome)),
+        }
+    }
+
+    /// The own node, once it is known and until it is withdrawn.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> Option<&Node> {
+        match &self.state {
+            State::Held(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    fn cancel(&mut self) -> Option<Action> {
+        self.intent = Intent::Withdraw;
+        match &self.state {
+            State::Waiting(node) | State::Held(node) => {
+                let name = node.name.clone();
+                Some(self.delete(vec![name]))
+            }
+            _ => None,
+        }
+    }
+
+    fn advance(&mut self, outcome: Event) -> Action {
+        if outcome == Event::Refused {
+            self.intent = Intent::Withdraw;
+        }
+        match (self.state.clone(), outcome) {
+            (State::Creating, Event::Entered(node, children)) => self.entered(node, children),
+            (State::Creating, Event::ParentMissing) => self.prepare(),
+            (State::Creating | State::Preparing, Event::Refused) => self.gone(),
+            (State::Creating, _) => {
+                self.traces = Traces::Possible;
+                self.locate()
+            }
+            (State::Preparing, Event::Prepared) => self.create(),
+            (State::Preparing, _) => self.prepare(),
+            (State::Locating, Event::Located(nodes)) => self.located(nodes),
+            (State::Locating, Event::ParentMissing) => self.located(Vec::new()),
+            (State::Locating, Event::Refused) => self.finish(End::Abandoned),
+            (State::Locating, _) => self.locate(),
+            (State::Trimming(node), _) => self.queue(node),
+            (State::Queued(node), Event::Listed(children)) => self.place(node, &children),
+            (State::Queued(_), Event::ParentMissing) => self.gone(),
+            (State::Waiting(_) | State::Held(_), Event::OwnNodeGone) => self.gone(),
+            (State::Queued(node) | State::Waiting(node), _) => self.queue(node),
+            (State::Held(node), _) => Action::Hold(node),
+            (State::Withdrawing(_), Event::Deleted) => self.gone(),
+            (State::Withdrawing(_), Event::Refused) => self.finish(End::Abandoned),
+            (State::Withdrawing(names), _) => self.delete(names),
+            (State::Finished(end), _) => Action::Finish(end),
+        }
+    }
+
+    fn entered(&mut self, node: Node, children: Option<Vec<String>>) -> Action {
+        if node.owner != self.session {
+            // The server let us reconnect as another session without a word. Ours is over.
+            return self.finish(End::Lost);
+        }
+        match children {
+            Some(children) => self.place(node, &children),
+            None => self.queue(node),
+        }
+    }
+
+    fn located(&mut self, mut nodes: Vec<Node>) -> Action {
+        nodes.retain(|node| node.owner == self.session);
+        if self.intent == Intent::Withdraw && !nodes.is_empty() {
+            return self.delete(nodes.into_iter().map(|node| node.name).collect());
+        }
+        // The first that was created has the best place; the list that follows shows the others.
+        match nodes.into_iter().min_by_key(|node| node.zxid) {
+            Some(node) => self.queue(node),
+            None => self.none_left(),
+        }
+    }
+
+    /// The children are known: takes the place among them.
+    fn place(&mut self, node: Node, children: &[String]) -> Action {
+        if self.intent == Intent::Withdraw {
+            return self.delete(vec![node.name]);
+        }
+        let stale = turn::stale(children, self.id, &node.name);
+        if !stale.is_empty() {
+            self.state = State::Trimming(node);
+            return Action::Delete(stale);
+        }
+        match Turn::of(children, &node.name) {
+            Turn::Missing => self.gone(),
+            Turn::Head => {
+                self.state = State::Held(node.clone());
+                Action::Hold(node)
+            }
+            Turn::Behind(predecessor) => {
+                self.state = State::Waiting(node);
+                Action::Watch(predecessor)
+            }
+        }
+    }
+
+    /// The known nodes are gone; others may exist if the outcome of a create was never known.
+    fn gone(&mut self) -> Action {
+        match (self.intent, self.traces) {
+            (Intent::Withdraw, Traces::Possible) => self.locate(),
+            _ => self.none_left(),
+        }
+    }
+
+    /// No node of ours exists: enters again, or ends.
+    fn none_left(&mut self) -> Action {
+        self.id = self.id.next_attempt();
+        self.create()
+    }
+
+    fn create(&mut self) -> Action {
+        match self.intent {
+            Intent::Withdraw => self.finish(End::Withdrawn),
+            Intent::Acquire => {
+                self.state = State::Creating;
+                Action::Enter(self.id)
+            }
+        }
+    }
+
+    fn prepare(&mut self) -> Action {
+        match self.intent {
+            Intent::Withdraw => self.gone(),
+            Intent::Acquire => {
+                self.state = State::Preparing;
+                Action::Prepare
+            }
+        }
+    }
+
+    fn locate(&mut self) -> Action {
+        self.state = State::Locating;
+        Action::Locate(self.id)
+    }
+
+    fn queue(&mut self, node: Node) -> Action {
+        if self.intent == Intent::Withdraw {
+            return self.delete(vec![node.name]);
+        }
+        self.state = State::Queued(node);
+        Action::List
+    }
+
+    fn delete(&mut self, names: Vec<String>) -> Action {
+        self.state = State::Withdrawing(names.clone());
+        Action::Delete(names)
+    }
+
+    fn finish(&mut self, end: End) -> Action {
+        self.state = State::Finished(end);
+        Action::Finish(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const SESSION: i64 = 7;
+
+    fn id() -> ContenderId {
+        ContenderId::new(Uuid::from_u64_pair(9, 1 << 20))
+    }
+
+    fn node(sequence: u32) -> Node {
+        let name = format!("{}{sequence:010}", id().node_prefix());
+        Node { name, zxid: 100 + i64::from(sequence), owner: SESSION }
+    }
+
+    fn started() -> Acquisition {
+        let (machine, action) = Acquisition::start(id(), SESSION);
+        assert_eq!(action, Action::Enter(id()));
+        machine
+    }
+
+    #[track_caller]
+    fn check(machine: &mut Acquisition, event: Event, expected: Action) {
+        assert_eq!(machine.on(event), Some(expected));
+    }
+
+    fn delete(node: &Node) -> Action {
+        Action::Delete(vec![node.name.clone()])
+    }
+
+    fn head(node: &Node) -> Event {
+        Event::Entered(node.clone(), Some(vec![node.name.clone()]))
+    }
+
+    #[test]
+    fn a_free_lock_is_held_after_one_round_trip_and_left_by_one_delete() {
+        let mut machine = started();
+        check(&mut machine, head(&node(1)), Action::Hold(node(1)));
+        check(&mut machine, Event::Cancel, delete(&node(1)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_taken_lock_is_held_when_a_list_shows_no_predecessor() {
+        let mut machine = started();
+        let (first, second) = (node(1), "x-lock-0000000000".to_owned());
+        let children = Some(vec![second.clone(), first.name.clone()]);
+        check(&mut machine, Event::Entered(first.clone(), children), Action::Watch(second));
+        check(&mut machine, Event::PredecessorGone, Action::List);
+        check(&mut machine, Event::Listed(vec![first.name.clone()]), Action::Hold(first));
+    }
+
+    #[test]
+    fn missing_parents_are_created_only_when_the_server_says_so() {
+        let mut machine = started();
+        check(&mut machine, Event::ParentMissing, Action::Prepare);
+        check(&mut machine, Event::Prepared, Action::Enter(id()));
+    }
+
+    #[test]
+    fn a_lost_reply_is_resolved_by_locating_and_never_by_creating_blindly() {
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![node(4)]), Action::List);
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![]), Action::Enter(id().next_attempt()));
+    }
+
+    #[test]
+    fn a_node_of_another_session_is_never_ours() {
+        let alien = Node { owner: SESSION + 1, ..node(4) };
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![alien.clone()]), Action::Enter(id().next_attempt()));
+        let mut machine = started();
+        check(&mut machine, head(&alien), Action::Finish(End::Lost));
+    }
+
+    #[test]
+    fn a_cancelled_create_is_withdrawn_when_its_outcome_is_known() {
+        let mut machine = started();
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, head(&node(1)), delete(&node(1)));
+        check(&mut machine, Event::Unknown, delete(&node(1)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_withdrawal_after_an_unknown_create_sweeps_until_nothing_is_left() {
+        let mut machine = started();
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![node(4)]), delete(&node(4)));
+        check(&mut machine, Event::Deleted, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![]), Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_late_node_of_an_earlier_attempt_is_deleted_before_the_place_is_taken() {
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        let second = id().next_attempt();
+        check(&mut machine, Event::Located(vec![]), Action::Enter(second));
+        let own = Node { name: format!("{}0000000005", second.node_prefix()), ..node(5) };
+        let children = vec![node(4).name, own.name.clone()];
+        check(&mut machine, Event::Entered(own.clone(), Some(children)), delete(&node(4)));
+        check(&mut machine, Event::Deleted, Action::List);
+        check(&mut machine, Event::Listed(vec![own.name.clone()]), Action::Hold(own));
+    }
+
+    #[test]
+    fn a_waiter_whose_node_was_deleted_enters_again_at_the_tail() {
+        let mut machine = started();
+        let children = Some(vec!["x-lock-0000000000".into(), node(1).name]);
+        machine.on(Event::Entered(node(1), children));
+        check(&mut machine, Event::OwnNodeGone, Action::Enter(id().next_attempt()));
+    }
+
+    #[test]
+    fn a_refused_create_leaves_nothing_to_withdraw() {
+        let mut machine = started();
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, Event::Refused, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_refused_list_withdraws_the_node() {
+        let mut machine = started();
+        check(&mut machine, Event::Entered(node(1), None), Action::List);
+        check(&mut machine, Event::Refused, delete(&node(1)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_refused_delete_ends_without_a_retry_loop() {
+        let mut machine = started();
+        machine.on(head(&node(1)));
+        machine.on(Event::Cancel);
+        check(&mut machine, Event::Refused, Action::Finish(End::Abandoned));
+        assert_eq!(machine.on(Event::Cancel), None);
+    }
+
+    #[test]
+    fn the_end_of_the_session_ends_every_state() {
+        for events in [vec![], vec![Event::Unknown], vec![head(&node(1))], vec![head(&node(1)), Event::Cancel]] {
+            let mut machine = started();
+            for event in events {
+                machine.on(event);
+            }
+            check(&mut machine, Event::SessionLost, Action::Finish(End::Lost));
+        }
+    }
+}

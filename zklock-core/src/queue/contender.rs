@@ -1,0 +1,200 @@
+//! Names of contenders and their order.
+//!
+//! Curator's grammar (`ProtectedUtils`, `StandardLockInternalsDriver`): `_c_<uuid>-<base><sequence>`,
+//! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. After
+//! 2147483647 it goes on at -2147483648, which has eleven characters.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+/// The identity of one acquisition's contender, unique in the world.
+///
+/// An acquisition that must create its node again, because the outcome of the first request is unknown
+/// or an outsider deleted the node, goes on with another *attempt*: the last field of the uuid counts
+/// them. A node that appears late is thus known as a stale one of ours and is never mistaken for the
+/// current one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ContenderId(Uuid);
+
+impl ContenderId {
+    pub(crate) fn new(uuid: Uuid) -> Self {
+        let (high, low) = uuid.as_u64_pair();
+        Self(Uuid::from_u64_pair(high, low & !ATTEMPTS))
+    }
+
+    /// The identity for the next attempt of the same acquisition.
+    pub(crate) fn next_attempt(self) -> Self {
+        let (high, low) = self.0.as_u64_pair();
+        let attempt = low.wrapping_add(1) & ATTEMPTS;
+        Self(Uuid::from_u64_pair(high, (low & !ATTEMPTS) | attempt))
+    }
+
+    /// Tells whether both are attempts of one acquisition.
+    pub(crate) fn same_acquisition(self, other: Self) -> bool {
+        let ((high, low), (other_high, other_low)) = (self.0.as_u64_pair(), other.0.as_u64_pair());
+        high == other_high && (low ^ other_low) & !ATTEMPTS == 0
+    }
+
+    /// The name to create, to which the server appends the sequence.
+    pub(crate) fn node_prefix(self) -> String {
+        format!("{PROTECTED}{}-{BASE}", self.0)
+    }
+}
+
+/// A parsed child of a lock: one place in its queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) sequence: Sequence,
+    /// Absent for a contender of a client that does not protect its creates.
+    pub(crate) id: Option<ContenderId>,
+}
+
+impl<'a> Contender<'a> {
+    /// Parses a child's name, or says that the child is a stranger to this recipe.
+    ///
+    /// As in Curator, only the text after the last base counts for the order; what stands before it may
+    /// have any form.
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
+        let base = name.rfind(BASE)?;
+        let sequence = Sequence::parse(&name[base + BASE.len()..])?;
+        Some(Self { name, sequence, id: parse_id(&name[..base]) })
+    }
+
+    pub(crate) fn is_of(&self, id: ContenderId) -> bool {
+        self.id.is_some_and(|own| own.same_acquisition(id))
+    }
+}
+
+/// The sequence that the server gave to a node: a 32-bit counter that wraps around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sequence(i32);
+
+impl Sequence {
+    /// Parses exactly what the server's `%010d` prints.
+    pub(crate) fn parse(digits: &str) -> Option<Self> {
+        let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+        let well_formed = digits.len() >= 10 && unsigned.bytes().all(|byte| byte.is_ascii_digit());
+        let value: i32 = well_formed.then(|| digits.parse().ok())??;
+        (format!("{value:010}") == digits).then_some(Self(value))
+    }
+
+    /// How far `self` stands behind `other`; negative if it stands in front.
+    ///
+    /// This is serial-number arithmetic (RFC 1982): right as long as the contenders alive at one time
+    /// span less than half of the counter.
+    pub(crate) fn distance_from(self, other: Self) -> i32 {
+        self.0.wrapping_sub(other.0)
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:010}", self.0)
+    }
+}
+
+/// Parses `_c_<uuid>-`.
+fn parse_id(prefix: &str) -> Option<ContenderId> {
+    let uuid = prefix.strip_prefix(PROTECTED)?.strip_suffix('-')?;
+    // Other forms that the uuid crate reads, such as one without hyphens, are not Curator's.
+    (uuid.len() == 36).then(|| uuid.parse().ok().map(ContenderId))?
+}
+
+const PROTECTED: &str = "_c_";
+const BASE: &str = "lock-";
+/// The bits of a uuid's last field that count attempts.
+const ATTEMPTS: u64 = 0xffff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "6ba7b810-9dad-41d1-80b4-00c04fd40000";
+
+    fn id() -> ContenderId {
+        ContenderId::new(UUID.parse().unwrap())
+    }
+
+    #[track_caller]
+    fn check(name: &str, sequence: Option<i32>, has_id: bool) {
+        let parsed = Contender::parse(name);
+        assert_eq!(parsed.as_ref().map(|contender| contender.sequence.0), sequence, "{name}");
+        assert_eq!(parsed.is_some_and(|contender| contender.id.is_some()), has_id, "{name}");
+    }
+
+    #[test]
+    fn curators_names_are_contenders_and_strangers_are_not() {
+        check(&format!("_c_{UUID}-lock-0000000000"), Some(0), true);
+        check(&format!("_c_{UUID}-lock-2147483647"), Some(i32::MAX), true);
+        check(&format!("_c_{UUID}-lock--2147483648"), Some(i32::MIN), true);
+        check(&format!("_c_{UUID}-lock--000000005"), Some(-5), true);
+        check("lock-0000000007", Some(7), false);
+        check("_c_0011-lock-0000000007", Some(7), false);
+        check("_c_6ba7b8109dad41d180b400c04fd40000-lock-0000000007", Some(7), false);
+        check("a-lock-lock-0000000003", Some(3), false);
+        for stranger in [
+            "",
+            "lock-",
+            "0",
+            "lock-7",
+            "lock-00000000007",
+            "lock-0000000 07",
+            "lock-+000000007",
+            "lock-9999999999",
+            "lock--0000000005",
+            "lock-000000000ü",
+            "0f__lock__0000000001",
+            "_c_x-latch-0000000001",
+            "_c_x-__READ__0000000001",
+        ] {
+            check(stranger, None, false);
+        }
+    }
+
+    #[test]
+    fn the_order_survives_the_roll_over() {
+        let order = [i32::MAX - 1, i32::MAX, i32::MIN, i32::MIN + 1].map(Sequence);
+        for pair in order.windows(2) {
+            assert_eq!(pair[1].distance_from(pair[0]), 1);
+            assert_eq!(pair[0].distance_from(pair[1]), -1);
+        }
+    }
+
+    #[test]
+    fn the_servers_form_is_printed_and_parsed_back() {
+        for value in [0, 1, -1, 42, i32::MAX, i32::MIN] {
+            let sequence = Sequence(value);
+            assert_eq!(Sequence::parse(&sequence.to_string()), Some(sequence));
+        }
+    }
+
+    #[test]
+    fn attempts_of_one_acquisition_differ_in_name_and_know_each_other() {
+        let first = id();
+        let second = first.next_attempt();
+        assert_ne!(first, second);
+        assert_ne!(first.node_prefix(), second.node_prefix());
+        assert!(first.same_acquisition(second));
+        let stranger = ContenderId::new(Uuid::from_u64_pair(1, 1 << 16));
+        assert!(!first.same_acquisition(stranger));
+        let name = format!("{}0000000001", second.node_prefix());
+        assert!(Contender::parse(&name).unwrap().is_of(first));
+    }
+
+    #[test]
+    fn attempts_wrap_without_leaving_the_acquisition() {
+        let mut last = id();
+        for _ in 0..=ATTEMPTS {
+            last = last.next_attempt();
+            assert!(last.same_acquisition(id()));
+        }
+        assert_eq!(last, id());
+    }
+
+    #[test]
+    fn a_new_uuid_stays_a_version_4_uuid() {
+        assert_eq!(ContenderId::new(Uuid::new_v4()).next_attempt().0.get_version_num(), 4);
+    }
+}

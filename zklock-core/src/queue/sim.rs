@@ -1,0 +1,355 @@
+//! An exhaustive simulation: every schedule of a few contenders, with every fault at every step.
+//!
+//! The world is one server's view: the children of a lock, and the sessions. From each state, every
+//! event that could come next is tried: a request or its reply is lost, a lost create is applied late,
+//! an outsider deletes a node, a session expires, a caller cancels. Faults are limited by a budget, so
+//! the space is finite and is explored to its end.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use super::acquisition::{Acquisition, Action, End, Event, Node};
+use super::contender::{Contender, ContenderId, Sequence};
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct World {
+    has_parent: bool,
+    next_sequence: i32,
+    creates: i64,
+    nodes: Vec<Node>,
+    peers: Vec<Peer>,
+    faults_left: usize,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Peer {
+    machine: Acquisition,
+    /// The action under way; `None` after the end.
+    action: Option<Action>,
+    session: Session,
+    /// A create of a broken connection that the server has not seen yet.
+    late: Option<ContenderId>,
+    cancelled: Cancelled,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Session {
+    Alive,
+    Expired,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Cancelled {
+    No,
+    Yes,
+}
+
+/// What may happen to one peer next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Deliver,
+    LoseRequest,
+    DelayCreate,
+    LoseReply,
+    LoseListReply,
+    ApplyLateCreate,
+    SpuriousWatchEvent,
+    OutsiderDeletes,
+    NoticeDeletion,
+    Expire,
+    NoticeExpiry,
+    Cancel,
+}
+
+const STEPS: [Step; 12] = [
+    Step::Deliver,
+    Step::LoseRequest,
+    Step::DelayCreate,
+    Step::LoseReply,
+    Step::LoseListReply,
+    Step::ApplyLateCreate,
+    Step::SpuriousWatchEvent,
+    Step::OutsiderDeletes,
+    Step::NoticeDeletion,
+    Step::Expire,
+    Step::NoticeExpiry,
+    Step::Cancel,
+];
+
+impl World {
+    fn new(peers: usize, faults: usize) -> Self {
+        let peer = |index: usize| {
+            let id = ContenderId::new(Uuid::from_u64_pair(index as u64, 1 << 20));
+            let (machine, action) = Acquisition::start(id, session_of(index));
+            let session = Session::Alive;
+            Peer { machine, action: Some(action), session, late: None, cancelled: Cancelled::No }
+        };
+        Self {
+            has_parent: false,
+            // The queue rolls over while it is in use.
+            next_sequence: i32::MAX,
+            creates: 0,
+            nodes: Vec::new(),
+            peers: (0..peers).map(peer).collect(),
+            faults_left: faults,
+        }
+    }
+
+    /// The world after `step` of peer `index`, or `None` where that cannot happen.
+    fn after(&self, index: usize, step: Step) -> Option<Self> {
+        let mut world = self.clone();
+        world.take(index, step).then_some(world)
+    }
+
+    fn take(&mut self, index: usize, step: Step) -> bool {
+        let Some(action) = self.peers[index].action.clone() else {
+            return false;
+        };
+        let alive = self.peers[index].session == Session::Alive;
+        match step {
+            Step::NoticeExpiry => !alive && self.report(index, Event::SessionLost),
+            Step::Cancel => self.cancel(index),
+            _ if !alive => false,
+            Step::Deliver => self.deliver(index, &action),
+            Step::LoseRequest => is_request(&action) && self.fault() && self.report(index, Event::Unknown),
+            Step::DelayCreate => self.delay_create(index, &action),
+            Step::LoseReply => self.lose_reply(index, &action),
+            Step::LoseListReply => self.lose_list_reply(index, &action),
+            Step::ApplyLateCreate => self.apply_late(index),
+            Step::SpuriousWatchEvent => {
+                matches!(action, Action::Watch(_)) && self.fault() && self.report(index, Event::PredecessorGone)
+            }
+            Step::OutsiderDeletes => self.own_node(index).is_some() && self.fault() && self.expel(index),
+            Step::NoticeDeletion => {
+                let watches = matches!(action, Action::Watch(_) | Action::Hold(_));
+                watches && self.own_node(index).is_none() && self.report(index, Event::OwnNodeGone)
+            }
+            Step::Expire => self.fault() && self.expire(index),
+        }
+    }
+
+    fn fault(&mut self) -> bool {
+        let left = self.faults_left.checked_sub(1);
+        self.faults_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn report(&mut self, index: usize, event: Event) -> bool {
+        let peer = &mut self.peers[index];
+        match peer.machine.on(event) {
+            Some(Action::Finish(end)) => {
+                peer.action = None;
+                self.check_end(index, end);
+            }
+            Some(action) => peer.action = Some(action),
+            None => {}
+        }
+        true
+    }
+
+    fn check_end(&self, index: usize, end: End) {
+        let expected = match self.peers[index].session {
+            Session::Alive => End::Withdrawn,
+            Session::Expired => End::Lost,
+        };
+        assert_eq!(end, expected);
+        assert_eq!(self.own_node(index), None, "a contender that ended left its node");
+        let late = self.peers[index].late;
+        assert!(end == End::Lost || late.is_none(), "a contender ended before its create was fenced");
+    }
+
+    fn cancel(&mut self, index: usize) -> bool {
+        let peer = &mut self.peers[index];
+        if peer.cancelled == Cancelled::Yes {
+            return false;
+        }
+        peer.cancelled = Cancelled::Yes;
+        self.report(index, Event::Cancel)
+    }
+
+    fn delay_create(&mut self, index: usize, action: &Action) -> bool {
+        let Action::Enter(id) = action else {
+            return false;
+        };
+        self.peers[index].late = Some(*id);
+        self.fault() && self.report(index, Event::Unknown)
+    }
+
+    fn lose_reply(&mut self, index: usize, action: &Action) -> bool {
+        if !is_request(action) || !self.fault() {
+            return false;
+        }
+        self.apply(index, action);
+        self.report(index, Event::Unknown)
+    }
+
+    fn lose_list_reply(&mut self, index: usize, action: &Action) -> bool {
+        if !matches!(action, Action::Enter(_)) || !self.fault() {
+            return false;
+        }
+        match self.apply(index, action) {
+            Some(Event::Entered(node, _)) => self.report(index, Event::Entered(node, None)),
+            _ => false,
+        }
+    }
+
+    fn apply_late(&mut self, index: usize) -> bool {
+        match self.peers[index].late.take() {
+            Some(id) => self.has_parent && self.create(index, id).is_some(),
+            None => false,
+        }
+    }
+
+    fn deliver(&mut self, index: usize, action: &Action) -> bool {
+        match self.apply(index, action) {
+            Some(event) => self.report(index, event),
+            None => false,
+        }
+    }
+
+    /// Performs a request on the server, or waits.
+    fn apply(&mut self, index: usize, action: &Action) -> Option<Event> {
+        if matches!(action, Action::Locate(_)) {
+            // The sync in front of the list fences what an older connection sent.
+            self.peers[index].late = None;
+        }
+        if matches!(action, Action::Enter(_) | Action::List | Action::Locate(_)) && !self.has_parent {
+            return Some(Event::ParentMissing);
+        }
+        match action {
+            Action::Prepare => {
+                self.has_parent = true;
+                Some(Event::Prepared)
+            }
+            Action::Enter(id) => {
+                let node = self.create(index, *id)?;
+                Some(Event::Entered(node, Some(self.children())))
+            }
+            Action::Locate(id) => {
+                let mine = |node: &&Node| Contender::parse(&node.name).is_some_and(|c| c.is_of(*id));
+                Some(Event::Located(self.nodes.iter().filter(mine).cloned().collect()))
+            }
+            Action::List => Some(Event::Listed(self.children())),
+            Action::Watch(name) => {
+                let gone = self.nodes.iter().all(|node| node.name != *name);
+                gone.then_some(Event::PredecessorGone)
+            }
+            Action::Delete(names) => {
+                self.nodes.retain(|node| !names.contains(&node.name));
+                Some(Event::Deleted)
+            }
+            Action::Hold(_) | Action::Finish(_) => None,
+        }
+    }
+
+    fn create(&mut self, index: usize, id: ContenderId) -> Option<Node> {
+        let name = format!("{}{:010}", id.node_prefix(), self.next_sequence);
+        self.next_sequence = self.next_sequence.wrapping_add(1);
+        self.creates += 1;
+        let node = Node { name, zxid: self.creates, owner: session_of(index) };
+        self.nodes.push(node.clone());
+        Some(node)
+    }
+
+    fn expel(&mut self, index: usize) -> bool {
+        let own = self.own_node(index).map(|node| node.name.clone());
+        self.nodes.retain(|node| Some(&node.name) != own.as_ref());
+        true
+    }
+
+    fn expire(&mut self, index: usize) -> bool {
+        self.peers[index].session = Session::Expired;
+        self.peers[index].late = None;
+        self.nodes.retain(|node| node.owner != session_of(index));
+        true
+    }
+
+    fn children(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| node.name.clone()).collect()
+    }
+
+    fn own_node(&self, index: usize) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.owner == session_of(index))
+    }
+
+    /// Mutual exclusion, as the server sees it: a holder is one whose node exists.
+    fn check_exclusion(&self) {
+        let holds = |peer: &&Peer| {
+            let held = peer.machine.held();
+            held.is_some_and(|held| self.nodes.iter().any(|node| node.name == held.name))
+        };
+        let holders = self.peers.iter().filter(holds).count();
+        assert!(holders <= 1, "{holders} contenders hold the lock");
+    }
+
+    /// Without further faults, everybody gets the lock or leaves, and nothing is left.
+    fn check_progress(mut self) {
+        self.faults_left = 0;
+        while self.peers.iter().any(|peer| peer.action.is_some()) {
+            let moved = (0..self.peers.len()).any(|index| {
+                let releases = |world: &Self| world.peers[index].machine.held().is_some();
+                self.take(index, Step::Deliver)
+                    || self.take(index, Step::NoticeDeletion)
+                    || self.take(index, Step::NoticeExpiry)
+                    || (releases(&self) && self.take(index, Step::Cancel))
+            });
+            assert!(moved, "nobody can go on");
+        }
+        assert_eq!(self.nodes, []);
+    }
+}
+
+fn session_of(index: usize) -> i64 {
+    index as i64 + 1
+}
+
+fn is_request(action: &Action) -> bool {
+    !matches!(action, Action::Hold(_) | Action::Finish(_))
+}
+
+/// Explores every state and returns how many there are.
+fn explore(peers: usize, faults: usize) -> usize {
+    let start = World::new(peers, faults);
+    let mut seen = HashSet::from([start.clone()]);
+    let mut open = vec![start];
+    while let Some(world) = open.pop() {
+        world.check_exclusion();
+        for index in 0..peers {
+            for next in STEPS.iter().filter_map(|step| world.after(index, *step)) {
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        world.check_progress();
+    }
+    seen.len()
+}
+
+#[test]
+fn two_contenders_exclude_each_other_and_leave_nothing_under_any_three_faults() {
+    let states = explore(2, 3);
+    println!("{states} states");
+    assert!(states > 10_000, "only {states} states were reached");
+}
+
+#[test]
+fn three_contenders_exclude_each_other_and_leave_nothing_under_any_fault() {
+    let states = explore(3, 1);
+    println!("{states} states");
+    assert!(states > 10_000, "only {states} states were reached");
+}
+
+#[test]
+fn the_simulated_queue_rolls_over() {
+    let mut world = World::new(2, 0);
+    for index in [0, 0, 0, 1] {
+        assert!(world.take(index, Step::Deliver));
+    }
+    let last = Sequence::parse("2147483647").unwrap();
+    let sequences: Vec<_> =
+        world.nodes.iter().map(|node| Contender::parse(&node.name).unwrap().sequence.distance_from(last)).collect();
+    assert_eq!(sequences, [0, 1]);
+    assert!(world.peers[0].machine.held().is_some());
+}
