@@ -1,0 +1,190 @@
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::ZooKeeper;
+use super::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::{Error, Installation};
+
+/// How often a port that was free a moment ago may turn out to be taken.
+const PORT_TRIES: usize = 5;
+
+/// A small heap and a short start matter more than throughput.
+const JVM_OPTIONS: [&str; 7] = [
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Xshare:auto",
+    "-Dzookeeper.forceSync=no",
+    "-Dzookeeper.jmx.log4j.disable=true",
+];
+
+/// The settings of the logger that a ZooKeeper may come with: Debian's, that of 3.8 and later, and the older.
+const LOG_SETTINGS: [(&str, &str); 3] = [
+    ("simplelogger.properties", include_str!("log/simplelogger.properties")),
+    ("logback.xml", include_str!("log/logback.xml")),
+    ("log4j.properties", include_str!("log/log4j.properties")),
+];
+
+/// Options of a [`ZooKeeper`] that is yet to start.
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until `start`"]
+pub struct ZooKeeperBuilder {
+    installation: Option<Installation>,
+    tick_time: Duration,
+    min_session_timeout: Duration,
+    max_session_timeout: Option<Duration>,
+    properties: Vec<(String, String)>,
+}
+
+impl ZooKeeperBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            installation: None,
+            tick_time: Duration::from_secs(2),
+            min_session_timeout: Duration::from_secs(1),
+            max_session_timeout: None,
+            properties: Vec::new(),
+        }
+    }
+
+    /// Runs this installation, instead of the one that [`Installation::find_or_install`] gives.
+    pub fn installation(mut self, installation: Installation) -> Self {
+        self.installation = Some(installation);
+        self
+    }
+
+    /// Sets ZooKeeper's unit of time (default: 2 s); sessions expire only at multiples of it.
+    pub fn tick_time(mut self, tick_time: Duration) -> Self {
+        self.tick_time = tick_time;
+        self
+    }
+
+    /// Sets the shortest session timeout that a client may ask for (default: 1 s).
+    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
+        self.min_session_timeout = timeout;
+        self
+    }
+
+    /// Sets the longest session timeout that a client may ask for (default: 20 times the tick time).
+    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
+        self.max_session_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets a Java system property, such as `znode.container.checkIntervalMs`.
+    pub fn system_property(mut self, name: &str, value: &str) -> Self {
+        self.properties.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts the server and waits until it serves; this blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Installation::find_or_install`]; [`Error::Exited`] and [`Error::NotReady`] carry the end of
+    /// the server's log; [`Error::Io`] when the directory, the port or the process cannot be had.
+    pub fn start(self) -> Result<ZooKeeper, Error> {
+        self.start_at(free_address)
+    }
+
+    fn start_at(
+        mut self,
+        mut next_address: impl FnMut() -> io::Result<SocketAddr>,
+    ) -> Result<ZooKeeper, Error> {
+        let installation = self.installation.take().map_or_else(Installation::find_or_install, Ok)?;
+        let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
+        let command = self.command(&installation, directory.path())?;
+        let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
+        let mut zookeeper = ZooKeeper::new(directory, supervisor);
+        for _ in 1..PORT_TRIES {
+            match self.start_on(&mut zookeeper, next_address()) {
+                Err(Error::Exited { log }) if log.contains("Address already in use") => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(zookeeper),
+            }
+        }
+        self.start_on(&mut zookeeper, next_address())?;
+        Ok(zookeeper)
+    }
+
+    fn start_on(&self, zookeeper: &mut ZooKeeper, address: io::Result<SocketAddr>) -> Result<(), Error> {
+        zookeeper.set_address(address.map_err(Error::io("find a free port"))?);
+        let settings = zookeeper.directory().join("zoo.cfg");
+        fs::write(settings, self.settings(zookeeper.address())).map_err(Error::io("write zoo.cfg"))?;
+        zookeeper.restart()
+    }
+
+    fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
+        // The settings of the logger come first, before any that a release brings along.
+        let entries = [directory.join("log")].into_iter().chain(installation.classpath().iter().cloned());
+        let classpath = std::env::join_paths(entries)
+            .map_err(|error| Error::io("join the class path")(io::Error::other(error)))?;
+        let mut command = vec![OsString::from(installation.java())];
+        command.extend(JVM_OPTIONS.map(OsString::from));
+        command.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}").into()));
+        command.extend(["-cp".into(), classpath]);
+        command.extend(["org.apache.zookeeper.server.ZooKeeperServerMain", "./zoo.cfg"].map(OsString::from));
+        Ok(command)
+    }
+
+    /// The paths are relative because Java reads the file as Latin-1, and the server runs in its directory.
+    fn settings(&self, address: SocketAddr) -> String {
+        let mut settings = vec![
+            ("dataDir", "./data".to_owned()),
+            ("clientPort", address.port().to_string()),
+            ("clientPortAddress", address.ip().to_string()),
+            ("maxClientCnxns", "0".to_owned()),
+            ("tickTime", self.tick_time.as_millis().to_string()),
+            ("minSessionTimeout", self.min_session_timeout.as_millis().to_string()),
+            ("4lw.commands.whitelist", "*".to_owned()),
+            ("admin.enableServer", "false".to_owned()),
+        ];
+        let max =
+            self.max_session_timeout.map(|timeout| ("maxSessionTimeout", timeout.as_millis().to_string()));
+        settings.extend(max);
+        settings.iter().map(|(key, value)| format!("{key}={value}\n")).collect()
+    }
+}
+
+fn new_directory() -> io::Result<TempDir> {
+    let parent = std::path::absolute(std::env::temp_dir())?;
+    let directory = tempfile::Builder::new().prefix(DIRECTORY_PREFIX).tempdir_in(parent)?;
+    let log = directory.path().join("log");
+    fs::create_dir(&log)?;
+    for (name, content) in LOG_SETTINGS {
+        fs::write(log.join(name), content)?;
+    }
+    Ok(directory)
+}
+
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_is_replaced() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut addresses = [taken.local_addr().unwrap(), free_address().unwrap()].into_iter();
+        let zookeeper = ZooKeeper::builder().start_at(|| Ok(addresses.next().unwrap())).unwrap();
+        assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
+        assert_eq!(zookeeper.four_letter("ruok").unwrap(), "imok");
+    }
+
+    #[test]
+    fn a_server_that_ends_at_once_shows_its_log() {
+        let builder = ZooKeeper::builder().min_session_timeout(Duration::from_secs(60));
+        let error = builder.max_session_timeout(Duration::from_secs(1)).start().unwrap_err();
+        assert!(error.to_string().contains("minSessionTimeout"), "{error}");
+    }
+}

@@ -1,0 +1,101 @@
+//! The shell between an owner and its server.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const SCRIPT: &str = include_str!("supervisor.sh");
+
+/// How the name of a directory starts that the shell may remove.
+pub(super) const DIRECTORY_PREFIX: &str = "zklock-testkit-";
+
+/// The shell that starts a server on order, and ends it when its owner goes.
+///
+/// The owner's end of the pipe to it is closed on exec, so no other child of the owner keeps it open.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    shell: Child,
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    server: Option<u32>,
+}
+
+impl Supervisor {
+    /// Starts the shell, but no server yet.
+    pub(super) fn spawn(directory: &Path, command: &[OsString]) -> io::Result<Self> {
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", SCRIPT, "zklock-testkit"])
+            .arg(directory)
+            .args(command)
+            .current_dir(directory)
+            // In the C locale, Java cannot open a path that is not ASCII.
+            .env("LC_ALL", "C.UTF-8")
+            // Signals from a terminal are for the owner.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let orders = shell.stdin.take();
+        let answers = BufReader::new(shell.stdout.take().expect("the shell's output is piped"));
+        Ok(Self { shell, orders, answers, server: None })
+    }
+
+    /// The process id of the running server.
+    pub(super) fn server(&self) -> Option<u32> {
+        self.server
+    }
+
+    /// Starts the server.
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        self.server = Some(self.order("start")?);
+        Ok(())
+    }
+
+    /// Sends the server a signal, named without its `SIG`.
+    pub(super) fn signal(&mut self, name: &str) -> io::Result<()> {
+        match self.order(&format!("signal {name}"))? {
+            0 => Ok(()),
+            status => Err(io::Error::other(format!("`kill` ended with status {status}"))),
+        }
+    }
+
+    /// Kills the server and waits until it has gone.
+    pub(super) fn end_server(&mut self) -> io::Result<()> {
+        self.order("end")?;
+        self.server = None;
+        Ok(())
+    }
+
+    /// Whether there is no server, or only one that has died by itself.
+    pub(super) fn server_has_exited(&self) -> bool {
+        let stat = self.server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+        let state = stat.as_deref().and_then(|stat| stat.rsplit_once(") ")).map(|(_, fields)| fields);
+        state.is_none_or(|fields| fields.starts_with(['Z', 'X']))
+    }
+
+    /// Kills the server and ends the shell, which removes the directory.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.orders = None;
+        self.server = None;
+        self.shell.wait().map(drop)
+    }
+
+    fn order(&mut self, order: &str) -> io::Result<u32> {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        writeln!(self.orders.as_mut().ok_or_else(closed)?, "{order}")?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        answer.trim_end().parse().map_err(|_| io::Error::other(format!("the shell answered `{answer}`")))
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,228 @@
+//! The launcher against a real ZooKeeper.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use zklock_testkit::{Error, Installation, ZooKeeper, eventually};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// Makes [`owner_process`] act as the process that owns a server.
+const OWNER: &str = "ZKLOCK_TESTKIT_OWNER";
+
+#[track_caller]
+fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+    assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
+}
+
+/// The letter of `/proc` for what a process does, if there is such a process.
+fn process_state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// A process that nobody has waited for yet has ended all the same.
+fn has_ended(pid: u32) -> bool {
+    matches!(process_state(pid), None | Some('Z' | 'X'))
+}
+
+#[test]
+fn a_server_starts_and_answers() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    assert_eq!(zookeeper.connect_string(), zookeeper.address().to_string());
+    assert!(zookeeper.address().ip().is_loopback());
+    assert_eq!(zookeeper.four_letter("ruok").unwrap(), "imok");
+    assert_eq!(zookeeper.watch_count(), 0);
+    let packets = zookeeper.packets_received();
+    assert_eq!(zookeeper.packets_received(), packets + 1);
+}
+
+#[test]
+fn options_reach_the_server() {
+    let millis = Duration::from_millis;
+    let builder = ZooKeeper::builder().tick_time(millis(500)).min_session_timeout(millis(700));
+    let builder = builder.max_session_timeout(millis(9000)).system_property("zklock.test", "yes");
+    let zookeeper = builder.start().unwrap();
+    let conf = zookeeper.four_letter("conf").unwrap();
+    for expected in ["tickTime=500\n", "minSessionTimeout=700\n", "maxSessionTimeout=9000\n"] {
+        assert!(conf.contains(expected), "{conf}");
+    }
+    let command = fs::read(format!("/proc/{}/cmdline", zookeeper.pid().unwrap())).unwrap();
+    assert!(String::from_utf8_lossy(&command).contains("-Dzklock.test=yes"));
+}
+
+#[test]
+fn two_servers_share_nothing() {
+    let servers = [ZooKeeper::start().unwrap(), ZooKeeper::start().unwrap()];
+    let [one, other] = &servers;
+    assert_ne!(one.address(), other.address());
+    assert_ne!(one.directory(), other.directory());
+    one.kill().unwrap();
+    assert_eq!(other.four_letter("ruok").unwrap(), "imok");
+}
+
+#[test]
+fn a_paused_server_resumes() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    let pid = zookeeper.pid().unwrap();
+    zookeeper.pause().unwrap();
+    wait_until("the process stops", || process_state(pid) == Some('T'));
+    assert!(zookeeper.four_letter("ruok").is_err());
+    zookeeper.resume().unwrap();
+    wait_until("the server answers", || zookeeper.four_letter("ruok").is_ok_and(|answer| answer == "imok"));
+    assert_eq!(zookeeper.pid(), Some(pid));
+}
+
+#[test]
+fn a_killed_server_restarts_with_its_address_and_data() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    let (address, pid) = (zookeeper.address(), zookeeper.pid().unwrap());
+    open_session(&zookeeper);
+    let written = last_transaction(&zookeeper);
+    assert_ne!(written, "Zxid: 0x0");
+    zookeeper.kill().unwrap();
+    assert_eq!(process_state(pid), None);
+    assert_eq!(zookeeper.pid(), None);
+    assert!(zookeeper.four_letter("ruok").is_err());
+    assert!(matches!(zookeeper.pause(), Err(Error::NotRunning { .. })));
+    zookeeper.restart().unwrap();
+    assert_eq!(zookeeper.address(), address);
+    assert_ne!(zookeeper.pid(), Some(pid));
+    assert_eq!(last_transaction(&zookeeper), written);
+}
+
+/// Makes the server write a transaction, without a client library.
+fn open_session(zookeeper: &ZooKeeper) {
+    let (timeout, password) = (30_000_u32.to_be_bytes(), 16_u32.to_be_bytes());
+    // Its parts: length, protocol version and last transaction seen, timeout, session, password.
+    let request = [&44_u32.to_be_bytes()[..], &[0; 12], &timeout, &[0; 8], &password, &[0; 16]].concat();
+    let mut stream = TcpStream::connect(zookeeper.address()).unwrap();
+    stream.write_all(&request).unwrap();
+    stream.read_exact(&mut [0; 4]).unwrap();
+}
+
+fn last_transaction(zookeeper: &ZooKeeper) -> String {
+    let state = zookeeper.four_letter("srvr").unwrap();
+    state.lines().find(|line| line.starts_with("Zxid")).unwrap().to_owned()
+}
+
+#[test]
+fn a_stopped_server_leaves_nothing() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    let (pid, directory) = (zookeeper.pid().unwrap(), zookeeper.directory().to_owned());
+    zookeeper.stop().unwrap();
+    assert_eq!(process_state(pid), None);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_server_ends_with_its_killed_owner() {
+    let mut owner = Owner::spawn("serving");
+    owner.process.kill().unwrap();
+    owner.check_that_nothing_remains();
+}
+
+#[test]
+fn a_paused_server_ends_with_its_killed_owner() {
+    let mut owner = Owner::spawn("paused");
+    owner.process.kill().unwrap();
+    owner.check_that_nothing_remains();
+}
+
+#[test]
+fn a_killed_server_leaves_no_directory_behind_a_killed_owner() {
+    let mut owner = Owner::spawn("killed");
+    owner.process.kill().unwrap();
+    owner.check_that_nothing_remains();
+}
+
+/// Not a test of its own: the process whose end the tests above watch.
+#[test]
+fn owner_process() {
+    let Ok(state) = std::env::var(OWNER) else { return };
+    let zookeeper = ZooKeeper::start().unwrap();
+    // A child that outlives its parent must not keep the server; this one ends with the test.
+    let mut sibling = Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::null()).spawn().unwrap();
+    eprintln!("OWNED {} {}", zookeeper.pid().unwrap(), zookeeper.directory().display());
+    match state.as_str() {
+        "paused" => zookeeper.pause().unwrap(),
+        "killed" => zookeeper.kill().unwrap(),
+        _ => {}
+    }
+    eprintln!("READY");
+    sibling.wait().unwrap();
+}
+
+struct Owner {
+    process: Child,
+    _sibling_input: ChildStdin,
+    server: u32,
+    directory: PathBuf,
+}
+
+impl Owner {
+    /// Runs [`owner_process`] until its server is in `state`.
+    fn spawn(state: &str) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "owner_process", "--nocapture"])
+            .env(OWNER, state)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let owned = lines.find_map(|line| Some(line.strip_prefix("OWNED ")?.to_owned())).unwrap();
+        lines.find(|line| line == "READY").unwrap();
+        let _sibling_input = process.stdin.take().unwrap();
+        let (server, directory) = owned.split_once(' ').unwrap();
+        Self { process, _sibling_input, server: server.parse().unwrap(), directory: directory.into() }
+    }
+
+    #[track_caller]
+    fn check_that_nothing_remains(&mut self) {
+        self.process.wait().unwrap();
+        wait_until("the server ends", || has_ended(self.server));
+        wait_until("the directory is removed", || !self.directory.exists());
+    }
+}
+
+/// Finds an installation with the real search path, but only these variables besides.
+fn find_with(variable: &'static str, value: &Path) -> Result<Installation, Error> {
+    let value = OsString::from(value);
+    Installation::find_with(move |name| match name {
+        "PATH" => std::env::var_os(name),
+        _ => (name == variable).then(|| value.clone()),
+    })
+}
+
+#[test]
+fn a_wrong_location_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    for variable in ["ZOOKEEPER_HOME", "ZOOKEEPER_CLASSPATH", "JAVA_HOME"] {
+        let place = empty.path().join("nowhere");
+        let message = find_with(variable, &place).unwrap_err().to_string();
+        assert!(message.contains(variable) && message.contains(place.to_str().unwrap()), "{message}");
+    }
+}
+
+#[test]
+fn a_class_path_without_a_server_shows_the_error_of_java() {
+    let empty = tempfile::tempdir().unwrap();
+    let installation = find_with("ZOOKEEPER_CLASSPATH", empty.path()).unwrap();
+    let error = ZooKeeper::builder().installation(installation).start().unwrap_err();
+    assert!(matches!(&error, Error::Exited { log } if log.contains("ZooKeeperServerMain")), "{error}");
+}
+
+#[test]
+fn without_java_the_error_says_what_to_install() {
+    let directory = tempfile::tempdir().unwrap();
+    let classpath = OsString::from(directory.path());
+    let error = Installation::find_with(|name| (name == "ZOOKEEPER_CLASSPATH").then(|| classpath.clone()));
+    assert!(error.unwrap_err().to_string().contains("apt-get install default-jre-headless"));
+}
