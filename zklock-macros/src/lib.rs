@@ -1,1 +1,84 @@
-//! Placeholder.
+//! The attributes of zklock.
+//!
+//! Depend on the crate `zklock`, which re-exports them: what they expand to calls into it.
+
+mod args;
+mod capture;
+mod errors;
+mod expand;
+mod grouped;
+mod names;
+mod path;
+mod target;
+mod wait;
+
+use proc_macro::TokenStream;
+
+/// Runs an `async fn` while it holds a distributed lock.
+///
+/// ```text
+/// #[distributed_lock(path = "/orders/{order.id}", wait = "5s")]
+/// async fn settle(order: &Order) -> Result<Receipt, SettleError> {
+///     …
+/// }
+/// ```
+///
+/// It goes on any `async fn` with a body: free functions and methods, with every receiver, generics, patterns
+/// and `impl Trait`. The function returns a `Result<T, E>` where `E: From<LockError>`, because the lock may
+/// not be had in time, or be lost. The body never runs without the lock.
+///
+/// # Arguments
+///
+/// Values are expressions over the arguments of the function.
+///
+/// | argument | default | meaning |
+/// |---|---|---|
+/// | `path = "/orders/{expr}"` | required | the node of the lock, below the namespace of the client |
+/// | `path = expr` | | the same, from anything that is `AsRef<str>`; checked when the lock is taken |
+/// | `wait = "5s"`, `wait = expr` | the default of the client | how long the whole acquisition may take, as text or as a `Duration` |
+/// | `wait = forever` | | no limit |
+/// | `client = "name"`, `client = expr` | the scoped, else the installed client | the client that takes the lock |
+/// | `guard = ident` | | the name of the held lock in the body |
+/// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
+///
+/// The text of a path is checked when it is compiled. Between braces stands any expression that implements
+/// `Display`; what it yields is percent-encoded, and a segment of the path holds one expression at most, so
+/// that different values never meet in one node. `{{` and `}}` are the braces themselves.
+///
+/// # What it expands to
+///
+/// ```text
+/// async fn settle(order: &Order) -> Result<Receipt, SettleError> {
+///     let held = lock(client, path, wait).await?;
+///     let output = run(&held, async move { … }).await?;
+///     release(held).await;
+///     output
+/// }
+/// ```
+///
+/// * The body stays where it is, so `return`, `?`, `self`, `Self` and lifetimes mean what they meant before.
+/// * The path, the client and the wait are evaluated before anything is awaited.
+/// * What the arguments bind is dropped before the lock is released. What they do not bind, a `_` or a `..`
+///   in a pattern, and what the body does not use and does not name with a `_` in front, is dropped after it.
+/// * The result of the body is kept while the lock is released. The future of the function is therefore
+///   `Send` if it was before **and** its output is; `Result<T, Box<dyn Error + Send + Sync>>` is one that is.
+///
+/// # Cancellation and loss
+///
+/// Dropping the future drops the body and releases the lock, or gives up its place in the queue, in the
+/// background.
+///
+/// When the lock is lost, the body is dropped at its next await, and the function returns `LockError::Lost`.
+///
+/// # Other attributes
+///
+/// Attributes expand from top to bottom, and each wraps what the ones above it made: the lowest is the
+/// outermost.
+///
+/// * `#[tokio::main]` and `#[tokio::test]` make the function synchronous and stand **below** this attribute.
+/// * `#[tracing::instrument]` below this attribute makes a span that includes the waiting; above it, one of
+///   the body.
+#[proc_macro_attribute]
+pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::distributed_lock(args.into(), item.into()).into()
+}

@@ -1,0 +1,8 @@
+use zklock::{LockError, distributed_lock};
+
+#[distributed_lock(path = "/orders/{id")]
+async fn settle(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+fn main() {}

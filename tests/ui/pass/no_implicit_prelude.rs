@@ -1,0 +1,27 @@
+//! The expansion names everything it uses absolutely.
+
+#![no_implicit_prelude]
+#![deny(warnings)]
+
+/// Modules with the names of the crates that the expansion uses.
+mod zklock {}
+mod core {}
+mod std {}
+
+#[::zklock::distributed_lock(path = "/orders/{id}", wait = "5s", guard = held)]
+async fn settle(id: u64) -> ::core::result::Result<u64, ::zklock::LockError> {
+    let _ = held;
+    ::core::result::Result::Ok(id)
+}
+
+/// The names of the generated variables mean nothing to the body.
+#[::zklock::distributed_lock(path = __path)]
+async fn names(__path: &str, __held: u8, __error: u8) -> ::core::result::Result<u8, ::zklock::LockError> {
+    let _: &str = __path;
+    ::core::result::Result::Ok(__held + __error)
+}
+
+fn main() {
+    ::core::mem::drop(settle(7));
+    ::core::mem::drop(names("/names", 1, 2));
+}

@@ -1,0 +1,101 @@
+//! The names that a function's arguments bind.
+//!
+//! An `async move` block takes only what it mentions, and of that only the fields it uses. What it leaves
+//! behind would be dropped after the lock was released, so the body mentions every argument whole.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::quote;
+use syn::{Attribute, FnArg, Pat, ReceiverKind, Signature};
+
+/// Statements that mention every argument, and have no effect.
+pub(crate) fn statements(sig: &Signature, mentioned_in: &[&TokenStream]) -> TokenStream {
+    let mut bindings = Vec::new();
+    for arg in &sig.inputs {
+        match arg {
+            FnArg::Receiver(receiver) if matches!(receiver.kind, ReceiverKind::Reference(..)) => {}
+            FnArg::Receiver(receiver) => bindings.push((&receiver.attrs[..], receiver.self_token.into())),
+            FnArg::Typed(arg) => bind(&arg.pat, &arg.attrs, &mut bindings),
+        }
+    }
+    // An argument that nobody uses is left alone, or the compiler could not warn about it any more.
+    bindings.retain(|(_, name)| is_exempt(name) || mentioned_in.iter().any(|tokens| mentions(tokens, name)));
+    bindings
+        .into_iter()
+        .map(|(attrs, name)| {
+            let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+            quote!(#(#cfgs)* let _ = &#name;)
+        })
+        .collect()
+}
+
+type Binding<'a> = (&'a [Attribute], Ident);
+
+fn bind<'a>(pat: &'a Pat, attrs: &'a [Attribute], found: &mut Vec<Binding<'a>>) {
+    match pat {
+        Pat::Ident(name) => {
+            found.push((attrs, name.ident.clone()));
+            if let Some((_, inner)) = &name.subpat {
+                bind(inner, attrs, found);
+            }
+        }
+        Pat::Paren(paren) => bind(&paren.pat, attrs, found),
+        Pat::Reference(reference) => bind(&reference.pat, attrs, found),
+        Pat::Slice(slice) => slice.elems.iter().for_each(|pat| bind(pat, attrs, found)),
+        Pat::Struct(fields) => fields.fields.iter().for_each(|field| bind(&field.pat, attrs, found)),
+        Pat::Tuple(tuple) => tuple.elems.iter().for_each(|pat| bind(pat, attrs, found)),
+        Pat::TupleStruct(tuple) => tuple.elems.iter().for_each(|pat| bind(pat, attrs, found)),
+        _ => {}
+    }
+}
+
+fn is_exempt(name: &Ident) -> bool {
+    name == "self" || name.to_string().starts_with('_')
+}
+
+fn mentions(tokens: &TokenStream, name: &Ident) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => mentions(&group.stream(), name),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sig: &str, body: &str, expected: &str) {
+        let sig: Signature = syn::parse_str(sig).unwrap();
+        let shown = statements(&sig, &[&body.parse().unwrap()]).to_string();
+        assert_eq!(shown.replace("let _ = & ", "").replace(' ', ""), expected);
+    }
+
+    #[test]
+    fn used_arguments_are_mentioned() {
+        check("fn f(a: A, mut b: B)", "g(a, { b.c })", "a;b;");
+        check(
+            "fn f((a, [b, ..]): A, P { x, y: &z, .. }: P, Q(q @ (_, r)): Q)",
+            "a b x z q r",
+            "a;b;x;z;q;r;",
+        );
+    }
+
+    #[test]
+    fn unused_arguments_are_left_to_the_compiler() {
+        check("fn f(a: A, _b: B, _: C)", "", "_b;");
+    }
+
+    #[test]
+    fn receivers_by_value_are_mentioned() {
+        check("fn f(self)", "", "self;");
+        check("fn f(self: Arc<Self>)", "", "self;");
+        check("fn f(&self)", "self", "");
+        check("fn f(&mut self)", "self", "");
+    }
+
+    #[test]
+    fn conditional_arguments_stay_conditional() {
+        check("fn f(#[cfg(unix)] #[allow(unused)] a: A)", "a", "#[cfg(unix)]a;");
+    }
+}

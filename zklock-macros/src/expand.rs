@@ -1,0 +1,309 @@
+//! The function that is generated: it takes the lock, runs the body, and releases.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{ReturnType, Signature, Type, parse_quote};
+
+use crate::args::{Client, Guard, Krate, LockArgs};
+use crate::capture;
+use crate::errors::Errors;
+use crate::target::Target;
+use crate::wait::Wait;
+
+/// The item as the compiler is to see it: locked, or as it was beside the errors.
+pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let parsed_args = errors.keep(syn::parse2::<LockArgs>(args));
+    let parsed_item = errors.keep(syn::parse2::<Target>(item.clone()));
+    if let (Some(args), Some(target)) = (&parsed_args, &parsed_item) {
+        return locked(args, target);
+    }
+    // The path that would have used the arguments is not there, so their absence from the body means nothing.
+    let allow = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
+    let errors = errors.to_compile_errors();
+    quote!(#allow #item #errors)
+}
+
+fn locked(args: &LockArgs, target: &Target) -> TokenStream {
+    let Target { attrs, vis, defaultness, sig, inner_attrs, .. } = target;
+    let private = private(args, mixed());
+    let path = args.path.expand(&private);
+    let client = Client::expand(args.client.as_ref(), &private);
+    let wait = Wait::expand(args.wait.as_ref(), &private);
+    let captures = capture::statements(sig, &[&path, &client, &wait, &target.body]);
+    let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
+    let body = body(target, &captures);
+    let failed = failed(args, sig);
+    // Each argument has a statement of its own: what it borrows must not live on across an await.
+    quote_spanned! {mixed()=>
+        #(#attrs)*
+        #vis #defaultness #sig {
+            #(#inner_attrs)*
+            let __path = #path;
+            let __client = #client;
+            let __wait = #wait;
+            let __held = match #private::lock(__client, __path, __wait).await {
+                ::core::result::Result::Ok(__held) => __held,
+                ::core::result::Result::Err(__error) => return #failed,
+            };
+            #guard
+            let __body = #body;
+            let __output = #private::run(&__held, __body).await;
+            match __output {
+                ::core::result::Result::Ok(__output) => {
+                    #private::release(__held).await;
+                    __output
+                }
+                ::core::result::Result::Err(__error) => #failed,
+            }
+        }
+    }
+}
+
+/// Generated names must not meet the user's.
+fn mixed() -> Span {
+    Span::mixed_site()
+}
+
+/// The module of the facade that generated code calls, located at `span`.
+fn private(args: &LockArgs, span: Span) -> TokenStream {
+    let krate = match &args.krate {
+        Some(Krate(path)) => path.to_token_stream().into_iter().map(|token| located(token, span)).collect(),
+        None => quote_spanned!(span=> ::zklock),
+    };
+    quote_spanned!(span=> #krate::__private)
+}
+
+fn located(mut token: TokenTree, span: Span) -> TokenTree {
+    token.set_span(token.span().located_at(span));
+    token
+}
+
+/// Located at the return type, because that is what has to change if it cannot carry the error.
+fn failed(args: &LockArgs, sig: &Signature) -> TokenStream {
+    let span = mixed().located_at(output_span(sig));
+    let private = private(args, span);
+    quote_spanned!(span=> #private::Carries::from_lock_error(__error))
+}
+
+fn output_span(sig: &Signature) -> Span {
+    match &sig.output {
+        ReturnType::Default => sig.ident.span(),
+        ReturnType::Type(_, ty) => ty.span(),
+    }
+}
+
+fn body(target: &Target, captures: &TokenStream) -> TokenStream {
+    let output = erased_output(&target.sig);
+    let span = mixed().located_at(output_span(&target.sig));
+    // The return that never happens tells the compiler the type of the block, which cannot be written down,
+    // so that `?`, coercions and error messages are those of the function as it was written.
+    let typed = quote_spanned! {span=>
+        #[allow(
+            unknown_lints,
+            unreachable_code,
+            clippy::diverging_sub_expression,
+            clippy::empty_loop,
+            clippy::let_unit_value,
+            clippy::let_with_type_underscore,
+            clippy::needless_return,
+            clippy::type_complexity,
+            clippy::unreachable
+        )]
+        if false {
+            #captures
+            let __output: #output = loop {};
+            return __output;
+        }
+    };
+    let mut block = Group::new(Delimiter::Brace, target.body.clone());
+    // Braces of the user's own would be reported as unused ones.
+    block.set_span(mixed().located_at(target.brace.span.join()));
+    let block = block.into_token_stream();
+    quote_spanned!(mixed()=> async move { #typed #block })
+}
+
+/// The return type as it may stand in a `let`.
+fn erased_output(sig: &Signature) -> Type {
+    let mut ty = match &sig.output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, ty) => Type::clone(ty),
+    };
+    Eraser.visit_type_mut(&mut ty);
+    ty
+}
+
+/// Puts `_` for what a `let` cannot name. A macro may expand to such a type.
+struct Eraser;
+
+impl VisitMut for Eraser {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        match ty {
+            Type::ImplTrait(_) | Type::Macro(_) => *ty = parse_quote!(_),
+            _ => visit_mut::visit_type_mut(self, ty),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(args: &str, item: &str, expected: &str) {
+        let shown = distributed_lock(args.parse().unwrap(), item.parse().unwrap());
+        assert_eq!(pretty(&shown.to_string()), pretty(expected));
+    }
+
+    fn pretty(file: &str) -> String {
+        prettyplease::unparse(&syn::parse_file(file).unwrap())
+    }
+
+    #[test]
+    fn a_function_is_locked() {
+        check(
+            r#"path = "/orders/{order.id}", wait = "5s""#,
+            "/// Settles.
+            pub async fn settle(order: &Order) -> Result<Receipt, SettleError> { order.settle().await }",
+            r#"
+            /// Settles.
+            pub async fn settle(order: &Order) -> Result<Receipt, SettleError> {
+                let __path = ::zklock::__private::PathTemplate::new("/orders/{order.id}")
+                    .literal("/orders/")
+                    .segment(&(order.id))
+                    .finish();
+                let __client = ::zklock::__private::default_client();
+                let __wait = ::zklock::__private::Wait::For(::core::time::Duration::new(5u64, 0u32));
+                let __held = match ::zklock::__private::lock(__client, __path, __wait).await {
+                    ::core::result::Result::Ok(__held) => __held,
+                    ::core::result::Result::Err(__error) => {
+                        return ::zklock::__private::Carries::from_lock_error(__error)
+                    }
+                };
+                let __body = async move {
+                    #[allow(
+                        unknown_lints,
+                        unreachable_code,
+                        clippy::diverging_sub_expression,
+                        clippy::empty_loop,
+                        clippy::let_unit_value,
+                        clippy::let_with_type_underscore,
+                        clippy::needless_return,
+                        clippy::type_complexity,
+                        clippy::unreachable
+                    )]
+                    if false {
+                        let _ = &order;
+                        let __output: Result<Receipt, SettleError> = loop {};
+                        return __output;
+                    }
+                    { order.settle().await }
+                };
+                let __output = ::zklock::__private::run(&__held, __body).await;
+                match __output {
+                    ::core::result::Result::Ok(__output) => {
+                        ::zklock::__private::release(__held).await;
+                        __output
+                    }
+                    ::core::result::Result::Err(__error) => {
+                        ::zklock::__private::Carries::from_lock_error(__error)
+                    }
+                }
+            }"#,
+        );
+    }
+
+    #[test]
+    fn every_argument_has_its_place() {
+        check(
+            r#"path = key(&self.0), wait = forever, client = "reporting", guard = held, crate = crate::zk"#,
+            "#[tracing::instrument]
+            async unsafe fn list<const N: usize>(self: Arc<Self>) -> Result<impl Iterator<Item = u8> + use<N>, E> {
+                #![allow(unused)]
+                Ok(held.list())
+            }",
+            r#"
+            #[tracing::instrument]
+            async unsafe fn list<const N: usize>(self: Arc<Self>) -> Result<impl Iterator<Item = u8> + use<N>, E> {
+                #![allow(unused)]
+                let __path = crate::zk::__private::path_of(&(key(&self.0)));
+                let __client = crate::zk::__private::named_client("reporting");
+                let __wait = crate::zk::__private::Wait::Forever;
+                let __held = match crate::zk::__private::lock(__client, __path, __wait).await {
+                    ::core::result::Result::Ok(__held) => __held,
+                    ::core::result::Result::Err(__error) => {
+                        return crate::zk::__private::Carries::from_lock_error(__error)
+                    }
+                };
+                let held = &__held;
+                let __body = async move {
+                    #[allow(
+                        unknown_lints,
+                        unreachable_code,
+                        clippy::diverging_sub_expression,
+                        clippy::empty_loop,
+                        clippy::let_unit_value,
+                        clippy::let_with_type_underscore,
+                        clippy::needless_return,
+                        clippy::type_complexity,
+                        clippy::unreachable
+                    )]
+                    if false {
+                        let _ = &self;
+                        let __output: Result<_, E> = loop {};
+                        return __output;
+                    }
+                    { Ok(held.list()) }
+                };
+                let __output = crate::zk::__private::run(&__held, __body).await;
+                match __output {
+                    ::core::result::Result::Ok(__output) => {
+                        crate::zk::__private::release(__held).await;
+                        __output
+                    }
+                    ::core::result::Result::Err(__error) => {
+                        crate::zk::__private::Carries::from_lock_error(__error)
+                    }
+                }
+            }"#,
+        );
+    }
+
+    #[test]
+    fn the_function_stays_beside_an_error() {
+        check(
+            r#"path = "orders""#,
+            "async fn settle(id: u64) -> Result<(), E> { Ok(()) }",
+            r#"
+            #[allow(unused_variables)]
+            async fn settle(id: u64) -> Result<(), E> { Ok(()) }
+            ::core::compile_error! { "the path \"orders\" is relative: start it with a `/`" }"#,
+        );
+        check(
+            r#"path = "/orders""#,
+            "struct Settle;",
+            "struct Settle;
+            ::core::compile_error! { \"`#[distributed_lock]` goes on an `async fn`, this is a `struct`\" }",
+        );
+    }
+
+    #[test]
+    fn mistakes_on_both_sides_are_reported() {
+        let shown = distributed_lock(
+            TokenStream::new(),
+            quote!(
+                fn f() -> R {}
+            ),
+        )
+        .to_string();
+        assert!(shown.contains("`path` is missing") && shown.contains("not async"), "{shown}");
+    }
+
+    #[test]
+    fn a_body_that_is_still_typed_is_kept() {
+        let shown = distributed_lock(quote!(path = "/a"), quote!(async fn f(&self) -> R { self. }));
+        assert!(shown.to_string().contains("{ self . }"), "{shown}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Values that arrive through a `macro_rules!` are wrapped in invisible groups.
+
+use syn::{Expr, ExprLit, Lit, LitStr, Type};
+
+/// The expression inside the invisible groups around it.
+pub(crate) fn ungroup(mut expr: &Expr) -> &Expr {
+    while let Expr::Group(group) = expr {
+        expr = &group.expr;
+    }
+    expr
+}
+
+/// The type inside the invisible groups and parentheses around it.
+pub(crate) fn ungroup_type(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Group(group) => &group.elem,
+            Type::Paren(paren) => &paren.elem,
+            _ => return ty,
+        }
+    }
+}
+
+/// The string literal that `expr` is, if it is one.
+pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
+    match ungroup(expr) {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proc_macro2::{Delimiter, Group, TokenStream};
+    use quote::ToTokens;
+
+    /// The tokens as a `macro_rules!` hands on what it matched.
+    fn grouped(tokens: &str) -> TokenStream {
+        Group::new(Delimiter::None, tokens.parse().unwrap()).into_token_stream()
+    }
+
+    #[test]
+    fn a_string_is_found_in_its_group() {
+        let text = |tokens| string(&syn::parse2(tokens).unwrap()).map(LitStr::value);
+        assert_eq!(text(grouped("\"/a\"")).as_deref(), Some("/a"));
+        assert_eq!(text("\"/a\"".parse().unwrap()).as_deref(), Some("/a"));
+        assert_eq!(text(grouped("a.b")), None);
+    }
+
+    #[test]
+    fn a_type_is_found_in_its_group() {
+        for tokens in [grouped("u8"), grouped("(u8)"), "((u8))".parse().unwrap()] {
+            let ty: Type = syn::parse2(tokens).unwrap();
+            assert_eq!(ungroup_type(&ty).to_token_stream().to_string(), "u8");
+        }
+    }
+}

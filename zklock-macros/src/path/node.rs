@@ -1,0 +1,141 @@
+//! The rules of ZooKeeper for paths, as far as the text of a template shows them.
+
+use syn::{Error, LitStr, Result};
+
+use super::template::Piece;
+
+/// One segment of a path: its text, and how many expressions it holds.
+#[derive(Default)]
+struct Segment {
+    text: String,
+    exprs: usize,
+}
+
+pub(crate) fn check(template: &LitStr, pieces: &[Piece]) -> Result<()> {
+    match cause(pieces) {
+        None => Ok(()),
+        Some(cause) => {
+            let message = format!("the path {:?} {cause}", template.value());
+            Err(Error::new(template.span(), message))
+        }
+    }
+}
+
+fn cause(pieces: &[Piece]) -> Option<String> {
+    let segments = segments(pieces);
+    let (first, rest) = segments.split_first()?;
+    let plain = match rest {
+        [] if first.is_empty() => "is empty: write for example \"/orders/{id}\"",
+        _ if !first.is_empty() => "is relative: start it with a `/`",
+        [only] if only.is_empty() => "is the root, which cannot be a lock: name a node below it",
+        [.., last] if last.is_empty() => "ends with a `/`",
+        _ => return rest.iter().find_map(Segment::cause),
+    };
+    Some(plain.to_owned())
+}
+
+fn segments(pieces: &[Piece]) -> Vec<Segment> {
+    let mut done = Vec::new();
+    let mut current = Segment::default();
+    for piece in pieces {
+        match piece {
+            Piece::Expr(_) => current.exprs += 1,
+            Piece::Literal(text) => {
+                let mut parts = text.split('/');
+                current.text.extend(parts.next());
+                for part in parts {
+                    done.push(std::mem::replace(&mut current, Segment { text: part.to_owned(), exprs: 0 }));
+                }
+            }
+        }
+    }
+    done.push(current);
+    done
+}
+
+impl Segment {
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.exprs == 0
+    }
+
+    fn cause(&self) -> Option<String> {
+        if self.is_empty() {
+            return Some("has an empty segment: write one `/` between segments".to_owned());
+        }
+        if self.exprs == 0 && (self.text == "." || self.text == "..") {
+            return Some(format!("has the segment `{}`, which ZooKeeper does not allow", self.text));
+        }
+        if let Some(char) = self.text.chars().find(|char| forbidden(*char)) {
+            return Some(format!("contains {char:?}, a character that ZooKeeper does not allow"));
+        }
+        (self.exprs > 1).then(|| {
+            "has two expressions in one segment, where different values could meet in one node\n\
+             put a `/` between them"
+                .to_owned()
+        })
+    }
+}
+
+/// The server looks at UTF-16 units and refuses surrogates, and so every character beyond U+FFFF.
+fn forbidden(char: char) -> bool {
+    matches!(char, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proc_macro2::Span;
+
+    #[track_caller]
+    fn check(template: &str, expected: Option<&str>) {
+        let text = LitStr::new(template, Span::call_site());
+        let pieces = crate::path::template::parse(&text).unwrap();
+        assert_eq!(cause(&pieces).as_deref(), expected, "{template:?}");
+    }
+
+    #[test]
+    fn good_paths_pass() {
+        for template in ["/a", "/a/b", "/a/{b}", "/{a}", "/{a}/{b}", "/a-{b}.lock", "/.{a}", "/..a", "/a b/ü"]
+        {
+            check(template, None);
+        }
+        check("/zookeeper/x", None);
+    }
+
+    #[test]
+    fn the_shape_is_checked() {
+        check("", Some("is empty: write for example \"/orders/{id}\""));
+        check("a", Some("is relative: start it with a `/`"));
+        check("{a}/b", Some("is relative: start it with a `/`"));
+        check("/", Some("is the root, which cannot be a lock: name a node below it"));
+        check("/a/", Some("ends with a `/`"));
+        check("/{a}/", Some("ends with a `/`"));
+        check("//", Some("ends with a `/`"));
+        check("//a", Some("has an empty segment: write one `/` between segments"));
+        check("/a//{b}", Some("has an empty segment: write one `/` between segments"));
+        check("/./a", Some("has the segment `.`, which ZooKeeper does not allow"));
+        check("/a/..", Some("has the segment `..`, which ZooKeeper does not allow"));
+    }
+
+    #[test]
+    fn characters_are_checked() {
+        for char in
+            ['\0', '\t', '\u{1f}', '\u{7f}', '\u{9f}', '\u{e000}', '\u{f8ff}', '\u{fff0}', '\u{ffff}', '😀']
+        {
+            let expected = format!("contains {char:?}, a character that ZooKeeper does not allow");
+            check(&format!("/a/{char}{{b}}"), Some(&expected));
+        }
+        for char in [' ', '~', '\u{a0}', '\u{d7ff}', '\u{f900}', '\u{ffef}'] {
+            check(&format!("/a/{char}"), None);
+        }
+    }
+
+    #[test]
+    fn one_expression_per_segment() {
+        let two = "has two expressions in one segment, where different values could meet in one node\n\
+                   put a `/` between them";
+        check("/{a}{b}", Some(two));
+        check("/x/{a}-{b}/y", Some(two));
+        check("/{a}-x/{b}", None);
+    }
+}

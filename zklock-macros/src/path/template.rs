@@ -1,0 +1,185 @@
+//! `"/orders/{order.id}"` taken apart. `{{` and `}}` stand for the braces themselves.
+
+use proc_macro2::Span;
+use syn::{Error, Expr, LitStr, Result};
+
+/// A part of a template.
+pub(crate) enum Piece {
+    /// Text, already without escapes.
+    Literal(String),
+    /// What stood between braces.
+    Expr(Box<Expr>),
+}
+
+pub(crate) fn parse(template: &LitStr) -> Result<Vec<Piece>> {
+    let text = template.value();
+    let mut pieces = Pieces::default();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(['{', '}']) {
+        pieces.push_text(&rest[..at]);
+        let brace = &rest[at..];
+        rest = if brace.starts_with("{{") || brace.starts_with("}}") {
+            pieces.push_text(&brace[..1]);
+            &brace[2..]
+        } else if let Some(inside) = brace.strip_prefix('{') {
+            let end = closing(inside).ok_or_else(|| unbalanced(template, '{'))?;
+            pieces.0.push(Piece::Expr(Box::new(expression(&inside[..end], template.span())?)));
+            &inside[end + 1..]
+        } else {
+            return Err(unbalanced(template, '}'));
+        };
+    }
+    pieces.push_text(rest);
+    Ok(pieces.0)
+}
+
+#[derive(Default)]
+struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    fn push_text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Literal(last)) => last.push_str(text),
+            _ => self.0.push(Piece::Literal(text.to_owned())),
+        }
+    }
+}
+
+fn unbalanced(template: &LitStr, brace: char) -> Error {
+    let message = format!(
+        "the path {:?} has an unbalanced `{brace}`\nwrite `{brace}{brace}` for the brace itself",
+        template.value()
+    );
+    Error::new(template.span(), message)
+}
+
+/// The place of the `}` that ends an expression. Delimiters inside it must pair up, because the compiler
+/// reports those that do not by itself, and badly.
+fn closing(inside: &str) -> Option<usize> {
+    let mut open = Vec::new();
+    let mut chars = inside.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '}' if open.is_empty() => return Some(at),
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ')' | ']' | '}' if open.pop() != Some(char) => return None,
+            '"' => skip_string(&mut chars)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn skip_string(chars: &mut std::str::CharIndices<'_>) -> Option<()> {
+    loop {
+        match chars.next()?.1 {
+            '"' => return Some(()),
+            '\\' => drop(chars.next()),
+            _ => {}
+        }
+    }
+}
+
+fn expression(text: &str, span: Span) -> Result<Expr> {
+    if text.trim().is_empty() {
+        return Err(Error::new(
+            span,
+            "`{}` names nothing: write the expression between the braces, for example `{order.id}`",
+        ));
+    }
+    let expr = LitStr::new(text, span).parse_with(|input: syn::parse::ParseStream<'_>| input.parse::<Expr>());
+    match expr {
+        Ok(Expr::Lit(_)) => {
+            let message = format!("`{{{text}}}` is a constant: write it without the braces");
+            Err(Error::new(span, message))
+        }
+        Ok(expr) => Ok(expr),
+        Err(_) if has_format_spec(text) => {
+            let message = format!(
+                "`{{{text}}}`: format specs are not supported in a path\n\
+                 the value is written with `Display` and percent-encoded"
+            );
+            Err(Error::new(span, message))
+        }
+        Err(error) => Err(Error::new(span, format!("`{{{text}}}` is not an expression: {error}"))),
+    }
+}
+
+/// Whether a single colon stands somewhere in `text`.
+fn has_format_spec(text: &str) -> bool {
+    text.replace("::", "").contains(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+
+    #[track_caller]
+    fn check(template: &str, expected: &str) {
+        let shown = match parse(&LitStr::new(template, Span::call_site())) {
+            Ok(pieces) => pieces.iter().map(show).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown, expected, "{template}");
+    }
+
+    fn show(piece: &Piece) -> String {
+        match piece {
+            Piece::Literal(text) => format!("{text:?}"),
+            Piece::Expr(expr) => format!("<{}>", expr.to_token_stream().to_string().replace(' ', "")),
+        }
+    }
+
+    #[test]
+    fn text_and_expressions_alternate() {
+        check("", "");
+        check("/a", r#""/a""#);
+        check("/orders/{id}", r#""/orders/" <id>"#);
+        check("{a}/{b}", r#"<a> "/" <b>"#);
+    }
+
+    #[test]
+    fn any_expression_may_stand_between_braces() {
+        check("/{order.id}", r#""/" <order.id>"#);
+        check("/{self.key()}", r#""/" <self.key()>"#);
+        check("/{parts[0]}", r#""/" <parts[0]>"#);
+        check("/{u64::from(id)}", r#""/" <u64::from(id)>"#);
+        check("/{ if a { 1 } else { 2 } }", r#""/" <ifa{1}else{2}>"#);
+        check(r#"/{map["}"]}/x"#, r#""/" <map["}"]> "/x""#);
+        check(r#"/{map["\"}"]}"#, r#""/" <map["\"}"]>"#);
+    }
+
+    #[test]
+    fn doubled_braces_are_text() {
+        check("/{{a}}", r#""/{a}""#);
+        check("/{{{a}}}", r#""/{" <a> "}""#);
+    }
+
+    #[test]
+    fn unbalanced_braces_are_refused() {
+        let open = "has an unbalanced `{`\nwrite `{{` for the brace itself";
+        let close = "has an unbalanced `}`\nwrite `}}` for the brace itself";
+        check("/{a", &format!("the path \"/{{a\" {open}"));
+        check("/{a(}", &format!("the path \"/{{a(}}\" {open}"));
+        check("/{\"}", &format!("the path \"/{{\\\"}}\" {open}"));
+        check("/a}", &format!("the path \"/a}}\" {close}"));
+    }
+
+    #[test]
+    fn what_is_not_an_expression_is_refused() {
+        let nothing = "`{}` names nothing: write the expression between the braces, for example `{order.id}`";
+        let spec = "format specs are not supported in a path\n\
+                    the value is written with `Display` and percent-encoded";
+        check("/{}", nothing);
+        check("/{ }", nothing);
+        check("/{x:?}", &format!("`{{x:?}}`: {spec}"));
+        check("/{x:>8}", &format!("`{{x:>8}}`: {spec}"));
+        check("/{:?}", &format!("`{{:?}}`: {spec}"));
+        check("/{0}", "`{0}` is a constant: write it without the braces");
+        check("/{a b}", "`{a b}` is not an expression: unexpected token");
+    }
+}

@@ -1,0 +1,231 @@
+//! The function under the attribute. Its body stays raw, so that one that is still being typed expands, too.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Attribute, Error, LitStr, Result, ReturnType, Signature, Token, Type, TypePath, Visibility, braced, token,
+};
+
+use crate::errors::Errors;
+use crate::grouped::ungroup_type;
+
+/// An `async fn` with a body, whose return type may carry a lock error.
+pub(crate) struct Target {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) defaultness: Option<Token![default]>,
+    pub(crate) sig: Signature,
+    pub(crate) brace: token::Brace,
+    pub(crate) inner_attrs: Vec<Attribute>,
+    pub(crate) body: TokenStream,
+}
+
+impl Parse for Target {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        if let Some(error) = not_a_function(input) {
+            return Err(error);
+        }
+        let defaultness = input.parse()?;
+        let sig: Signature = input.parse()?;
+        if input.peek(Token![;]) {
+            return Err(Error::new(sig.ident.span(), NO_BODY));
+        }
+        check(&sig)?;
+        let content;
+        let brace = braced!(content in input);
+        let inner_attrs = content.call(Attribute::parse_inner)?;
+        Ok(Self { attrs, vis, defaultness, sig, brace, inner_attrs, body: content.parse()? })
+    }
+}
+
+const NO_BODY: &str = "there is no body to run under the lock\n\
+                       put `#[distributed_lock]` on the method in the `impl` instead";
+
+/// The error about an item that is no function at all.
+fn not_a_function(input: ParseStream<'_>) -> Option<Error> {
+    let ahead = input.fork();
+    loop {
+        let qualifier: Ident = match ahead.call(Ident::parse_any) {
+            Ok(word) if word == "fn" => return None,
+            Ok(word) => word,
+            Err(error) => {
+                return Some(Error::new(error.span(), "`#[distributed_lock]` goes on an `async fn`"));
+            }
+        };
+        let _abi = ahead.parse::<Option<LitStr>>();
+        if !["const", "async", "safe", "unsafe", "extern", "default"].iter().any(|word| qualifier == word) {
+            return Some(misplaced(&qualifier));
+        }
+    }
+}
+
+fn misplaced(word: &Ident) -> Error {
+    let message = match word.to_string().as_str() {
+        "impl" | "trait" | "mod" => {
+            format!(
+                "`#[distributed_lock]` does not reach inside `{word}`: put it on each `async fn` in there"
+            )
+        }
+        "struct" | "enum" | "union" | "use" | "static" | "type" => {
+            format!("`#[distributed_lock]` goes on an `async fn`, this is a `{word}`")
+        }
+        _ => "`#[distributed_lock]` goes on an `async fn`".to_owned(),
+    };
+    Error::new(word.span(), message)
+}
+
+fn check(sig: &Signature) -> Result<()> {
+    let mut errors = Errors::default();
+    if let Some(constness) = sig.constness {
+        errors.push(Error::new_spanned(
+            constness,
+            "a `const fn` cannot wait for a lock: make it an `async fn`",
+        ));
+    } else if sig.asyncness.is_none() {
+        errors.push(Error::new_spanned(sig.fn_token, NOT_ASYNC));
+    }
+    if let Some(abi) = &sig.abi {
+        errors.push(Error::new_spanned(abi, "an `extern` function cannot wait for a lock"));
+    }
+    errors.keep(check_output(sig));
+    errors.finish()
+}
+
+const NOT_ASYNC: &str = "this function is not async\n\
+    make it async: `async fn`; if another attribute, such as `#[tokio::main]`, made it synchronous, \
+    put `#[distributed_lock]` above that one";
+
+fn check_output(sig: &Signature) -> Result<()> {
+    let name = &sig.ident;
+    let refuse = |at: &dyn ToTokens, instead: &str| {
+        let message = format!(
+            "`{name}` has no way to say that it did not get the lock, or lost it\n\
+             return `Result<{instead}, E>` where `E: From<zklock::LockError>`"
+        );
+        Err(Error::new_spanned(at, message))
+    };
+    match &sig.output {
+        ReturnType::Default => refuse(name, "()"),
+        ReturnType::Type(_, ty) => match ungroup_type(ty) {
+            Type::Tuple(unit) if unit.elems.is_empty() => refuse(ty, "()"),
+            other if cannot_carry(other) => refuse(ty, "_"),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// Whether the type can be seen to have no place for an error. All others are left to the trait `Carries`.
+fn cannot_carry(ty: &Type) -> bool {
+    match ty {
+        Type::Array(_)
+        | Type::FnPtr(_)
+        | Type::Never(_)
+        | Type::Ptr(_)
+        | Type::Reference(_)
+        | Type::Slice(_) => true,
+        Type::Tuple(_) => true,
+        Type::Path(TypePath { qself: None, path, .. }) => {
+            let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                [name] => is_plain(name),
+                ["std" | "core" | "alloc", _, name] => is_plain(name),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    const PLAIN: [&str; 20] = [
+        "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
+        "isize", "f32", "f64", "String", "Option", "Vec",
+    ];
+    PLAIN.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        let errors: Vec<_> = match syn::parse_str::<Target>(input) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
+        };
+        assert_eq!(errors, expected, "{input}");
+    }
+
+    fn no_error(name: &str, instead: &str) -> String {
+        format!(
+            "`{name}` has no way to say that it did not get the lock, or lost it\n\
+             return `Result<{instead}, E>` where `E: From<zklock::LockError>`"
+        )
+    }
+
+    #[test]
+    fn async_functions_are_accepted() {
+        check("async fn f() -> Result<(), E> {}", &[]);
+        check("pub(crate) async unsafe fn f<'a, const N: usize>(&'a self) -> R where Self: Sized {}", &[]);
+        check("default async fn f(self: Arc<Self>) -> impl Reply {}", &[]);
+        check("#[doc = \"x\"] async fn f() -> std::io::Result<u8> { #![allow(unused)] }", &[]);
+    }
+
+    #[test]
+    fn a_body_need_not_be_complete() {
+        check("async fn f() -> R { let x = self. }", &[]);
+    }
+
+    #[test]
+    fn functions_that_cannot_wait_are_refused() {
+        check("fn f() -> R {}", &[NOT_ASYNC]);
+        check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: make it an `async fn`"]);
+        check("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]);
+        check("async fn f() -> R;", &[NO_BODY]);
+        check("fn f() {}", &[NOT_ASYNC, &no_error("f", "()")]);
+    }
+
+    #[test]
+    fn other_items_are_refused() {
+        let inside = |word| {
+            format!(
+                "`#[distributed_lock]` does not reach inside `{word}`: put it on each `async fn` in there"
+            )
+        };
+        check("impl Foo {}", &[&inside("impl")]);
+        check("unsafe impl Foo for Bar {}", &[&inside("impl")]);
+        check("pub trait Foo {}", &[&inside("trait")]);
+        check("mod foo {}", &[&inside("mod")]);
+        check("struct Foo;", &["`#[distributed_lock]` goes on an `async fn`, this is a `struct`"]);
+        check("const X: u8 = 1;", &["`#[distributed_lock]` goes on an `async fn`"]);
+        check("async move |x| {}", &["`#[distributed_lock]` goes on an `async fn`"]);
+        check("|x| {}", &["`#[distributed_lock]` goes on an `async fn`"]);
+        check("extern \"C\" {}", &["`#[distributed_lock]` goes on an `async fn`"]);
+    }
+
+    #[test]
+    fn outputs_without_a_place_for_the_error_are_refused() {
+        for output in ["", "-> ()"] {
+            check(&format!("async fn f() {output} {{}}"), &[&no_error("f", "()")]);
+        }
+        for output in
+            ["!", "u8", "bool", "String", "std::string::String", "&str", "(u8, E)", "Option<u8>", "Vec<u8>"]
+        {
+            check(&format!("async fn f() -> {output} {{}}"), &[&no_error("f", "_")]);
+        }
+    }
+
+    #[test]
+    fn other_outputs_are_left_to_the_type_checker() {
+        for output in
+            ["Response", "io::Result<()>", "impl Reply", "<T as Service>::Reply", "my::Option<u8>", "R!()"]
+        {
+            check(&format!("async fn f() -> {output} {{}}"), &[]);
+        }
+    }
+}
