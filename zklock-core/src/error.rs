@@ -239,8 +239,11 @@ mod tests {
 
     #[test]
     fn a_timeout_names_the_path_and_what_was_waited_for() {
-        let error =
-            LockError::Timeout { path: "/orders/7".into(), waited: Duration::from_secs(5), phase: Phase::Queued };
+        let error = LockError::Timeout {
+            path: "/orders/7".into(),
+            waited: Duration::from_secs(5),
+            phase: Phase::Queued,
+        };
         assert_eq!(error.to_string(), "timed out after 5s waiting behind others for lock /orders/7");
         assert!(error.is_timeout() && error.is_contended() && !error.is_lost());
     }

@@ -149,11 +149,12 @@ impl Acquisition {
         }
     }
 
-    /// The own node, once it is known and until it is withdrawn.
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> Option<&Node> {
+    /// The own node, while it is known and has a place in the queue.
+    pub(crate) fn node(&self) -> Option<&Node> {
         match &self.state {
-            State::Held(node) => Some(node),
+            State::Trimming(node) | State::Queued(node) | State::Waiting(node) | State::Held(node) => {
+                Some(node)
+            }
             _ => None,
         }
     }
@@ -452,7 +453,9 @@ mod tests {
 
     #[test]
     fn the_end_of_the_session_ends_every_state() {
-        for events in [vec![], vec![Event::Unknown], vec![head(&node(1))], vec![head(&node(1)), Event::Cancel]] {
+        for events in
+            [vec![], vec![Event::Unknown], vec![head(&node(1))], vec![head(&node(1)), Event::Cancel]]
+        {
             let mut machine = started();
             for event in events {
                 machine.on(event);

@@ -1,0 +1,304 @@
+//! How a client is set up.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::LockError;
+use crate::path;
+use crate::session::Opening;
+use crate::session::ops::Acl;
+
+use super::Client;
+use super::connect_string::ConnectString;
+use super::worker::Worker;
+
+/// How to connect to an ensemble, and the defaults of its locks.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::Config;
+///
+/// # async fn example() -> Result<(), zklock_core::LockError> {
+/// let client = Config::new("zk1:2181,zk2:2181,zk3:2181/prod")
+///     .namespace("/billing")
+///     .session_timeout(Duration::from_secs(30))
+///     .default_wait(Duration::from_secs(10))
+///     .connect()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(deny_unknown_fields))]
+pub struct Config {
+    connect: String,
+    #[cfg_attr(feature = "serde", serde(default))]
+    namespace: String,
+    #[cfg_attr(feature = "serde", serde(default = "session_timeout", with = "humantime_serde"))]
+    session_timeout: Duration,
+    #[cfg_attr(feature = "serde", serde(default = "default_wait", with = "humantime_serde"))]
+    default_wait: Duration,
+    #[cfg_attr(feature = "serde", serde(default = "connect_timeout", with = "humantime_serde"))]
+    connect_timeout: Duration,
+    #[cfg_attr(feature = "serde", serde(default))]
+    digests: Vec<String>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    acl: Acl,
+    #[cfg_attr(feature = "serde", serde(default = "identity"))]
+    identity: String,
+    #[cfg_attr(feature = "serde", serde(default = "tick_time", with = "humantime_serde"))]
+    tick_time: Duration,
+    #[cfg_attr(feature = "serde", serde(default = "sync_limit", with = "humantime_serde"))]
+    sync_limit: Duration,
+}
+
+/// A configuration that was found valid.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) opening: Opening,
+    /// Chroot and namespace, in front of every path.
+    pub(crate) root: String,
+    pub(crate) default_wait: Duration,
+    pub(crate) identity: String,
+}
+
+impl Config {
+    /// A configuration with all defaults, for servers given as ZooKeeper's connect string:
+    /// `host:port,host:port/chroot`.
+    ///
+    /// The port defaults to 2181. The chroot is created when it is first needed.
+    pub fn new(connect: impl Into<String>) -> Self {
+        Self {
+            connect: connect.into(),
+            namespace: String::new(),
+            session_timeout: session_timeout(),
+            default_wait: default_wait(),
+            connect_timeout: connect_timeout(),
+            digests: Vec::new(),
+            acl: Acl::default(),
+            identity: identity(),
+            tick_time: tick_time(),
+            sync_limit: sync_limit(),
+        }
+    }
+
+    /// Reads the configuration from environment variables.
+    ///
+    /// `ZKLOCK_CONNECT` is required. Optional are `ZKLOCK_NAMESPACE`, `ZKLOCK_SESSION_TIMEOUT`,
+    /// `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT` as
+    /// durations such as `30s` or `1m 30s`, `ZKLOCK_DIGEST` as `user:password`, `ZKLOCK_ACL` as `open` or
+    /// `creator_all`, and `ZKLOCK_IDENTITY`.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidConfig`] names the variable that is missing or malformed.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, LockError> {
+        let connect = lookup("ZKLOCK_CONNECT").ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+        let mut config = Self::new(connect);
+        let duration = |name, slot: &mut Duration| match lookup(name) {
+            None => Ok(()),
+            Some(text) => humantime::parse_duration(&text)
+                .map(|value| *slot = value)
+                .map_err(|error| invalid(name, format!("{text:?} is no duration such as `30s`: {error}"))),
+        };
+        duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
+        duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
+        duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
+        duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
+        duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
+        config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
+        config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
+        config.digests.extend(lookup("ZKLOCK_DIGEST"));
+        config.acl = match lookup("ZKLOCK_ACL").as_deref() {
+            None | Some("open") => Acl::Open,
+            Some("creator_all") => Acl::CreatorAll,
+            Some(other) => {
+                return Err(invalid("ZKLOCK_ACL", format!("{other:?} is neither `open` nor `creator_all`")));
+            }
+        };
+        Ok(config)
+    }
+
+    /// Puts all paths below this one, an absolute path that is created when first needed.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Asks for this session timeout, 30 s by default; the servers may grant another.
+    ///
+    /// After a holder died, its lock is free when this time has passed. ZooKeeper grants between 2 and 20
+    /// ticks, which is 4 s to 40 s with its defaults. Times below 20 s make a holder prove its lease by
+    /// writes, one every tenth of this time.
+    #[must_use]
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
+        self.session_timeout = timeout;
+        self
+    }
+
+    /// Bounds acquisitions that name no bound, and all other requests; 10 s by default.
+    #[must_use]
+    pub fn default_wait(mut self, wait: Duration) -> Self {
+        self.default_wait = wait;
+        self
+    }
+
+    /// Bounds [`connect`](Self::connect); 10 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Adds a digest by which this client is known to ACLs.
+    #[must_use]
+    pub fn digest(mut self, user: &str, password: &str) -> Self {
+        self.digests.push(format!("{user}:{password}"));
+        self
+    }
+
+    /// Sets who may touch the nodes that this client creates; anyone by default.
+    #[must_use]
+    pub fn acl(mut self, acl: Acl) -> Self {
+        self.acl = acl;
+        self
+    }
+
+    /// Sets the name by which others see this client's contenders: host and process by default.
+    #[must_use]
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = identity.into();
+        self
+    }
+
+    /// States the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
+    #[must_use]
+    pub fn tick_time(mut self, tick_time: Duration) -> Self {
+        self.tick_time = tick_time;
+        self
+    }
+
+    /// States the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
+    ///
+    /// For so long may a server answer reads after it lost its leader.
+    #[must_use]
+    pub fn sync_limit(mut self, sync_limit: Duration) -> Self {
+        self.sync_limit = sync_limit;
+        self
+    }
+
+    /// Connects, and returns once the first session is open.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidConfig`] before anything is sent, [`LockError::Connect`] if no server gives a
+    /// session within the connect timeout, [`LockError::AuthFailed`] if they refuse the credentials.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the client; nothing stays behind.
+    pub async fn connect(self) -> Result<Client, LockError> {
+        let within = self.connect_timeout;
+        let worker = Worker::start(self.validated()?)
+            .map_err(|error| invalid("connect", format!("no thread for the session: {error}")))?;
+        let client = Client::new(worker);
+        client.worker().connected(within).await?;
+        Ok(client)
+    }
+
+    fn validated(self) -> Result<Settings, LockError> {
+        let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
+        let namespace =
+            path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
+        bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
+        bounded("default_wait", self.default_wait, Duration::MAX)?;
+        bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
+        if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
+            let user = digest.chars().take(3).collect::<String>();
+            return Err(invalid("digests", format!("the one that starts with {user:?} has no `:`")));
+        }
+        if self.acl == Acl::CreatorAll && self.digests.is_empty() {
+            return Err(invalid("acl", "creator_all needs a digest, or nobody could use the nodes"));
+        }
+        if self.identity.len() > LONGEST_IDENTITY {
+            return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
+        }
+        Ok(Settings {
+            root: format!("{}{namespace}", connect.chroot),
+            default_wait: self.default_wait,
+            identity: self.identity,
+            opening: Opening {
+                servers: connect.servers,
+                timeout: self.session_timeout,
+                tick: self.tick_time,
+                sync_limit: self.sync_limit,
+                digests: self.digests,
+                acl: self.acl,
+            },
+        })
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Digests are secrets.
+        f.debug_struct("Config")
+            .field("connect", &self.connect)
+            .field("namespace", &self.namespace)
+            .field("session_timeout", &self.session_timeout)
+            .field("default_wait", &self.default_wait)
+            .field("acl", &self.acl)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
+    if value.is_zero() {
+        return Err(invalid(setting, "it is zero"));
+    }
+    if value > longest {
+        return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
+    }
+    Ok(())
+}
+
+fn invalid(setting: &'static str, reason: impl Into<String>) -> LockError {
+    LockError::InvalidConfig { setting, reason: reason.into() }
+}
+
+const fn session_timeout() -> Duration {
+    Duration::from_secs(30)
+}
+
+const fn default_wait() -> Duration {
+    Duration::from_secs(10)
+}
+
+const fn connect_timeout() -> Duration {
+    Duration::from_secs(10)
+}
+
+const fn tick_time() -> Duration {
+    Duration::from_secs(2)
+}
+
+const fn sync_limit() -> Duration {
+    Duration::from_secs(10)
+}
+
+fn identity() -> String {
+    format!("{}/{}", gethostname::gethostname().to_string_lossy(), std::process::id())
+}
+
+/// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
+const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
+/// Everybody who waits reads it.
+const LONGEST_IDENTITY: usize = 1024;

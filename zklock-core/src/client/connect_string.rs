@@ -1,0 +1,89 @@
+//! ZooKeeper's connect string: `host:port,host:port/chroot`.
+
+use crate::path;
+
+/// The servers and the chroot of a connect string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConnectString {
+    pub(super) servers: String,
+    /// Empty, or a valid path.
+    pub(super) chroot: String,
+}
+
+impl ConnectString {
+    /// Parses a connect string; the error says what is wrong with which part.
+    ///
+    /// The chroot is split off because the client library requires it to exist; here it is a prefix of
+    /// all paths, and is created with them.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let hosts_start = text.rfind("://").map_or(0, |scheme| scheme + "://".len());
+        let (servers, chroot) = match text[hosts_start..].find('/') {
+            Some(slash) => text.split_at(hosts_start + slash),
+            None => (text, ""),
+        };
+        let chroot =
+            path::validate_root(chroot).map_err(|reason| format!("the chroot {chroot:?}: {reason}"))?;
+        for server in servers.split(',') {
+            validate_server(server).map_err(|reason| format!("the server {server:?} {reason}"))?;
+        }
+        Ok(Self { servers: servers.to_owned(), chroot: chroot.to_owned() })
+    }
+}
+
+fn validate_server(server: &str) -> Result<(), &'static str> {
+    let address = server.strip_prefix("tcp://").unwrap_or(server);
+    if address.contains("://") {
+        return Err("has a scheme that is not supported");
+    }
+    // The last colon of a bracketed IPv6 address is not in front of a port.
+    let (host, port) = match address.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (address, None),
+    };
+    if host.is_empty() || host.contains(char::is_whitespace) {
+        return Err("has no valid host");
+    }
+    match port.map(str::parse::<u16>) {
+        None | Some(Ok(1..)) => Ok(()),
+        Some(Ok(0) | Err(_)) => Err("has no valid port"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, servers: &str, chroot: &str) {
+        let expected = ConnectString { servers: servers.into(), chroot: chroot.into() };
+        assert_eq!(ConnectString::parse(text), Ok(expected));
+    }
+
+    #[test]
+    fn servers_and_chroot_are_told_apart() {
+        check("a:1", "a:1", "");
+        check("a", "a", "");
+        check("a:1,b:2/", "a:1,b:2", "");
+        check("a:1,b:2/app/zoo", "a:1,b:2", "/app/zoo");
+        check("tcp://a:1/app", "tcp://a:1", "/app");
+        check("[::1]:2181,[::2]/x", "[::1]:2181,[::2]", "/x");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, named) in [
+            ("", "the server \"\" has no valid host"),
+            ("a:1,,b", "the server \"\" has no valid host"),
+            (":2181", "the server \":2181\" has no valid host"),
+            ("a b:1", "the server \"a b:1\" has no valid host"),
+            ("a:port", "the server \"a:port\" has no valid port"),
+            ("a:0", "the server \"a:0\" has no valid port"),
+            ("a:70000", "the server \"a:70000\" has no valid port"),
+            ("http://a:1", "the server \"http://a:1\" has a scheme that is not supported"),
+            ("a:1/app//b", "the chroot \"/app//b\": it has an empty segment"),
+            ("a:1/app/", "the chroot \"/app/\": it must not end with `/`"),
+        ] {
+            assert_eq!(ConnectString::parse(text), Err(named.to_owned()), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The thread of a client: it opens one session after the other, and runs all that belongs to them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::LockError;
+use crate::path::NodePath;
+use crate::session::{Health, OpenError, Session};
+
+use super::config::Settings;
+
+/// What the tasks and handles of one client share.
+pub(crate) struct Worker {
+    settings: Settings,
+    runtime: Handle,
+    current: watch::Sender<Current>,
+    tasks: TaskTracker,
+    /// No new acquisitions.
+    closing: CancellationToken,
+    /// No more waiting for guards.
+    stopping: CancellationToken,
+    /// The session is closed.
+    done: CancellationToken,
+}
+
+/// The client's session.
+#[derive(Clone)]
+enum Current {
+    /// None is open; the last failure says why.
+    Opening(Option<OpenError>),
+    Open(Arc<Session>),
+}
+
+impl Worker {
+    /// Starts the thread.
+    pub(crate) fn start(settings: Settings) -> std::io::Result<Arc<Self>> {
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        let worker = Arc::new(Self {
+            settings,
+            runtime: runtime.handle().clone(),
+            current: watch::Sender::new(Current::Opening(None)),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            stopping: CancellationToken::new(),
+            done: CancellationToken::new(),
+        });
+        let supervised = worker.clone();
+        let thread = std::thread::Builder::new().name("zklock-session".into());
+        thread.spawn(move || {
+            runtime.block_on(supervised.supervise());
+            // Tasks that are still there, on a connection that does not answer, end with the runtime.
+            drop(runtime);
+            supervised.done.cancel();
+        })?;
+        Ok(worker)
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn root(&self) -> &str {
+        &self.settings.root
+    }
+
+    pub(crate) fn default_wait(&self) -> Duration {
+        self.settings.default_wait
+    }
+
+    /// The data of this client's contenders.
+    pub(crate) fn identity(&self) -> Arc<[u8]> {
+        self.settings.identity.as_bytes().into()
+    }
+
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.closing
+    }
+
+    /// Runs a task on the client's thread; it is dropped at once where the thread has ended.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(task, &self.runtime);
+    }
+
+    /// Performs requests on the client's thread; `None` if they take too long or the client ends.
+    ///
+    /// They go on if the caller does not wait for them.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        within: Duration,
+        requests: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.spawn(async move {
+            if let Ok(value) = timeout(within, requests).await {
+                reply.send(value).ok();
+            }
+        });
+        answer.await.ok()
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.current_session().map_or(Health::Lost, |session| session.link().health)
+    }
+
+    pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        match &*self.current.borrow() {
+            Current::Open(session) if !session.is_over() => Some(session.clone()),
+            _ => None,
+        }
+    }
+
+    /// Waits for an open session, on the client's thread.
+    pub(crate) async fn session(
+        &self,
+        path: &NodePath,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Session>, LockError> {
+        let mut current = self.current.subscribe();
+        let ready = current.wait_for(|current| match current {
+            Current::Open(session) => !session.is_over(),
+            Current::Opening(Some(error)) => error.is_final(),
+            Current::Opening(None) => false,
+        });
+        let ready = cancel.run_until_cancelled(ready).await;
+        match ready.and_then(Result::ok).as_deref() {
+            Some(Current::Open(session)) => Ok(session.clone()),
+            Some(Current::Opening(Some(error))) => Err(self.failure(error, Duration::ZERO)),
+            Some(Current::Opening(None)) | None => {
+                Err(LockError::Closed { path: path.relative().to_owned() })
+            }
+        }
+    }
+
+    /// Waits until the first session is open.
+    pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
+        let mut current = self.current.subscribe();
+        let settled = async move {
+            let settled = current.wait_for(|current| match current {
+                Current::Open(_) => true,
+                Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
+            });
+            settled.await.map(drop).ok();
+        };
+        self.call(within, settled).await;
+        match &*self.current.borrow() {
+            Current::Open(_) => Ok(()),
+            Current::Opening(Some(error)) => Err(self.failure(error, within)),
+            Current::Opening(None) => {
+                Err(self.failure(&OpenError::Unreachable("no server answered".into()), within))
+            }
+        }
+    }
+
+    /// Stops without waiting for guards.
+    pub(crate) fn stop(&self) {
+        self.closing.cancel();
+        self.stopping.cancel();
+    }
+
+    pub(crate) async fn shutdown(self: &Arc<Self>, grace: Duration) {
+        self.closing.cancel();
+        let worker = self.clone();
+        let (stopping, tasks) = (self.stopping.clone(), self.tasks.clone());
+        tasks.close();
+        // Not one of the tracked tasks, for which it waits.
+        let waits = self.runtime.spawn(async move {
+            timeout(grace, tasks.wait()).await.ok();
+            worker.stop();
+        });
+        // The thread may have ended already, and the task with it.
+        if waits.await.is_err() {
+            stopping.cancel();
+        }
+        self.done.cancelled().await;
+    }
+
+    /// Opens one session after the other until the client is stopped, and closes the last one.
+    async fn supervise(&self) {
+        let mut pause = SHORTEST_PAUSE;
+        while !self.stopping.is_cancelled() {
+            match self.stopping.run_until_cancelled(Session::open(&self.settings.opening)).await {
+                Some(Ok(session)) => {
+                    pause = SHORTEST_PAUSE;
+                    self.current.send_replace(Current::Open(session.clone()));
+                    self.stopping.run_until_cancelled(session.over()).await;
+                    if self.stopping.is_cancelled() {
+                        self.close(&session).await;
+                    }
+                    self.current.send_replace(Current::Opening(None));
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(?error, servers = self.settings.opening.servers, "no session");
+                    self.current.send_replace(Current::Opening(Some(error)));
+                    self.stopping.run_until_cancelled(sleep(pause)).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Gives released contenders a moment to be withdrawn, and closes the session.
+    async fn close(&self, session: &Session) {
+        let deadline = Instant::now() + CLOSE_WITHIN;
+        if tokio::time::timeout_at(deadline, session.close()).await.is_err() {
+            tracing::warn!("the session was not closed in time; it ends with its timeout");
+        }
+    }
+
+    fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
+        let endpoints = self.settings.opening.servers.clone();
+        match error {
+            OpenError::Unreachable(reason) => {
+                LockError::Connect { endpoints, waited, reason: reason.clone() }
+            }
+            OpenError::AuthFailed => LockError::AuthFailed { endpoints },
+            OpenError::Invalid(error) => error.clone(),
+        }
+    }
+}
+
+/// Between attempts to open a session.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Bounds the farewell to servers that do not answer.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);

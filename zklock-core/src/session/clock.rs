@@ -1,0 +1,192 @@
+//! The lease clock: until when a session surely lives, by what its server acknowledged.
+//!
+//! The servers expire a session no earlier than its timeout `T` after the leader last heard of it. The
+//! leader heard of it after we *sent* any request that was answered, so the send time of the last
+//! answered request plus `T`, less the margins below, is an instant before which nobody else can hold
+//! what the session holds. Waiting for the client library to say `Expired` would be too late: it does so
+//! at 1.4 `T`.
+//!
+//! * Clocks may run at rates that differ by 1 %.
+//! * A follower forwards what it heard within half a tick of the server. If it fails before, the leader
+//!   knows of the packet before that one, which was sent up to the longest silence earlier.
+//! * A *read* is answered by the follower alone, even after it lost its leader, for as long as the sync
+//!   limit. A *write* is answered by a quorum. Reads therefore prove less, and have the larger margin.
+//!
+//! The clock counts the time during which the machine was suspended.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use boot_time::Instant;
+
+use crate::error::LockError;
+
+/// What kind of request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ack {
+    /// By one server, which may have lost its leader.
+    Read,
+    /// By a quorum.
+    Write,
+}
+
+/// How long an answered request proves the session alive, from its send time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// `None` where the margin takes all of the session timeout.
+    read: Option<Duration>,
+    write: Duration,
+    heartbeat: Duration,
+}
+
+impl Terms {
+    /// Derives the terms of a session from its negotiated timeout and the ensemble's timing.
+    pub(crate) fn new(timeout: Duration, tick: Duration, sync_limit: Duration) -> Result<Self, LockError> {
+        let heartbeat = timeout / 10;
+        // The library pings a session that was idle for 3/20 of its timeout, and looks every 1/20.
+        let longest_silence = timeout / 5;
+        let slack = (timeout / 20).min(Duration::from_millis(500));
+        let sure = timeout * 99 / 100;
+        let write_margin = tick / 2 + longest_silence + slack;
+        let read_margin = sync_limit + tick + longest_silence + slack;
+        match sure.checked_sub(write_margin) {
+            Some(write) if write > heartbeat * 2 => {
+                Ok(Self { read: sure.checked_sub(read_margin), write, heartbeat })
+            }
+            _ => Err(LockError::InvalidConfig {
+                setting: "session_timeout",
+                reason: format!(
+                    "the server granted {timeout:?}, of which a tick time of {tick:?} leaves no lease"
+                ),
+            }),
+        }
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        self.heartbeat
+    }
+
+    /// The cheapest kind of request whose answers keep leases valid with room to spare.
+    pub(crate) fn heartbeat_kind(&self) -> Ack {
+        match self.read {
+            Some(read) if read > self.heartbeat * 3 => Ack::Read,
+            _ => Ack::Write,
+        }
+    }
+
+    /// How long an answer of this kind proves the session alive; zero if it proves nothing.
+    pub(crate) fn term(&self, ack: Ack) -> Duration {
+        match ack {
+            Ack::Read => self.read.unwrap_or_default(),
+            Ack::Write => self.write,
+        }
+    }
+}
+
+/// An instant on the clock of one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(Duration);
+
+impl Moment {
+    pub(crate) fn saturating_since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// The send times of what was answered; shared by all leases of a session.
+#[derive(Debug)]
+pub(crate) struct LeaseClock {
+    terms: Terms,
+    origin: Instant,
+    /// Nanoseconds after the origin at which the proof ends.
+    valid_until: AtomicU64,
+}
+
+impl LeaseClock {
+    pub(crate) fn new(terms: Terms) -> Self {
+        Self { terms, origin: Instant::now(), valid_until: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        Moment(self.origin.elapsed())
+    }
+
+    /// Notes that a request sent at `sent` was answered.
+    pub(crate) fn acked(&self, ack: Ack, sent: Moment) {
+        let term = self.terms.term(ack);
+        if !term.is_zero() {
+            // A session does not live for the 584 years that 64 bits of nanoseconds count.
+            let until = (sent.0 + term).as_nanos() as u64;
+            self.valid_until.fetch_max(until, Ordering::AcqRel);
+        }
+    }
+
+    /// The instant from which on the session may be over for all we know.
+    pub(crate) fn valid_until(&self) -> Moment {
+        Moment(Duration::from_nanos(self.valid_until.load(Ordering::Acquire)))
+    }
+
+    /// How long the session surely lives on.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.valid_until().saturating_since(self.now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn terms(timeout: u64, tick: u64, sync_limit: u64) -> Terms {
+        Terms::new(ms(timeout), ms(tick), ms(sync_limit)).unwrap()
+    }
+
+    #[test]
+    fn the_default_lease_is_what_a_deposed_leader_leaves_of_thirty_seconds() {
+        let terms = terms(30_000, 2_000, 10_000);
+        assert_eq!(terms.read, Some(ms(11_200)));
+        assert_eq!(terms.write, ms(22_200));
+        assert_eq!(terms.heartbeat_kind(), Ack::Read);
+    }
+
+    #[test]
+    fn a_short_session_is_kept_by_writes() {
+        let terms = terms(6_000, 2_000, 10_000);
+        assert_eq!(terms.read, None);
+        assert_eq!(terms.write, ms(3_440));
+        assert_eq!(terms.heartbeat_kind(), Ack::Write);
+    }
+
+    #[test]
+    fn a_session_that_leaves_no_lease_is_refused() {
+        let error = Terms::new(ms(1_000), ms(2_000), ms(10_000)).unwrap_err();
+        assert!(error.to_string().contains("the server granted 1s"), "{error}");
+        assert!(Terms::new(Duration::ZERO, ms(0), ms(0)).is_err());
+    }
+
+    #[test]
+    fn the_lease_counts_from_the_send_time_and_never_goes_back() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        assert_eq!(clock.remaining(), Duration::ZERO);
+        clock.acked(Ack::Write, Moment(ms(500)));
+        assert_eq!(clock.valid_until(), Moment(ms(22_700)));
+        clock.acked(Ack::Read, Moment(ms(5_000)));
+        assert_eq!(clock.valid_until(), Moment(ms(22_700)));
+        clock.acked(Ack::Read, Moment(ms(20_000)));
+        assert_eq!(clock.valid_until(), Moment(ms(31_200)));
+    }
+
+    #[test]
+    fn reads_prove_nothing_where_the_sync_limit_exceeds_the_session() {
+        let clock = LeaseClock::new(terms(6_000, 2_000, 10_000));
+        clock.acked(Ack::Read, Moment(ms(1_000)));
+        assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
+    }
+}

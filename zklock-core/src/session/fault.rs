@@ -1,0 +1,125 @@
+//! The one place that tells what a failed request means.
+
+use zookeeper_client as zk;
+
+use crate::error::{LockError, Refusal};
+
+/// Why a request has no result.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// Definite: the node, or its parent, does not exist.
+    NoNode,
+    /// Definite: the ACL denies it.
+    Denied,
+    /// Definite: not applied, for this reason.
+    Refused(Refusal),
+    /// The connection broke: it was applied or not.
+    Unknown(String),
+    /// The session is over; its ephemerals are gone or will be.
+    SessionOver,
+}
+
+impl Fault {
+    /// Tells whether a server surely answered, which proves that the session was alive.
+    ///
+    /// Some refusals, such as one for bad arguments, are the client library's own.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, Self::NoNode | Self::Denied | Self::Refused(Refusal::NodeExists | Refusal::NotEmpty))
+    }
+
+    /// The error of a request on `path` that was refused for good.
+    pub(crate) fn into_error(self, path: &str) -> LockError {
+        let path = path.to_owned();
+        match self {
+            Self::Denied => LockError::Denied { path },
+            Self::NoNode => LockError::Refused { path, refusal: Refusal::NoNode },
+            Self::Refused(refusal) => LockError::Refused { path, refusal },
+            Self::Unknown(reason) => LockError::OutcomeUnknown { path, reason },
+            Self::SessionOver => LockError::OutcomeUnknown { path, reason: "the session ended".into() },
+        }
+    }
+}
+
+impl From<zk::Error> for Fault {
+    fn from(error: zk::Error) -> Self {
+        use zk::Error as E;
+        match error {
+            E::NoNode => Self::NoNode,
+            E::NoAuth => Self::Denied,
+            E::NodeExists => Self::Refused(Refusal::NodeExists),
+            E::NotEmpty => Self::Refused(Refusal::NotEmpty),
+            E::BadVersion
+            | E::NoChildrenForEphemerals
+            | E::InvalidAcl
+            | E::NotReadOnly
+            | E::NoWatcher
+            | E::QuotaExceeded
+            | E::Throttled
+            | E::MarshallingError
+            | E::Unimplemented
+            | E::ReconfigDisabled
+            | E::BadArguments(_) => Self::Refused(Refusal::Other(error.to_string())),
+            E::SessionExpired | E::AuthFailed | E::ClientClosed => Self::SessionOver,
+            // The library's words for a session task that is gone without having set a final state.
+            E::UnexpectedError(ref reason)
+                if reason.starts_with("expect error state") || reason.starts_with("BUG:") =>
+            {
+                Self::SessionOver
+            }
+            // Connection failures come in many forms: a reset is `Custom`, silence too, a broken frame
+            // is an unmarshalling error. A move of the session is one as well: the request may have
+            // been passed on before.
+            other => Self::Unknown(other.to_string()),
+        }
+    }
+}
+
+impl From<zk::CheckWriteError> for Fault {
+    fn from(error: zk::CheckWriteError) -> Self {
+        match error {
+            zk::CheckWriteError::RequestFailed { source }
+            | zk::CheckWriteError::CheckFailed { source }
+            | zk::CheckWriteError::OperationFailed { source, .. } => source.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(error: zk::Error) -> &'static str {
+        match Fault::from(error) {
+            Fault::NoNode | Fault::Denied | Fault::Refused(_) => "definite",
+            Fault::Unknown(_) => "unknown",
+            Fault::SessionOver => "over",
+        }
+    }
+
+    #[test]
+    fn answers_are_definite_broken_connections_are_not_and_ended_sessions_are_terminal() {
+        for error in [zk::Error::NoNode, zk::Error::NoAuth, zk::Error::NodeExists, zk::Error::QuotaExceeded] {
+            assert_eq!(kind(error), "definite");
+        }
+        let broken = [
+            zk::Error::ConnectionLoss,
+            zk::Error::Timeout,
+            zk::Error::SessionMoved,
+            zk::Error::UnexpectedErrorCode(-999),
+            zk::Error::UnexpectedError("recv response with xid 3 but no pending request".into()),
+        ];
+        for error in broken {
+            assert_eq!(kind(error), "unknown");
+        }
+        let over = [
+            zk::Error::SessionExpired,
+            zk::Error::AuthFailed,
+            zk::Error::ClientClosed,
+            zk::Error::UnexpectedError("BUG: Create2 expect response, but got none".into()),
+            zk::Error::UnexpectedError("expect error state, got SyncConnected".into()),
+        ];
+        for error in over {
+            assert_eq!(kind(error), "over");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The znode operations of the locks: the only place with ZooKeeper I/O.
+//!
+//! Every answer, also a refusal, moves the lease clock. The operations are issued when they are called,
+//! in order, so those issued together travel in one round trip and are processed in that order.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::join;
+use zookeeper_client as zk;
+
+use crate::queue::acquisition::Node;
+use crate::queue::contender::{Contender, ContenderId};
+
+use super::clock::{Ack, LeaseClock, Moment};
+use super::fault::Fault;
+
+/// Who may do what with the nodes that this client creates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Acl {
+    /// Anyone may do anything: ZooKeeper's `world:anyone:cdrwa`.
+    #[default]
+    Open,
+    /// Only clients with one of the same digests may do anything: ZooKeeper's `auth::cdrwa`.
+    CreatorAll,
+}
+
+impl Acl {
+    fn acls(self) -> zk::Acls<'static> {
+        match self {
+            Self::Open => zk::Acls::anyone_all(),
+            Self::CreatorAll => zk::Acls::creator_all(),
+        }
+    }
+}
+
+/// A write that is applied only while a node exists.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    SetData(Vec<u8>),
+    Create(Vec<u8>),
+    Delete,
+}
+
+/// A node's stat and data, as far as others may want to know them.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) owner: i64,
+    pub(crate) zxid: i64,
+    pub(crate) created_ms: i64,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Described {
+    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
+        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
+    }
+}
+
+/// The outcome of creating a contender and listing the queue in one round trip.
+pub(crate) struct Entry {
+    pub(crate) node: Result<Node, Fault>,
+    pub(crate) children: Result<Children, Fault>,
+}
+
+/// A list of children, with the watch that tells when it changes.
+pub(crate) struct Children {
+    pub(crate) names: Vec<String>,
+    pub(crate) watch: zk::OneshotWatcher,
+}
+
+pub(crate) struct Ops {
+    /// Taken when the session is closed: the library closes it when the last handle is dropped.
+    client: RwLock<Option<Arc<zk::Client>>>,
+    clock: LeaseClock,
+    acl: Acl,
+}
+
+impl Ops {
+    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl) -> Self {
+        Self { client: RwLock::new(Some(Arc::new(client))), clock, acl }
+    }
+
+    pub(crate) fn clock(&self) -> &LeaseClock {
+        &self.clock
+    }
+
+    /// Lets go of the session, which is closed once the requests under way are done.
+    pub(crate) fn close(&self) {
+        self.client.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Creates a contender below `dir` and lists the contenders, in one round trip.
+    pub(crate) async fn enter(&self, dir: &str, id: ContenderId, data: &[u8]) -> Entry {
+        let client = match self.client() {
+            Ok(client) => client,
+            Err(over) => return Entry { node: Err(over.clone()), children: Err(over) },
+        };
+        let prefix = id.node_prefix();
+        let path = format!("{dir}/{prefix}");
+        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
+        let sent = self.clock.now();
+        let create = client.create(&path, data, &options);
+        let list = client.list_and_watch_children(dir);
+        let (created, listed) = join!(create, list);
+        let node = self.note(Ack::Write, sent, created).map(|(stat, sequence)| Node {
+            // The server prints the sequence as a signed 32-bit number, which the library widens.
+            name: format!("{prefix}{:010}", sequence.into_i64()),
+            zxid: stat.czxid,
+            owner: stat.ephemeral_owner,
+        });
+        let children = self.note(Ack::Read, sent, listed);
+        Entry { node, children: children.map(|(names, watch)| Children { names, watch }) }
+    }
+
+    /// Creates `dir` and its missing ancestors as containers, which the server removes when unused.
+    pub(crate) async fn prepare(&self, dir: &str) -> Result<(), Fault> {
+        let client = self.client()?;
+        let options = zk::CreateMode::Container.with_acls(self.acl.acls());
+        let sent = self.clock.now();
+        self.note(Ack::Write, sent, client.mkdir(dir, &options).await)
+    }
+
+    /// Finds all nodes of an acquisition, whatever became of the requests before.
+    pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let (synced, listed) = join!(client.sync(dir), client.list_children(dir));
+        self.note(Ack::Read, sent, synced)?;
+        let listed = self.note(Ack::Read, sent, listed)?;
+        let mine = |name: &String| Contender::parse(name).is_some_and(|contender| contender.is_of(id));
+        let mut nodes = Vec::new();
+        for name in listed.into_iter().filter(mine) {
+            let sent = self.clock.now();
+            let stat = client.check_stat(&format!("{dir}/{name}")).await;
+            let stat = self.note(Ack::Read, sent, stat)?;
+            nodes.extend(stat.map(|stat| Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner }));
+        }
+        Ok(nodes)
+    }
+
+    pub(crate) async fn list(&self, dir: &str) -> Result<Children, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let listed = client.list_and_watch_children(dir).await;
+        self.note(Ack::Read, sent, listed).map(|(names, watch)| Children { names, watch })
+    }
+
+    /// Watches a node that exists: its deletion, and changes of its data.
+    ///
+    /// A watch by `exists` would stay behind for ever on a node that is gone (CURATOR-107).
+    pub(crate) async fn watch(&self, path: &str) -> Result<zk::OneshotWatcher, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let watched = client.get_and_watch_data(path).await;
+        self.note(Ack::Read, sent, watched).map(|(_, _, watch)| watch)
+    }
+
+    /// The owner of a node, after the server caught up with its leader; `None` if there is no node.
+    pub(crate) async fn owner(&self, path: &str) -> Result<Option<i64>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let (synced, stat) = join!(client.sync(path), client.check_stat(path));
+        self.note(Ack::Read, sent, synced)?;
+        self.note(Ack::Read, sent, stat).map(|stat| stat.map(|stat| stat.ephemeral_owner))
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        match self.note(Ack::Write, sent, client.delete(path, None).await) {
+            Err(Fault::NoNode) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Writes to `path` in one transaction with a check that `guard` exists.
+    ///
+    /// The outer result is about the check: `Ok(None)` means that the guard does not exist.
+    pub(crate) async fn guarded(&self, guard: &str, path: &str, write: &Write) -> Result<Option<()>, Fault> {
+        let client = self.client()?;
+        let mut writer = client.new_check_writer(guard, None)?;
+        match write {
+            Write::SetData(data) => writer.add_set_data(path, data, None)?,
+            Write::Create(data) => {
+                writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(self.acl.acls()))?;
+            }
+            Write::Delete => writer.add_delete(path, None)?,
+        }
+        let sent = self.clock.now();
+        match writer.commit().await {
+            Err(zk::CheckWriteError::CheckFailed { source: zk::Error::NoNode }) => {
+                self.clock.acked(Ack::Write, sent);
+                Ok(None)
+            }
+            outcome => self.note(Ack::Write, sent, outcome).map(|_| Some(())),
+        }
+    }
+
+    /// Describes the contenders of a lock; those that vanish meanwhile are left out.
+    pub(crate) async fn describe(&self, dir: &str) -> Result<Vec<Described>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let names = match self.note(Ack::Read, sent, client.list_children(dir).await) {
+            Err(Fault::NoNode) => return Ok(Vec::new()),
+            listed => listed?,
+        };
+        let sent = self.clock.now();
+        let contenders = names.into_iter().filter(|name| Contender::parse(name).is_some());
+        // Issued together, so that the whole queue takes one more round trip.
+        let reads: Vec<_> =
+            contenders.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
+        let mut described = Vec::with_capacity(reads.len());
+        for (read, name) in reads {
+            match self.note(Ack::Read, sent, read.await) {
+                Ok((data, stat)) => described.push(Described::new(name, data, stat)),
+                Err(Fault::NoNode) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(described)
+    }
+
+    /// Asks for an answer of this kind without changing anything.
+    pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        match kind {
+            Ack::Read => self.note(kind, sent, client.check_stat("/").await).map(drop),
+            // A transaction of one check is agreed on by a quorum, and changes nothing.
+            Ack::Write => {
+                let mut writer = client.new_multi_writer();
+                writer.add_check_version("/", -1)?;
+                let outcome = writer.commit().await.map_err(zk::Error::from);
+                self.note(kind, sent, outcome).map(drop)
+            }
+        }
+    }
+
+    fn client(&self) -> Result<Arc<zk::Client>, Fault> {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::SessionOver)
+    }
+
+    /// Tells the clock of an answer to what was sent no earlier than `sent`.
+    fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
+        let outcome = outcome.map_err(E::into);
+        if outcome.as_ref().err().is_none_or(Fault::is_answer) {
+            self.clock.acked(ack, sent);
+        }
+        outcome
+    }
+}
