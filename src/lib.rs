@@ -1,1 +1,55 @@
-//! Placeholder.
+//! Declarative distributed locks for Rust on Apache ZooKeeper.
+//!
+//! Put [`#[distributed_lock]`](macro@distributed_lock) on an `async fn`, install one [`Client`] at start-up,
+//! and the function runs in one place of the whole fleet at a time:
+//!
+//! ```no_run
+//! use zklock::{Config, LockError, distributed_lock};
+//!
+//! #[distributed_lock(path = "/orders/{id}", wait = "5s")]
+//! async fn settle(id: u64) -> Result<(), LockError> {
+//!     // One holder per order, in all processes.
+//!     Ok(())
+//! }
+//!
+//! # async fn main_() -> Result<(), Box<dyn std::error::Error>> {
+//! zklock::install(Config::from_env()?.namespace("/billing").connect().await?)?;
+//! settle(7).await?;
+//! zklock::shutdown(std::time::Duration::from_secs(20)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is promised
+//!
+//! One holder at a time, as long as clocks run at the same rate within 1 %, the process is not paused longer
+//! than the rest of its lease between a check and an effect, and ZooKeeper keeps its own promises. A holder
+//! that loses the lock is told, and its body is cancelled, **before** the server may hand the lock on. For
+//! anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper through
+//! the [guard](MutexGuard::set_data): that is airtight.
+//!
+//! # What is not
+//!
+//! * An effect that was under way when the process was paused can arrive after another holder's. Only the
+//!   resource can refuse it, by the token.
+//! * A body is cancelled at an await. Code that blocks a thread without awaiting is not interrupted.
+//! * A process that ends without [`shutdown`] leaves its locks taken until its session times out.
+//! * ZooKeeper 3.5.3 or newer is needed, for container nodes.
+//!
+//! # Reentrancy
+//!
+//! What is held follows the logical call: inside an annotated function, [`Mutex::run`] or
+//! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] takes it along to a
+//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other.
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+mod global;
+
+pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
+pub use zklock_core::{
+    Acl, Client, Config, FencingToken, Health, LeaseState, LockError, LossReason, Mutex, MutexGuard,
+    Participant, Phase, Refusal,
+};
+pub use zklock_macros::distributed_lock;

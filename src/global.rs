@@ -1,0 +1,120 @@
+//! The clients of the process: one by default, others by name, and one per future for tests and tenants.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::task::JoinHandle;
+use zklock_core::{Client, LockError};
+
+/// The installed clients; the default one has no name.
+static INSTALLED: RwLock<Option<HashMap<Option<String>, Client>>> = RwLock::new(None);
+
+tokio::task_local! {
+    static SCOPED: Option<Client>;
+}
+
+/// Installs the default client of this process, which annotated functions use.
+///
+/// Applications install a client; libraries take one as an argument.
+///
+/// # Errors
+///
+/// [`LockError::AlreadyInstalled`] if there is one; it stays.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example() -> Result<(), zklock::LockError> {
+/// zklock::install(zklock::Config::from_env()?.connect().await?)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn install(client: Client) -> Result<(), LockError> {
+    insert(None, client)
+}
+
+/// Installs a client under a name, for functions annotated with `client = "name"`.
+///
+/// # Errors
+///
+/// [`LockError::AlreadyInstalled`] if there is one of this name; it stays.
+pub fn install_as(name: impl Into<String>, client: Client) -> Result<(), LockError> {
+    insert(Some(name.into()), client)
+}
+
+/// The client that an annotated function would use here: the scoped one, or else the installed one.
+///
+/// # Errors
+///
+/// [`LockError::NotInstalled`] if there is neither.
+pub fn client() -> Result<Client, LockError> {
+    match SCOPED.try_with(Clone::clone).ok().flatten() {
+        Some(client) => Ok(client),
+        None => installed(None),
+    }
+}
+
+/// The client installed under this name.
+///
+/// # Errors
+///
+/// [`LockError::NotInstalled`] if there is none.
+pub fn named_client(name: &str) -> Result<Client, LockError> {
+    installed(Some(name.to_owned()))
+}
+
+/// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
+///
+/// # Cancel safety
+///
+/// That of the future.
+pub async fn scope<F: Future>(client: Client, future: F) -> F::Output {
+    SCOPED.scope(Some(client), future).await
+}
+
+/// Spawns a task that holds what the current call holds, and uses its scoped client.
+///
+/// Inside, the same locks are entered again, one task at a time. The task does not prolong the lock: once
+/// the call that holds it ends, the task contends like any other.
+///
+/// # Panics
+///
+/// Outside a Tokio runtime, like `tokio::spawn`.
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let scoped = SCOPED.try_with(Clone::clone).ok().flatten();
+    tokio::spawn(SCOPED.scope(scoped, zklock_core::inherit(future)))
+}
+
+/// Shuts all installed clients down: refuses new locks, waits up to `grace` for bodies to end, releases,
+/// and closes the sessions. Afterwards clients can be installed anew.
+///
+/// # Cancel safety
+///
+/// Clients whose shutdown has begun end in the background; the others stay open and are no longer
+/// installed, so they end when their last handle is dropped.
+pub async fn shutdown(grace: Duration) {
+    let clients = INSTALLED.write().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    join_all(clients.values().map(|client| client.shutdown(grace))).await;
+}
+
+fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
+    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+    let clients = installed.get_or_insert_default();
+    if clients.contains_key(&name) {
+        return Err(LockError::AlreadyInstalled { name });
+    }
+    clients.insert(name, client);
+    Ok(())
+}
+
+fn installed(name: Option<String>) -> Result<Client, LockError> {
+    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
+    let client = installed.as_ref().and_then(|clients| clients.get(&name)).cloned();
+    client.ok_or(LockError::NotInstalled { name })
+}

@@ -1,0 +1,158 @@
+//! What generated code calls. No part of the public interface: it changes without notice.
+
+use std::fmt::{Display, Write};
+use std::future::Future;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use zklock_core::{Client, LockError, MutexGuard};
+
+pub use crate::global::{client as default_client, named_client};
+
+/// How long an annotated function waits for its lock.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// As long as its client's default.
+    Default,
+    /// At most so long.
+    For(Duration),
+    /// Without a bound.
+    Forever,
+}
+
+/// A return type that a failure of the lock can leave an annotated function by.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry a `LockError`",
+    label = "the lock can fail, and this return type cannot say so",
+    note = "return `Result<…, E>` where `E: From<zklock::LockError>`"
+)]
+pub trait Carries {
+    /// Turns a failure of the lock into the function's result.
+    fn from_lock_error(error: LockError) -> Self;
+}
+
+impl<T, E: From<LockError>> Carries for Result<T, E> {
+    fn from_lock_error(error: LockError) -> Self {
+        Err(error.into())
+    }
+}
+
+/// A path in the making, from a template with interpolated segments.
+///
+/// Values are percent-encoded, so that a value can neither leave its segment nor meet another value's node.
+#[derive(Debug)]
+pub struct PathTemplate {
+    template: &'static str,
+    path: String,
+    error: Option<LockError>,
+}
+
+impl PathTemplate {
+    /// Starts a path; the template is shown in errors.
+    pub fn new(template: &'static str) -> Self {
+        Self { template, path: String::new(), error: None }
+    }
+
+    /// Appends text that was validated when the template was parsed.
+    #[must_use]
+    pub fn literal(mut self, text: &str) -> Self {
+        self.path.push_str(text);
+        self
+    }
+
+    /// Appends an interpolated value.
+    #[must_use]
+    pub fn segment<T: Display + ?Sized>(mut self, value: &T) -> Self {
+        let mut text = String::new();
+        let failed = write!(text, "{value}").is_err();
+        match text.as_str() {
+            _ if failed => self.refuse("a value failed to format"),
+            "" => self.refuse("a value is empty"),
+            // These two would be relative if they are the whole segment; a lone `%` never is.
+            "." => self.path.push_str("%2E"),
+            ".." => self.path.push_str("%2E%2E"),
+            text => self.path.extend(utf8_percent_encode(text, ESCAPED)),
+        }
+        self
+    }
+
+    /// Ends the path.
+    pub fn finish(self) -> Result<String, LockError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.path),
+        }
+    }
+
+    fn refuse(&mut self, reason: &str) {
+        self.error
+            .get_or_insert(LockError::InvalidPath { path: self.template.into(), reason: reason.into() });
+    }
+}
+
+/// A path that is the value of an expression; it is validated with the lock.
+pub fn path_of<P: AsRef<str> + ?Sized>(path: &P) -> Result<String, LockError> {
+    Ok(path.as_ref().to_owned())
+}
+
+/// A client that is the value of an expression.
+pub fn client_of(client: &Client) -> Result<Client, LockError> {
+    Ok(client.clone())
+}
+
+/// Takes the lock of an annotated function.
+pub async fn lock(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<MutexGuard, LockError> {
+    let mutex = client?.mutex(path?)?;
+    match wait {
+        Wait::Default => mutex.lock().await,
+        Wait::For(wait) => mutex.lock_timeout(wait).await,
+        Wait::Forever => mutex.lock_timeout(Duration::MAX).await,
+    }
+}
+
+/// Runs the body of an annotated function under its lock, and drops it if the lock is lost.
+pub async fn run<F: Future>(held: &MutexGuard, body: F) -> Result<F::Output, LockError> {
+    held.run(body).await
+}
+
+/// Releases the lock after the body; a failure does not replace the body's result.
+pub async fn release(held: MutexGuard) {
+    held.finish().await;
+}
+
+/// All but the unreserved characters of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, segment: &str) {
+        let path = PathTemplate::new("/a/{value}").literal("/a/").segment(value).finish();
+        assert_eq!(path.unwrap(), format!("/a/{segment}"));
+    }
+
+    #[test]
+    fn values_stay_in_their_segment() {
+        check("7", "7");
+        check("a/b", "a%2Fb");
+        check("..", "%2E%2E");
+        check(".", "%2E");
+        check("...", "...");
+        check("%2E", "%252E");
+        check("a b\0\n", "a%20b%00%0A");
+        check("ü😀", "%C3%BC%F0%9F%98%80");
+        check("file-1_x~.txt", "file-1_x~.txt");
+    }
+
+    #[test]
+    fn an_empty_value_names_the_template() {
+        let error = PathTemplate::new("/a/{id}").literal("/a/").segment("").finish().unwrap_err();
+        assert_eq!(error.to_string(), "invalid lock path \"/a/{id}\": a value is empty");
+    }
+}
