@@ -1,5 +1,7 @@
 //! How a client is set up.
 
+mod env;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -82,47 +84,6 @@ impl Config {
             tick_time: tick_time(),
             sync_limit: sync_limit(),
         }
-    }
-
-    /// Reads the configuration from environment variables.
-    ///
-    /// `ZKLOCK_CONNECT` is required. Optional are `ZKLOCK_NAMESPACE`, `ZKLOCK_SESSION_TIMEOUT`,
-    /// `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT` as
-    /// durations such as `30s` or `1m 30s`, `ZKLOCK_DIGEST` as `user:password`, `ZKLOCK_ACL` as `open` or
-    /// `creator_all`, and `ZKLOCK_IDENTITY`.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::InvalidConfig`] names the variable that is missing or malformed.
-    pub fn from_env() -> Result<Self, LockError> {
-        Self::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
-    }
-
-    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, LockError> {
-        let connect = lookup("ZKLOCK_CONNECT").ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
-        let mut config = Self::new(connect);
-        let duration = |name, slot: &mut Duration| match lookup(name) {
-            None => Ok(()),
-            Some(text) => humantime::parse_duration(&text)
-                .map(|value| *slot = value)
-                .map_err(|error| invalid(name, format!("{text:?} is no duration such as `30s`: {error}"))),
-        };
-        duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
-        duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
-        duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
-        duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
-        duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
-        config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
-        config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
-        config.digests.extend(lookup("ZKLOCK_DIGEST"));
-        config.acl = match lookup("ZKLOCK_ACL").as_deref() {
-            None | Some("open") => Acl::Open,
-            Some("creator_all") => Acl::CreatorAll,
-            Some(other) => {
-                return Err(invalid("ZKLOCK_ACL", format!("{other:?} is neither `open` nor `creator_all`")));
-            }
-        };
-        Ok(config)
     }
 
     /// Puts all paths below this one, an absolute path that is created when first needed.
@@ -302,3 +263,33 @@ fn identity() -> String {
 const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Everybody who waits reads it.
 const LONGEST_IDENTITY: usize = 1024;
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_read_from_what_serde_reads() {
+        let text = r#"{"connect": "a:1/x", "session_timeout": "12s", "acl": "creator_all",
+                       "digests": ["u:p"], "identity": "me"}"#;
+        let config: Config = serde_json::from_str(text).unwrap();
+        assert_eq!(config.session_timeout, Duration::from_secs(12));
+        let settings = config.validated().unwrap();
+        assert_eq!((settings.root.as_str(), settings.identity.as_str()), ("/x", "me"));
+    }
+
+    #[test]
+    fn an_unknown_setting_is_an_error() {
+        let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();
+        assert!(error.to_string().contains("unknown field `timeout`"), "{error}");
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config = Config::new("a:1").digest("user", "secret");
+        assert!(!format!("{config:?}").contains("secret"));
+        let mut malformed = config;
+        malformed.digests = vec!["topsecret".into()];
+        assert!(!malformed.validated().unwrap_err().to_string().contains("secret"));
+    }
+}

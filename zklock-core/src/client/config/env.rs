@@ -1,0 +1,108 @@
+//! A configuration from environment variables.
+
+use std::time::Duration;
+
+use crate::error::LockError;
+use crate::session::ops::Acl;
+
+use super::{Config, invalid};
+
+impl Config {
+    /// Reads the configuration from environment variables.
+    ///
+    /// `ZKLOCK_CONNECT` is required. Optional are `ZKLOCK_NAMESPACE`, `ZKLOCK_SESSION_TIMEOUT`,
+    /// `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT` as
+    /// durations such as `30s` or `1m 30s`, `ZKLOCK_DIGEST` as `user:password`, `ZKLOCK_ACL` as `open` or
+    /// `creator_all`, and `ZKLOCK_IDENTITY`.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidConfig`] names the variable that is missing or malformed.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, LockError> {
+        let connect = lookup("ZKLOCK_CONNECT").ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+        let mut config = Self::new(connect);
+        let duration = |name, slot: &mut Duration| match lookup(name) {
+            None => Ok(()),
+            Some(text) => humantime::parse_duration(&text)
+                .map(|value| *slot = value)
+                .map_err(|error| invalid(name, format!("{text:?} is no duration such as `30s`: {error}"))),
+        };
+        duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
+        duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
+        duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
+        duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
+        duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
+        config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
+        config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
+        config.digests.extend(lookup("ZKLOCK_DIGEST"));
+        config.acl = acl(lookup("ZKLOCK_ACL").as_deref())?;
+        Ok(config)
+    }
+}
+
+fn acl(text: Option<&str>) -> Result<Acl, LockError> {
+    match text {
+        None | Some("open") => Ok(Acl::Open),
+        Some("creator_all") => Ok(Acl::CreatorAll),
+        Some(other) => Err(invalid("ZKLOCK_ACL", format!("{other:?} is neither `open` nor `creator_all`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
+        let value =
+            |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        Config::from_lookup(value)
+    }
+
+    #[test]
+    fn every_setting_can_be_given() {
+        let config = from(&[
+            ("ZKLOCK_CONNECT", "a:1,b:2/chroot"),
+            ("ZKLOCK_NAMESPACE", "/app"),
+            ("ZKLOCK_SESSION_TIMEOUT", "1m 30s"),
+            ("ZKLOCK_DEFAULT_WAIT", "5s"),
+            ("ZKLOCK_CONNECT_TIMEOUT", "3s"),
+            ("ZKLOCK_TICK_TIME", "500ms"),
+            ("ZKLOCK_SYNC_LIMIT", "4s"),
+            ("ZKLOCK_DIGEST", "user:password"),
+            ("ZKLOCK_ACL", "creator_all"),
+            ("ZKLOCK_IDENTITY", "me"),
+        ])
+        .unwrap();
+        assert_eq!(config.connect_timeout, Duration::from_secs(3));
+        let settings = config.validated().unwrap();
+        assert_eq!(settings.root, "/chroot/app");
+        assert_eq!(settings.default_wait, Duration::from_secs(5));
+        assert_eq!(settings.identity, "me");
+        let opening = settings.opening;
+        assert_eq!((opening.servers.as_str(), opening.timeout), ("a:1,b:2", Duration::from_secs(90)));
+        assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
+        assert_eq!((opening.digests, opening.acl), (vec!["user:password".to_owned()], Acl::CreatorAll));
+    }
+
+    #[test]
+    fn what_is_missing_or_malformed_is_named() {
+        for (variables, message) in [
+            (vec![], "invalid setting `ZKLOCK_CONNECT`: it is not set"),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DEFAULT_WAIT", "5")],
+                "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is no duration such as `30s`",
+            ),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
+                "invalid setting `ZKLOCK_ACL`: \"closed\" is neither `open` nor `creator_all`",
+            ),
+        ] {
+            let error = from(&variables).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+}
