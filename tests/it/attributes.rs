@@ -1,0 +1,46 @@
+//! What annotated functions do.
+
+mod endings;
+mod exclusion;
+mod installation;
+mod loss;
+mod paths;
+mod reentrancy;
+mod shapes;
+mod waits;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells when it was dropped.
+#[derive(Default)]
+struct Tracer(Arc<AtomicBool>);
+
+impl Tracer {
+    fn new() -> (Self, Arc<AtomicBool>) {
+        let tracer = Self::default();
+        let dropped = tracer.0.clone();
+        (tracer, dropped)
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Notices when two are inside at a time.
+#[derive(Default)]
+struct Room(AtomicBool);
+
+impl Room {
+    /// Goes in, lets everybody else try, and leaves.
+    async fn visit(&self) {
+        assert!(!self.0.swap(true, Ordering::SeqCst), "two are inside at a time");
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        self.0.store(false, Ordering::SeqCst);
+    }
+}

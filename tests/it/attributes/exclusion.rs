@@ -1,0 +1,109 @@
+//! Calls exclude each other, and their arguments say with what client.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use zklock::{Client, FencingToken, LockError, distributed_lock};
+
+use super::{Room, Tracer};
+use crate::support::{Space, outsider, soon};
+
+#[distributed_lock(path = "/counter", wait = "60s")]
+async fn count(counter: Arc<AtomicU32>) -> Result<(), LockError> {
+    let seen = counter.load(Ordering::SeqCst);
+    tokio::task::yield_now().await;
+    counter.store(seen + 1, Ordering::SeqCst);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unprotected_counter_is_exact() {
+    let space = Space::new();
+    let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
+    for client in [space.client().await, space.client().await] {
+        for _ in 0..25 {
+            calls.spawn(zklock::scope(client.clone(), count(counter.clone())));
+        }
+    }
+    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
+    assert_eq!(counter.load(Ordering::SeqCst), 50);
+    assert_eq!(space.children("/counter").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/room", guard = held)]
+async fn visit(room: &Room) -> Result<FencingToken, LockError> {
+    room.visit().await;
+    Ok(held.fencing_token())
+}
+
+#[tokio::test]
+async fn calls_that_merely_share_a_task_exclude_each_other() {
+    let space = Space::new();
+    let room = Room::default();
+    let calls = async { tokio::join!(visit(&room), visit(&room)) };
+    let (one, other) = soon(zklock::scope(space.client().await, calls)).await;
+    assert_ne!(one.unwrap(), other.unwrap());
+}
+
+#[distributed_lock(path = "/order", wait = "60s")]
+async fn hold(
+    _argument: Tracer,
+    entered: Arc<Notify>,
+    leave: Arc<Notify>,
+) -> std::io::Result<()> {
+    entered.notify_one();
+    leave.notified().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn arguments_are_dropped_before_the_lock_is_released() {
+    let space = Space::new();
+    let (argument, dropped) = Tracer::new();
+    let [entered, leave] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let call = hold(argument, entered.clone(), leave.clone());
+    let call = tokio::spawn(zklock::scope(space.client().await, call));
+    soon(entered.notified()).await;
+    let mutex = space.client().await.mutex("/order").unwrap();
+    let next = tokio::spawn(async move { mutex.lock().await.map(|_held| dropped.load(Ordering::SeqCst)) });
+    space.until_queued("/order", 2).await;
+    leave.notify_one();
+    assert!(soon(next).await.unwrap().unwrap());
+    soon(call).await.unwrap().unwrap();
+}
+
+struct Ledger {
+    locks: Client,
+}
+
+impl Ledger {
+    #[distributed_lock(path = "/ledger", client = self.locks, guard = held)]
+    async fn write(&self, entry: &str) -> Result<FencingToken, LockError> {
+        held.create("/entries", "none").await?;
+        held.set_data("/entries", entry).await?;
+        Ok(held.fencing_token())
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_be_a_field() {
+    let (space, elsewhere) = (Space::new(), Space::new());
+    let ledger = Ledger { locks: space.client().await };
+    let written = zklock::scope(elsewhere.client().await, ledger.write("seven"));
+    written.await.unwrap();
+    assert_eq!(elsewhere.children("").await, [""; 0]);
+    assert_eq!(space.children("/ledger").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_guard_is_at_hand_in_the_body() {
+    let space = Space::new();
+    let ledger = Ledger { locks: space.client().await };
+    let token = ledger.write("seven").await.unwrap();
+    let (data, _) = outsider().await.get_data(&space.full("/entries")).await.unwrap();
+    assert_eq!(data, b"seven");
+    let later = ledger.locks.mutex("/ledger").unwrap().lock().await.unwrap();
+    assert!(token < later.fencing_token());
+}

@@ -1,0 +1,60 @@
+//! The clients of the process. Nothing else in this binary may install one: the tests share the process.
+
+use zklock::{Client, LockError, distributed_lock};
+
+use crate::support::{SOON, Space, failed};
+
+#[distributed_lock(path = "/nightly")]
+async fn nightly(space: &Space) -> Result<usize, LockError> {
+    Ok(space.children("/nightly").await.len())
+}
+
+#[distributed_lock(path = "/report", client = "reporting")]
+async fn report(space: &Space) -> Result<usize, LockError> {
+    Ok(space.children("/report").await.len())
+}
+
+#[tokio::test]
+async fn calls_use_the_installed_clients() {
+    let (space, reporting) = (Space::new(), Space::new());
+    nothing_is_installed(&space).await;
+
+    zklock::install(space.client().await).unwrap();
+    zklock::install_as("reporting", reporting.client().await).unwrap();
+    assert_eq!(nightly(&space).await.unwrap(), 1);
+    assert_eq!(report(&reporting).await.unwrap(), 1);
+    a_second_one_is_refused(&space).await;
+    a_scoped_client_goes_before_the_default_one(&space, &reporting).await;
+
+    let first = zklock::client().unwrap();
+    zklock::shutdown(SOON).await;
+    assert!(failed(first.mutex("/nightly").unwrap().lock().await).is_closed());
+    nothing_is_installed(&space).await;
+
+    zklock::install(space.client().await).unwrap();
+    assert_eq!(nightly(&space).await.unwrap(), 1);
+    zklock::shutdown(SOON).await;
+}
+
+async fn nothing_is_installed(space: &Space) {
+    let error = failed(nightly(space).await);
+    assert!(matches!(error, LockError::NotInstalled { name: None }), "{error}");
+    let error = failed(report(space).await);
+    assert!(matches!(&error, LockError::NotInstalled { name: Some(name) } if name == "reporting"), "{error}");
+}
+
+async fn a_second_one_is_refused(space: &Space) {
+    let second: Client = Space::new().client().await;
+    let error = failed(zklock::install(second.clone()));
+    assert!(matches!(error, LockError::AlreadyInstalled { name: None }), "{error}");
+    let error = failed(zklock::install_as("reporting", second));
+    assert!(error.to_string().contains("\"reporting\""), "{error}");
+    assert_eq!(nightly(space).await.unwrap(), 1, "the first one stays");
+}
+
+async fn a_scoped_client_goes_before_the_default_one(space: &Space, reporting: &Space) {
+    let tenant = Space::new();
+    let counts = async { (nightly(&tenant).await, nightly(space).await, report(reporting).await) };
+    let (in_tenant, in_default, by_name) = zklock::scope(tenant.client().await, counts).await;
+    assert_eq!((in_tenant.unwrap(), in_default.unwrap(), by_name.unwrap()), (1, 0, 1));
+}

@@ -1,0 +1,112 @@
+//! What a template becomes on the server.
+
+use std::cell::Cell;
+use std::fmt;
+
+use zklock::{LockError, distributed_lock};
+
+use crate::support::{Space, failed};
+
+struct Order<'a> {
+    shop: &'a str,
+    id: u64,
+}
+
+impl Order<'_> {
+    const KIND: &'static str = "orders";
+
+    fn key(&self) -> String {
+        format!("no. {}", self.id)
+    }
+
+    #[distributed_lock(path = "/{Self::KIND}/{self.shop}/{self.key()}-{{x}}/lock")]
+    async fn queue(&self, space: &Space) -> Result<usize, LockError> {
+        Ok(space.children("/orders/hay/no.%207-{x}/lock").await.len())
+    }
+}
+
+#[tokio::test]
+async fn constants_fields_and_calls_become_segments() {
+    let space = Space::new();
+    let client = space.client().await;
+    let order = Order { shop: "hay", id: 7 };
+    assert_eq!(zklock::scope(client, order.queue(&space)).await.unwrap(), 1);
+}
+
+#[distributed_lock(path = "/values/{value}")]
+async fn locked_values(value: impl fmt::Display, space: &Space) -> Result<Vec<String>, LockError> {
+    Ok(space.children("/values").await)
+}
+
+#[track_caller]
+fn check(
+    space: &Space,
+    client: &zklock::Client,
+    value: &'static str,
+    node: &str,
+) -> impl Future<Output = ()> {
+    let call = zklock::scope(client.clone(), locked_values(value, space));
+    async move { assert!(call.await.unwrap().iter().any(|child| child == node), "{value:?}") }
+}
+
+#[tokio::test]
+async fn values_are_encoded_so_that_none_leaves_its_segment() {
+    let space = Space::new();
+    let client = space.client().await;
+    check(&space, &client, "7", "7").await;
+    check(&space, &client, "a/b", "a%2Fb").await;
+    check(&space, &client, "a%2Fb", "a%252Fb").await;
+    check(&space, &client, "..", "%2E%2E").await;
+    check(&space, &client, ".", "%2E").await;
+    check(&space, &client, "ü😀", "%C3%BC%F0%9F%98%80").await;
+    check(&space, &client, "\0\n", "%00%0A").await;
+    assert_eq!(space.children("").await, ["values"]);
+    assert_eq!(space.children("/values").await.len(), 7);
+}
+
+#[tokio::test]
+async fn an_empty_value_is_refused_before_anything_is_sent() {
+    let space = Space::new();
+    let client = space.client().await;
+    let error = failed(zklock::scope(client, locked_values("", &space)).await);
+    assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
+    assert_eq!(space.children("").await, [""; 0]);
+}
+
+#[distributed_lock(path = path)]
+async fn computed(path: String) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_computed_path_is_checked_before_anything_is_sent() {
+    let space = Space::new();
+    let client = space.client().await;
+    for path in ["", "jobs", "/", "//jobs", "/jobs/", "/jobs/../x", "/jobs\0"] {
+        let error = failed(zklock::scope(client.clone(), computed(path.to_owned())).await);
+        assert!(matches!(&error, LockError::InvalidPath { path: named, .. } if named == path), "{error}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+    zklock::scope(client, computed("/jobs/nightly".to_owned())).await.unwrap();
+    assert_eq!(space.children("/jobs").await, ["nightly"]);
+}
+
+struct Counted<'a>(&'a Cell<u32>);
+
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.set(self.0.get() + 1);
+        write!(f, "{}", self.0.get())
+    }
+}
+
+#[tokio::test]
+async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
+    let space = Space::new();
+    let client = space.client().await;
+    let times = Cell::new(0);
+    let call = locked_values(Counted(&times), &space);
+    assert_eq!(times.get(), 0);
+    assert_eq!(zklock::scope(client, call).await.unwrap(), ["1"]);
+    assert_eq!(times.get(), 1);
+}

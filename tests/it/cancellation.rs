@@ -1,0 +1,158 @@
+//! What is left when nobody wants a lock any more.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use zklock::{LockError, Mutex, MutexGuard};
+
+use crate::support::{Space, soon, until};
+
+const PATH: &str = "/reports/weekly";
+
+/// Polls a future so many times, each time when it was woken, and drops it if it is not done by then.
+async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let mut future = Box::pin(future);
+    let mut left = polls;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Acquires with one more poll each time, until the acquisition succeeds; returns how often it was dropped.
+async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
+    for polls in 0.. {
+        let guard = soon(polled(mutex.lock(), polls)).await;
+        let is_acquired = guard.is_some();
+        drop(guard);
+        space.until_empty(PATH).await;
+        if is_acquired {
+            return polls;
+        }
+    }
+    unreachable!("an acquisition ends after finitely many polls")
+}
+
+#[tokio::test]
+async fn an_acquisition_dropped_at_any_poll_leaves_no_node() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    assert!(drop_at_every_poll(&space, &mutex).await > 0);
+}
+
+#[tokio::test]
+async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let (mutex, contended) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
+    let guard = mutex.lock().await.unwrap();
+    // The caller's future has one await; what goes on behind it is interrupted by the moment of the drop.
+    for micros in (0..6_000).step_by(150) {
+        let dropped = tokio::time::timeout(Duration::from_micros(micros), contended.lock()).await;
+        assert!(dropped.is_err(), "the lock is taken");
+    }
+    space.until_queued(PATH, 1).await;
+    guard.release().await.unwrap();
+    space.until_empty(PATH).await;
+    contended.lock().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let quitter = other.mutex(PATH).unwrap();
+    let quitter = tokio::spawn(async move { quitter.lock().await });
+    space.until_queued(PATH, 2).await;
+    let last = client.mutex(PATH).unwrap();
+    let last = tokio::spawn(async move { last.lock().await });
+    space.until_queued(PATH, 3).await;
+    quitter.abort();
+    space.until_queued(PATH, 2).await;
+    guard.release().await.unwrap();
+    soon(last).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    {
+        let mut lock = pin!(mutex.lock());
+        poll_once(lock.as_mut()).await;
+        // The grant is on its way, or there; the caller never looks.
+        until(|| async { mutex.participants().await.unwrap().len() == 1 }, "the contender is there").await;
+    }
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+async fn poll_once(mut lock: Pin<&mut impl Future<Output = Result<MutexGuard, LockError>>>) {
+    poll_fn(|context| {
+        assert!(lock.as_mut().poll(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = other.mutex(PATH).unwrap();
+    for _ in 0..20 {
+        assert!(mutex.try_lock().await.unwrap().is_none());
+        assert!(mutex.lock_timeout(Duration::from_millis(1)).await.is_err());
+    }
+    space.until_queued(PATH, 1).await;
+    guard.release().await.unwrap();
+    let watched = format!("\n\t{}", space.full(PATH));
+    let watches = || crate::support::server().four_letter("wchp").unwrap();
+    until(|| async { !format!("\n\t{}", watches()).contains(watched.trim()) }, "no watch is left").await;
+}
+
+#[tokio::test]
+async fn an_aborted_task_releases_the_guard_that_it_holds() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let holder = mutex.clone();
+    let holder = tokio::spawn(async move {
+        let _guard = holder.lock().await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    space.until_queued(PATH, 1).await;
+    holder.abort();
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_release_whose_future_is_dropped_goes_on() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    for polls in 0..3 {
+        let guard = mutex.lock().await.unwrap();
+        polled(guard.release(), polls).await;
+        space.until_empty(PATH).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_panics_releases_its_lock() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let panicking = mutex.clone();
+    let task = tokio::spawn(async move { panicking.run(async |_| panic!("a bug of the user")).await });
+    assert!(soon(task).await.unwrap_err().is_panic());
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}

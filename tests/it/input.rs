@@ -1,0 +1,196 @@
+//! Bad input is an error that names the path and the cause, and leaves nothing on the server.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use zklock::{Acl, Config, LockError};
+use zookeeper_client as zk;
+
+use crate::support::{Space, failed, outsider, server, soon};
+
+const PATH: &str = "/a";
+
+#[tokio::test]
+async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent() {
+    let space = Space::new();
+    let client = space.client().await;
+    let too_long = format!("/{}", "x".repeat(1 << 20));
+    let cases = [
+        "",
+        "a",
+        "/",
+        "//",
+        "/a//b",
+        "/a/",
+        "/a/..",
+        "/../a",
+        "/.",
+        "/a\0b",
+        "/a\tb",
+        "/\u{f000}",
+        &too_long,
+    ];
+    for path in cases {
+        let error = failed(client.mutex(path));
+        assert!(error.is_invalid(), "{path:?}: {error}");
+        let named = path.chars().take(100).collect::<String>().escape_debug().to_string();
+        assert!(error.to_string().contains(&named), "{error}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let error = failed(mutex.lock_timeout(Duration::ZERO).await);
+    assert_eq!(error.to_string(), "invalid wait for lock /a: zero leaves no time to ask; use `try_lock`");
+    assert_eq!(space.children("").await, [""; 0]);
+    mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap();
+    let error = failed(mutex.lock_timeout(Duration::from_nanos(1)).await);
+    assert!(error.is_timeout(), "{error}");
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
+    let config = || Config::new(server().connect_string());
+    let cases = [
+        (Config::new(""), "connect"),
+        (Config::new("host:port"), "connect"),
+        (Config::new("localhost:2181/a//b"), "connect"),
+        (config().namespace("relative"), "namespace"),
+        (config().session_timeout(Duration::ZERO), "session_timeout"),
+        (config().session_timeout(Duration::MAX), "session_timeout"),
+        (config().default_wait(Duration::ZERO), "default_wait"),
+        (config().connect_timeout(Duration::ZERO), "connect_timeout"),
+        (config().acl(Acl::CreatorAll), "acl"),
+        (config().identity("x".repeat(2_000)), "identity"),
+        // The server grants one second, which the servers' timing uses up.
+        (
+            config().session_timeout(Duration::from_secs(1)).tick_time(Duration::from_secs(2)),
+            "session_timeout",
+        ),
+    ];
+    for (config, named) in cases {
+        let shown = format!("{config:?}");
+        match soon(config.connect()).await {
+            Err(LockError::InvalidConfig { setting, .. }) => assert_eq!(setting, named, "{shown}"),
+            other => panic!("{shown} was not refused: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_that_refuse_connections_are_named_within_the_bound() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_unreachable(&free.to_string()).await;
+}
+
+#[tokio::test]
+async fn servers_that_never_answer_are_named_within_the_bound() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_unreachable(&silent.local_addr().unwrap().to_string()).await;
+}
+
+#[tokio::test]
+async fn servers_that_answer_nonsense_are_named_within_the_bound() {
+    let nonsense = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = nonsense.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in nonsense.incoming().flatten() {
+            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    assert_unreachable(&address).await;
+}
+
+async fn assert_unreachable(address: &str) {
+    let bound = Duration::from_millis(700);
+    let started = Instant::now();
+    let error = failed(soon(Config::new(address).connect_timeout(bound).connect()).await);
+    assert!(started.elapsed() >= bound, "it tries as long as it may");
+    match &error {
+        LockError::Connect { endpoints, waited, .. } => {
+            assert_eq!((endpoints.as_str(), *waited), (address, bound));
+        }
+        other => panic!("not a failure to connect: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing() {
+    let space = Space::new();
+    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
+    let guard = owner.mutex(PATH).unwrap().lock().await.unwrap();
+    for intruder in [space.config(), space.config().digest("owner", "guess")] {
+        let mutex = intruder.connect().await.unwrap().mutex(PATH).unwrap();
+        let error = failed(soon(mutex.lock()).await);
+        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+        assert!(matches!(failed(mutex.participants().await), LockError::Denied { .. }));
+    }
+    assert_eq!(owner.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
+    let friend = space.config().digest("owner", "secret").connect().await.unwrap();
+    assert!(friend.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    guard.release().await.unwrap();
+}
+
+/// Creates the lock's node with these permissions for everybody.
+async fn restricted(space: &Space, permission: zk::Permission) {
+    let anyone = [zk::Acl::new(permission, zk::AuthId::anyone())];
+    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&anyone));
+    let outsider = outsider().await;
+    outsider.create(&space.namespace, b"", &open).await.unwrap();
+    outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
+}
+
+async fn children_of_restricted(space: &Space) -> i32 {
+    // A stat needs no permission, where a list does.
+    outsider().await.check_stat(&space.full(PATH)).await.unwrap().unwrap().num_children
+}
+
+#[tokio::test]
+async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
+    use zk::Permission as P;
+    for (granted, left) in [(P::READ, 0), (P::CREATE | P::DELETE, 0), (P::READ | P::CREATE, 1)] {
+        let space = Space::new();
+        restricted(&space, granted).await;
+        let client = space.client().await;
+        let mutex = client.mutex(PATH).unwrap();
+        let outcome = soon(mutex.lock()).await;
+        let error = match outcome {
+            Ok(guard) => failed(soon(guard.release()).await),
+            Err(error) => error,
+        };
+        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{granted}: {error}");
+        // A node that may not be deleted ends with its session.
+        assert_eq!(children_of_restricted(&space).await, left, "{granted}");
+        client.shutdown(Duration::ZERO).await;
+        assert_eq!(children_of_restricted(&space).await, 0, "{granted}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_below_an_ephemeral_node_is_refused() {
+    let space = Space::new();
+    let outsider = outsider().await;
+    let acls = zk::Acls::anyone_all();
+    outsider.create(&space.namespace, b"", &zk::CreateMode::Persistent.with_acls(acls)).await.unwrap();
+    outsider.create(&space.full(PATH), b"", &zk::CreateMode::Ephemeral.with_acls(acls)).await.unwrap();
+    let error = failed(soon(space.client().await.mutex(PATH).unwrap().lock()).await);
+    assert!(matches!(&error, LockError::Refused { path, .. } if path == PATH), "{error}");
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_lock_below_another_locks_path_does_not_disturb_it() {
+    let space = Space::new();
+    let client = space.client().await;
+    let outer = client.mutex("/a").unwrap().lock().await.unwrap();
+    let inner = client.mutex("/a/b").unwrap().lock().await.unwrap();
+    assert!(client.mutex("/a").unwrap().try_lock().await.unwrap().is_none());
+    inner.release().await.unwrap();
+    outer.release().await.unwrap();
+    client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
+}

@@ -1,0 +1,184 @@
+//! A holder that loses its lock is told, and stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use zklock::{Client, Health, LeaseState, LockError, LossReason};
+
+use crate::support::session_end::end_session;
+use crate::support::{Space, failed, outsider, server, soon, until};
+
+const PATH: &str = "/payments/7";
+
+async fn delete_all(space: &Space, path: &str) {
+    let outsider = outsider().await;
+    for child in space.children(path).await {
+        outsider.delete(&space.full(&format!("{path}/{child}")), None).await.unwrap();
+    }
+}
+
+fn end_session_of(client: &Client) {
+    let session = client.session_id().expect("the client has a session");
+    end_session(server().address(), session);
+}
+
+#[tokio::test]
+async fn a_holder_whose_node_is_deleted_is_told() {
+    let space = Space::new();
+    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
+    delete_all(&space, PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted));
+    assert!(!guard.is_held());
+    assert!(failed(guard.verify().await).is_lost());
+    let error = failed(guard.set_data(PATH, "late").await);
+    assert!(matches!(&error, LockError::Lost { path, .. } if path == PATH), "{error}");
+    assert!(failed(guard.release().await).is_lost());
+}
+
+#[tokio::test]
+async fn a_holder_is_told_although_other_contenders_came_and_went() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    for _ in 0..3 {
+        assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    }
+    delete_all(&space, PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+}
+
+#[tokio::test]
+async fn a_guarded_write_after_an_unnoticed_loss_is_refused_by_the_server() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    guard.create("/ledger", "mine").await.unwrap();
+    delete_all(&space, PATH).await;
+    // Whether the loss was noticed by now or not, the write is not applied.
+    assert!(failed(guard.set_data("/ledger", "late").await).is_lost());
+    assert_eq!(outsider().await.get_data(&space.full("/ledger")).await.unwrap().0, b"mine");
+    assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
+}
+
+#[tokio::test]
+async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next_session() {
+    let space = Space::new();
+    let client = space.client().await;
+    let first_session = client.session_id();
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    end_session_of(&client);
+    let reason = soon(guard.lost()).await;
+    assert!(matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted), "{reason}");
+    assert!(failed(guard.set_data(PATH, "late").await).is_lost());
+
+    let next = mutex.lock().await.unwrap();
+    assert!(next.fencing_token() > guard.fencing_token());
+    assert_ne!(client.session_id(), first_session);
+    let holder = &mutex.participants().await.unwrap()[0];
+    assert_eq!(Some(holder.session_id), client.session_id());
+    assert!(failed(guard.release().await).is_lost());
+    assert!(next.is_held(), "the end of an old guard does not touch the new lock");
+    next.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
+    let space = Space::new();
+    let (holder, client) = (space.client().await, space.client().await);
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    end_session_of(&client);
+    let sessions = || async {
+        let participants = holder.mutex(PATH).unwrap().participants().await.unwrap();
+        participants.len() == 2 && Some(participants[1].session_id) == client.session_id()
+    };
+    until(sessions, "the waiter is back with its next session").await;
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_waiter_whose_node_is_deleted_enters_the_queue_again() {
+    let space = Space::new();
+    let (holder, client) = (space.client().await, space.client().await);
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    let before = holder.mutex(PATH).unwrap().participants().await.unwrap();
+    let node = space.full(&format!("{PATH}/{}", before[1].node));
+    outsider().await.delete(&node, None).await.unwrap();
+    space.until_queued(PATH, 2).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_body_is_dropped_before_the_loss_is_returned() {
+    struct SetOnDrop(Arc<AtomicBool>);
+    impl Drop for SetOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let (started, is_running) = oneshot::channel();
+    let (dropped, went_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (body_dropped, body_went_on) = (SetOnDrop(dropped.clone()), went_on.clone());
+    let run = tokio::spawn(async move {
+        mutex
+            .run(async move |guard| {
+                let _body_dropped = body_dropped;
+                started.send(()).unwrap();
+                guard.lost().await;
+                std::future::pending::<()>().await;
+                body_went_on.store(true, Ordering::SeqCst);
+            })
+            .await
+    });
+    is_running.await.unwrap();
+    delete_all(&space, PATH).await;
+    assert!(failed(soon(run).await.unwrap()).is_lost());
+    assert!(dropped.load(Ordering::SeqCst) && !went_on.load(Ordering::SeqCst));
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn a_body_that_ends_after_the_loss_is_no_success() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let deletes = async {
+        delete_all(&space, PATH).await;
+        // The step that notices the loss and ends is one step of the body, which nothing interrupts.
+        while guard.is_held() {
+            std::thread::yield_now();
+        }
+    };
+    assert!(failed(guard.run(deletes).await).is_lost());
+}
+
+#[tokio::test]
+async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended() {
+    let space = Space::new();
+    let client = space.client().await;
+    let first = client.session_id();
+    assert_eq!(client.health(), Health::Connected);
+    end_session_of(&client);
+    until(
+        || async {
+            client.session_id().is_some_and(|id| Some(id) != first) && client.health() == Health::Connected
+        },
+        "the next session is open",
+    )
+    .await;
+}

@@ -1,0 +1,11 @@
+//! What zklock does on a real ZooKeeper. See `tests/README.md`.
+
+mod attributes;
+mod cancellation;
+mod input;
+mod loss;
+mod mutex;
+mod process;
+mod reentrancy;
+mod support;
+mod tidy;

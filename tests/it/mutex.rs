@@ -1,0 +1,288 @@
+//! The contract of the mutex.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use zklock::{FencingToken, LeaseState, LockError, MutexGuard, Refusal};
+use zookeeper_client as zk;
+
+use crate::support::{Space, failed, outsider, soon, until};
+
+const PATH: &str = "/jobs/nightly";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
+    let space = Space::new();
+    let (inside, mut tasks) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
+    for _ in 0..3 {
+        let client = space.client().await;
+        for _ in 0..5 {
+            let (mutex, inside) = (client.mutex(PATH).unwrap(), inside.clone());
+            tasks.spawn(async move {
+                let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+                assert!(!inside.swap(true, Ordering::SeqCst), "two holders at a time");
+                tokio::task::yield_now().await;
+                assert!(guard.is_held());
+                let token = guard.fencing_token();
+                inside.store(false, Ordering::SeqCst);
+                guard.release().await.unwrap();
+                token
+            });
+        }
+    }
+    let tokens: Vec<FencingToken> = soon(tasks.join_all()).await;
+    // The tasks are joined in the order in which they ended.
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn those_who_wait_are_served_in_the_order_of_the_queue() {
+    let space = Space::new();
+    let (first, second) = (space.client().await, space.client().await);
+    let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
+    let mut waiters = Vec::new();
+    for (place, client) in [&second, &first, &second].into_iter().enumerate() {
+        let mutex = client.mutex(PATH).unwrap();
+        waiters.push(tokio::spawn(async move { mutex.lock().await }));
+        space.until_queued(PATH, place + 2).await;
+    }
+    let mut last = guard.fencing_token();
+    guard.release().await.unwrap();
+    for waiter in waiters {
+        let guard = soon(waiter).await.unwrap().unwrap();
+        assert!(guard.fencing_token() > last);
+        last = guard.fencing_token();
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace() {
+    let space = Space::new();
+    let (first, second) = (space.client().await, space.client().await);
+    let guard = first.mutex(PATH).unwrap().try_lock().await.unwrap().expect("the lock is free");
+    let contended = second.mutex(PATH).unwrap().try_lock().await.unwrap();
+    assert!(contended.is_none());
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.release().await.unwrap();
+    assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let other = space.client().await.mutex(PATH).unwrap();
+    let error = failed(other.lock_timeout(Duration::from_millis(200)).await);
+    assert!(error.is_timeout() && error.is_contended(), "{error}");
+    assert_eq!(error.to_string(), format!("timed out after 200ms waiting behind others for lock {PATH}"));
+    space.until_queued(PATH, 1).await;
+    assert!(guard.is_held());
+}
+
+#[tokio::test]
+async fn a_dropped_guard_releases_in_the_background() {
+    let space = Space::new();
+    let client = space.client().await;
+    drop(client.mutex(PATH).unwrap().lock().await.unwrap());
+    space.until_empty(PATH).await;
+}
+
+#[test]
+fn a_guard_dropped_outside_of_any_runtime_releases() {
+    let space = Space::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = runtime.block_on(space.client());
+    let guard = runtime.block_on(client.mutex(PATH).unwrap().lock()).unwrap();
+    drop(runtime);
+    assert!(guard.is_held(), "the session does not need the runtime of its user");
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(space.until_empty(PATH));
+}
+
+#[tokio::test]
+async fn a_guard_keeps_its_lock_after_the_client_was_dropped() {
+    let space = Space::new();
+    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
+    guard.verify().await.unwrap();
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[test]
+fn guards_clients_and_futures_can_move_between_threads() {
+    fn is_send<T: Send + 'static>() {}
+    fn is_sync<T: Sync>() {}
+    fn is_send_value<T: Send>(_: T) {}
+    is_send::<MutexGuard>();
+    is_sync::<MutexGuard>();
+    is_send::<zklock::Client>();
+    is_sync::<zklock::Client>();
+    is_send::<LockError>();
+    is_sync::<LockError>();
+    #[expect(dead_code, reason = "only its type matters")]
+    fn futures(mutex: &zklock::Mutex, guard: MutexGuard) {
+        is_send_value(mutex.lock());
+        is_send_value(mutex.try_lock());
+        is_send_value(mutex.run(async |_| 1));
+        is_send_value(guard.release());
+    }
+}
+
+#[tokio::test]
+async fn participants_are_listed_in_the_order_of_the_queue() {
+    let space = Space::new();
+    let holder = space.config().identity("holder").connect().await.unwrap();
+    let waiter = space.config().identity("waiter").connect().await.unwrap();
+    let mutex = holder.mutex(PATH).unwrap();
+    assert_eq!(mutex.participants().await.unwrap(), []);
+    let guard = mutex.lock().await.unwrap();
+    let waiting = waiter.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { waiting.lock().await });
+    space.until_queued(PATH, 2).await;
+    let participants = mutex.participants().await.unwrap();
+    let seen: Vec<_> = participants.iter().map(|p| (p.identity.as_str(), Some(p.session_id))).collect();
+    assert_eq!(seen, [("holder", holder.session_id()), ("waiter", waiter.session_id())]);
+    assert_eq!(participants[0].fencing_token, guard.fencing_token());
+    assert!(participants[0].fencing_token < participants[1].fencing_token);
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_guarded_write_is_applied_while_the_lock_is_held() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    guard.create("/ledger", "one").await.unwrap();
+    guard.set_data("/ledger", "two").await.unwrap();
+    let read = outsider().await.get_data(&space.full("/ledger")).await.unwrap().0;
+    assert_eq!(read, b"two");
+    assert_eq!(refusal(guard.create("/ledger", "").await), ("/ledger".into(), Refusal::NodeExists));
+    assert_eq!(refusal(guard.delete("/jobs").await), ("/jobs".into(), Refusal::NotEmpty));
+    guard.delete("/ledger").await.unwrap();
+    assert_eq!(refusal(guard.set_data("/ledger", "").await), ("/ledger".into(), Refusal::NoNode));
+    assert!(matches!(guard.set_data("ledger", "").await, Err(LockError::InvalidPath { .. })));
+    let too_much = guard.set_data(PATH, vec![0; 1 << 21]).await;
+    assert!(matches!(too_much, Err(LockError::Refused { .. })));
+    assert!(guard.is_held(), "refused writes do not touch the lock");
+}
+
+#[track_caller]
+fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
+    match result {
+        Err(LockError::Refused { path, refusal }) => (path, refusal),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn children_of_other_kinds_neither_block_nor_are_touched() {
+    let space = Space::new();
+    let client = space.client().await;
+    client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-latch-0000000000"];
+    for stranger in strangers {
+        let path = space.full(&format!("{PATH}/{stranger}"));
+        outsider().await.create(&path, b"", &options).await.unwrap();
+    }
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
+    guard.release().await.unwrap();
+    let mut left = space.children(PATH).await;
+    left.sort_unstable();
+    let mut expected = strangers;
+    expected.sort_unstable();
+    assert_eq!(left, expected);
+}
+
+#[tokio::test]
+async fn a_contender_of_another_client_library_is_waited_for() {
+    let space = Space::new();
+    let client = space.client().await;
+    client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    let other = outsider().await;
+    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+    let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lock-";
+    other.create(&space.full(&format!("{PATH}/{name}")), b"10.0.0.1", &options).await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    let waiting = tokio::spawn(async move { mutex.lock().await });
+    space.until_queued(PATH, 2).await;
+    drop(other);
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parents_that_vanish_are_created_again() {
+    let space = Space::new();
+    let client = space.client().await;
+    let (done, parent, namespace) = (Arc::new(AtomicBool::new(false)), space.full(PATH), space.full("/jobs"));
+    let stop = done.clone();
+    let remover = tokio::spawn(async move {
+        let outsider = outsider().await;
+        let mut removed = 0;
+        while !stop.load(Ordering::Relaxed) {
+            removed += usize::from(outsider.delete(&parent, None).await.is_ok());
+            let _ = outsider.delete(&namespace, None).await;
+        }
+        removed
+    });
+    let mutex = client.mutex(PATH).unwrap();
+    let mut last = None;
+    for _ in 0..200 {
+        let guard = mutex.lock().await.unwrap();
+        assert!(Some(guard.fencing_token()) > last, "tokens rise although sequences start again");
+        last = Some(guard.fencing_token());
+        guard.release().await.unwrap();
+    }
+    done.store(true, Ordering::Relaxed);
+    assert!(remover.await.unwrap() > 0, "the parent was never removed");
+}
+
+#[tokio::test]
+async fn a_chroot_and_a_namespace_are_created_when_first_needed() {
+    let space = Space::new();
+    let connect = format!("{}{}", crate::support::server().connect_string(), space.full("/chroot"));
+    let client = zklock::Config::new(connect).namespace("/app").connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    assert_eq!(guard.path(), "/a");
+    assert_eq!(space.children("/chroot/app/a").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { waiting.lock().await });
+    space.until_queued(PATH, 2).await;
+    client.shutdown(Duration::ZERO).await;
+    assert!(failed(soon(waiting).await.unwrap()).is_closed());
+    assert!(failed(client.mutex(PATH).unwrap().lock().await).is_closed());
+    assert!(failed(client.mutex(PATH).unwrap().try_lock().await).is_closed());
+    assert_eq!(space.children(PATH).await, [""; 0]);
+    assert!(matches!(guard.state(), LeaseState::Lost(_)));
+    assert!(failed(guard.release().await).is_lost());
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_a_body_to_end() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let closing = client.clone();
+    let shutdown = tokio::spawn(async move { closing.shutdown(Duration::from_secs(60)).await });
+    let mutex = client.mutex(PATH).unwrap();
+    until(|| async { mutex.try_lock().await.is_err() }, "the client refuses new locks").await;
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    soon(shutdown).await.unwrap();
+}

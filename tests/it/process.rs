@@ -1,0 +1,185 @@
+//! Holders in processes of their own, which are really killed and stopped.
+//!
+//! The holder is this test binary, run again for the one test `holder_process` with its orders in the
+//! environment. It prints what happens to it, line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use zklock::{Client, Config, LockError, distributed_lock};
+
+use crate::support::{Space, TICK, server};
+
+const PATH: &str = "/fleet/deploy";
+const NAMESPACE: &str = "ZKLOCK_TEST_HOLDER_NAMESPACE";
+const CONNECT: &str = "ZKLOCK_TEST_HOLDER_CONNECT";
+const SESSION: Duration = Duration::from_secs(2);
+
+fn config(connect: &str, namespace: &str) -> Config {
+    Config::new(connect).namespace(namespace).session_timeout(SESSION).tick_time(TICK)
+}
+
+/// Counts its turns in ZooKeeper, through the guard, until it ends.
+#[distributed_lock(path = PATH, guard = held)]
+async fn hold(is_in_body: Arc<AtomicBool>, report: fn(&str)) -> Result<(), LockError> {
+    struct Leaving(Arc<AtomicBool>, fn(&str));
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::SeqCst);
+            self.1("body dropped");
+        }
+    }
+    let _leaving = Leaving(is_in_body.clone(), report);
+    is_in_body.store(true, Ordering::SeqCst);
+    held.create("/turns", "0").await?;
+    report(&format!("held {}", held.fencing_token()));
+    for turn in 1_u64.. {
+        held.set_data("/turns", turn.to_string()).await?;
+    }
+    Ok(())
+}
+
+fn report(line: &str) {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "holder: {line}").and_then(|()| output.flush()).expect("the parent reads");
+}
+
+/// Holds the lock for the parent, where there is one; the parent's tests depend on what it reports.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holder_process() {
+    let (Ok(connect), Ok(namespace)) = (std::env::var(CONNECT), std::env::var(NAMESPACE)) else {
+        return the_holder_ends_when_its_lock_is_deleted().await;
+    };
+    let client = config(&connect, &namespace).connect().await.unwrap();
+    report(&hold_until_lost(client).await);
+}
+
+/// Runs the body and says how it ended; then writes once more as a holder that missed its loss would.
+async fn hold_until_lost(client: Client) -> String {
+    let is_in_body = Arc::new(AtomicBool::new(false));
+    let mutex = client.mutex(PATH).unwrap();
+    let outcome = zklock::scope(client, hold(is_in_body.clone(), report)).await;
+    assert!(!is_in_body.load(Ordering::SeqCst), "the body is gone before the loss is returned");
+    drop(mutex);
+    match outcome {
+        Err(error) if error.is_lost() => "lost".to_owned(),
+        other => format!("ended with {other:?}"),
+    }
+}
+
+async fn the_holder_ends_when_its_lock_is_deleted() {
+    let space = Space::new();
+    let client = config(server().connect_string(), &space.namespace).connect().await.unwrap();
+    let holder = tokio::spawn(hold_until_lost(client));
+    space.until_queued(PATH, 1).await;
+    let node = format!("{PATH}/{}", space.children(PATH).await[0]);
+    crate::support::outsider().await.delete(&space.full(&node), None).await.unwrap();
+    assert_eq!(crate::support::soon(holder).await.unwrap(), "lost");
+}
+
+/// A holder in another process; it is killed when this is dropped.
+struct Holder {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    _input: ChildStdin,
+}
+
+impl Holder {
+    fn start(space: &Space) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "process::holder_process", "--nocapture"])
+            .env(CONNECT, server().connect_string())
+            .env(NAMESPACE, &space.namespace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, lines: BufReader::new(output), _input: input }
+    }
+
+    /// The next line of the holder's report.
+    fn reported(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the holder ended without a word");
+            if let Some((_, report)) = line.split_once("holder: ") {
+                return report.trim().to_owned();
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn zxid_of(report: &str) -> u64 {
+    let token = report.strip_prefix("held ").expect("the holder says that it holds");
+    token.split('.').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before() {
+    let space = Space::new();
+    let mut holder = Holder::start(&space);
+    let token = zxid_of(&holder.reported());
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    holder.signal(Signal::KILL);
+    let killed = Instant::now();
+    let guard = crate::support::soon(waiting).await.unwrap().unwrap();
+    let waited = killed.elapsed();
+    // The holder was busy, so its session was heard of when it was killed.
+    assert!(waited >= SESSION, "the lock was handed on after {waited:?}");
+    assert!(guard.fencing_token().zxid() > token);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing() {
+    let space = Space::new();
+    let mut holder = Holder::start(&space);
+    let token = zxid_of(&holder.reported());
+    let client = space.client().await;
+    holder.signal(Signal::STOP);
+    let guard = client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap();
+    assert!(guard.fencing_token().zxid() > token);
+    guard.set_data("/turns", "the successor's").await.unwrap();
+    holder.signal(Signal::CONT);
+    assert_eq!(holder.reported(), "body dropped");
+    assert_eq!(holder.reported(), "lost");
+    let data = crate::support::outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
+    assert_eq!(data, b"the successor's");
+    guard.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
+    let space = Space::new();
+    let mut holder = Holder::start(&space);
+    holder.reported();
+    let turns = || async {
+        let data = crate::support::outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
+        String::from_utf8(data).unwrap().parse::<u64>().unwrap()
+    };
+    holder.signal(Signal::STOP);
+    let before = turns().await;
+    holder.signal(Signal::CONT);
+    crate::support::until(|| async { turns().await > before + 1 }, "the holder goes on").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+}

@@ -1,0 +1,187 @@
+//! What is held follows the logical call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use zklock::{LockError, Mutex, Phase};
+
+use crate::support::{Space, failed, outsider, soon};
+
+const PATH: &str = "/accounts/1";
+const SHORT: Duration = Duration::from_millis(150);
+
+#[tokio::test]
+async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    guard
+        .scope(async {
+            let again = mutex.lock().await.unwrap();
+            assert_eq!(again.fencing_token(), guard.fencing_token());
+            let tried = again.scope(async { mutex.try_lock().await }).await.unwrap().unwrap();
+            assert_eq!(tried.fencing_token(), guard.fencing_token());
+            assert_eq!(space.children(PATH).await.len(), 1);
+        })
+        .await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_last_hold_frees_the_lock_in_whatever_order_they_end() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let outer = mutex.lock().await.unwrap();
+    let inner = outer.scope(mutex.lock()).await.unwrap();
+    outer.release().await.unwrap();
+    assert!(inner.is_held());
+    assert!(mutex.try_lock().await.unwrap().is_none(), "a stranger is still excluded");
+    inner.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    assert!(failed(mutex.lock_timeout(SHORT).await).is_timeout());
+    guard.release().await.unwrap();
+}
+
+/// Runs inside the lock and tells how many are inside at most.
+async fn enter(mutex: &Mutex, inside: &AtomicUsize) -> Result<usize, LockError> {
+    mutex
+        .run(async |_| {
+            let others = inside.fetch_add(1, Ordering::SeqCst);
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            inside.fetch_sub(1, Ordering::SeqCst);
+            others
+        })
+        .await
+}
+
+#[tokio::test]
+async fn siblings_under_one_hold_exclude_each_other() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let inside = AtomicUsize::new(0);
+    let siblings = mutex.run(async |_| tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)));
+    let (first, second) = soon(siblings).await.unwrap();
+    assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
+}
+
+#[tokio::test]
+async fn strangers_that_share_a_task_exclude_each_other() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let inside = AtomicUsize::new(0);
+    let (first, second) = soon(async { tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)) }).await;
+    assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_sibling_that_waits_in_vain_says_what_for() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let (busy, late, tried) = guard
+        .scope(async {
+            let busy = mutex.lock().await.unwrap();
+            (busy, mutex.lock_timeout(SHORT).await, mutex.try_lock().await)
+        })
+        .await;
+    assert!(matches!(late, Err(LockError::Timeout { phase: Phase::Sibling, .. })), "{late:?}");
+    assert!(tried.unwrap().is_none());
+    drop(busy);
+    guard.scope(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let (stranger, heir) = (mutex.clone(), mutex.clone());
+    let run = mutex.run(async |guard| {
+        let stranger = tokio::spawn(async move { stranger.lock_timeout(SHORT).await });
+        assert!(failed(stranger.await.unwrap()).is_timeout());
+        let heir = zklock::spawn(async move { heir.lock().await.map(|again| again.fencing_token()) });
+        assert_eq!(heir.await.unwrap().unwrap(), guard.fencing_token());
+    });
+    soon(run).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_heir_that_outlives_the_hold_does_not_prolong_it() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let heir = mutex.clone();
+    let spawn = mutex.run(async |guard| {
+        let heir = zklock::spawn(async move {
+            ended.await.unwrap();
+            heir.lock().await.map(|later| later.fencing_token())
+        });
+        (heir, guard.fencing_token())
+    });
+    let (heir, token) = spawn.await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0], "the lock is free while the heir lives");
+    end.send(()).unwrap();
+    assert!(soon(heir).await.unwrap().unwrap() > token, "it contends anew");
+}
+
+#[tokio::test]
+async fn other_paths_and_other_clients_are_not_held() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    guard
+        .scope(async {
+            let elsewhere = client.mutex("/accounts/2").unwrap().lock().await.unwrap();
+            assert_ne!(elsewhere.fencing_token(), guard.fencing_token());
+            assert!(failed(other.mutex(PATH).unwrap().lock_timeout(SHORT).await).is_timeout());
+            // The holds of other locks in between do not hide this one.
+            let again = elsewhere.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
+            assert_eq!(again.fencing_token(), guard.fencing_token());
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_lost_lock_is_not_entered_again() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    for child in space.children(PATH).await {
+        outsider().await.delete(&space.full(&format!("{PATH}/{child}")), None).await.unwrap();
+    }
+    soon(guard.lost()).await;
+    assert!(failed(guard.scope(mutex.lock()).await).is_lost());
+    assert!(failed(guard.scope(mutex.try_lock()).await).is_lost());
+    mutex.lock().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hold_moves_with_its_future_from_thread_to_thread() {
+    let space = Space::new();
+    let mutex = Arc::new(space.client().await.mutex(PATH).unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().unwrap();
+    let moving = mutex.clone();
+    let task = runtime.spawn(async move {
+        moving
+            .run(async |_| {
+                for _ in 0..200 {
+                    tokio::task::yield_now().await;
+                    moving.lock().await.unwrap().release().await.unwrap();
+                }
+            })
+            .await
+    });
+    soon(task).await.unwrap().unwrap();
+    runtime.shutdown_background();
+}
