@@ -5,6 +5,7 @@ mod cancellation;
 mod input;
 mod loss;
 mod mutex;
+mod outage;
 mod process;
 mod reentrancy;
 mod support;

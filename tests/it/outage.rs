@@ -1,0 +1,151 @@
+//! Servers that do not answer, and come back.
+
+use std::time::Duration;
+
+use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
+use zklock_testkit::ZooKeeper;
+
+use crate::support::{TICK, failed, soon, until};
+
+const PATH: &str = "/outage";
+
+/// A server of the test's own.
+fn start() -> ZooKeeper {
+    ZooKeeper::builder().tick_time(TICK).start().expect("a ZooKeeper starts")
+}
+
+async fn connect(server: &ZooKeeper, session: Duration) -> Client {
+    let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
+    config.connect().await.expect("the server accepts a client")
+}
+
+async fn lock(client: &Client) -> MutexGuard {
+    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+}
+
+async fn until_state(guard: &MutexGuard, state: LeaseState) {
+    until(|| async { guard.state() == state }, "the lease has its state").await;
+}
+
+#[tokio::test]
+async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(10)).await;
+    let guard = lock(&client).await;
+    let token = guard.fencing_token();
+    server.pause().unwrap();
+    until_state(&guard, LeaseState::Suspended).await;
+    assert!(!guard.is_held());
+    assert_eq!(client.health(), Health::Suspended);
+    server.resume().unwrap();
+    until_state(&guard, LeaseState::Held).await;
+    guard.verify().await.unwrap();
+    assert_eq!(guard.fencing_token(), token);
+    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(4)).await;
+    let guard = lock(&client).await;
+    let body = tokio::spawn(async move {
+        let outcome = guard.run(std::future::pending::<()>()).await;
+        (outcome, guard)
+    });
+    server.pause().unwrap();
+    let (outcome, guard) = soon(body).await.unwrap();
+    // The server is stopped, so nobody but the clock can have told.
+    assert!(matches!(outcome, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{outcome:?}");
+    server.resume().unwrap();
+    until(|| async { client.health() == Health::Connected }, "the client is connected again").await;
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is for ever");
+    drop(guard);
+    soon(lock(&client)).await.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
+    let server = start();
+    let (client, other) =
+        (connect(&server, Duration::from_secs(20)).await, connect(&server, Duration::from_secs(20)).await);
+    let guard = lock(&client).await;
+    let waiting = tokio::spawn(async move { lock(&other).await });
+    let mutex = client.mutex(PATH).unwrap();
+    until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the waiter is in the queue").await;
+    let before = mutex.participants().await.unwrap();
+    server.kill().unwrap();
+    until_state(&guard, LeaseState::Suspended).await;
+    server.restart().unwrap();
+    until_state(&guard, LeaseState::Held).await;
+    assert_eq!(mutex.participants().await.unwrap(), before);
+    guard.release().await.unwrap();
+    let next = soon(waiting).await.unwrap();
+    assert_eq!(next.fencing_token(), before[1].fencing_token);
+}
+
+#[tokio::test]
+async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(20)).await;
+    let guard = lock(&client).await;
+    let other = connect(&server, Duration::from_secs(20)).await;
+    let waiting = tokio::spawn(async move { lock(&other).await });
+    let mutex = client.mutex(PATH).unwrap();
+    until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the waiter is in the queue").await;
+    server.kill().unwrap();
+    until_state(&guard, LeaseState::Suspended).await;
+    drop(guard);
+    server.restart().unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_hangs_past_its_deadline_during_an_outage() {
+    let server = start();
+    let short = Duration::from_millis(300);
+    let config = Config::new(server.connect_string()).default_wait(short).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    let guard = lock(&client).await;
+    server.pause().unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    let phase = |error: LockError| match error {
+        LockError::Timeout { path, phase, .. } if path == PATH => phase,
+        other => panic!("no timeout of the path: {other}"),
+    };
+    assert_eq!(phase(failed(soon(mutex.lock_timeout(short)).await)), Phase::Entering);
+    assert_eq!(phase(failed(soon(mutex.try_lock()).await)), Phase::Entering);
+    assert_eq!(phase(failed(soon(mutex.participants()).await)), Phase::Requesting);
+    assert_eq!(phase(failed(soon(guard.verify()).await)), Phase::Requesting);
+    let written = failed(soon(guard.set_data("/x", "")).await);
+    assert!(matches!(&written, LockError::OutcomeUnknown { path, .. } if path == "/x"), "{written}");
+    assert_eq!(phase(failed(soon(guard.release()).await)), Phase::Releasing);
+    soon(client.shutdown(Duration::ZERO)).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(20)).await;
+    lock(&client).await.release().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    server.kill().unwrap();
+    until(|| async { client.health() == Health::Suspended }, "the client noticed").await;
+    for millis in [1, 10, 100] {
+        assert!(failed(mutex.lock_timeout(Duration::from_millis(millis)).await).is_timeout());
+    }
+    server.restart().unwrap();
+    until(|| async { client.health() == Health::Connected }, "the client is connected again").await;
+    until(|| async { mutex.participants().await.unwrap().is_empty() }, "no contender is left").await;
+}
+
+#[tokio::test]
+async fn a_client_connects_when_its_server_starts_late() {
+    let server = start();
+    server.kill().unwrap();
+    let config = Config::new(server.connect_string()).connect_timeout(Duration::MAX);
+    let connecting = tokio::spawn(config.connect());
+    server.restart().unwrap();
+    soon(connecting).await.unwrap().unwrap();
+}
