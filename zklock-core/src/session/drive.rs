@@ -86,7 +86,7 @@ impl Driver {
                 return self.leave(Outcome::Cancelled).await;
             }
             match self.action.clone() {
-                Action::Hold(node) => match self.confirm(&node).await {
+                Action::Hold(node) => match self.confirm(&node, cancel).await {
                     None => return Outcome::Held(node),
                     Some(event) => self.feed(event).await,
                 },
@@ -127,8 +127,11 @@ impl Driver {
     }
 
     /// Makes sure that the lease is valid and the connection is the one that showed us at the head.
-    async fn confirm(&mut self, node: &Node) -> Option<Event> {
+    async fn confirm(&mut self, node: &Node, cancel: &CancellationToken) -> Option<Event> {
         loop {
+            if cancel.is_cancelled() {
+                return Some(Event::Cancel);
+            }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
             let proof = if link.epoch != self.epoch {
                 self.verify(node, link.epoch).await
@@ -256,7 +259,7 @@ impl Driver {
             }
             Fault::SessionOver => Event::SessionLost,
             refused => {
-                self.refusal.get_or_insert(refused.into_error(self.path.relative()));
+                self.refusal.get_or_insert_with(|| refused.into_error(self.path.relative()));
                 Event::Refused
             }
         }
