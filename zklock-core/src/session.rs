@@ -5,7 +5,8 @@
 //!
 //! * [`ops`]: the requests.
 //! * [`clock`]: until when the session surely lives, by what was answered.
-//! * [`drive`]: performs an acquisition's actions, and [`janitor`] its withdrawal.
+//! * [`drive`]: performs an acquisition's actions, [`janitor`] its withdrawal, and
+//!   [`presence`] notices that its node is gone.
 //!
 //! # Epochs
 //!
@@ -19,6 +20,7 @@ pub(crate) mod fault;
 mod heartbeat;
 mod janitor;
 pub(crate) mod ops;
+mod presence;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

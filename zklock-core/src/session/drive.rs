@@ -16,10 +16,11 @@ use crate::queue::contender::{Contender, ContenderId};
 use super::Session;
 use super::fault::Fault;
 use super::ops::Children;
+use super::presence;
 
 /// One acquisition within one session.
 pub(crate) struct Driver {
-    session: Arc<Session>,
+    pub(super) session: Arc<Session>,
     path: NodePath,
     data: Arc<[u8]>,
     machine: Acquisition,
@@ -27,7 +28,7 @@ pub(crate) struct Driver {
     /// Why the server refused what was asked of it, if it did.
     pub(super) refusal: Option<LockError>,
     /// Tells of the next change among the children since they were listed last.
-    children: Option<OneshotWatcher>,
+    pub(super) children: Option<OneshotWatcher>,
     /// The connection's epoch in which the children were listed last.
     epoch: u64,
     pause: Duration,
@@ -104,20 +105,6 @@ impl Driver {
         }
     }
 
-    /// Resolves when the own node, at this path, is gone; never if that cannot be known.
-    ///
-    /// The children were listed with a watch, which costs no request and fires when the own node goes.
-    /// When it fires for another reason, a watch on the own node takes over.
-    pub(crate) fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + use<> {
-        let (session, children) = (self.session.clone(), self.children.take());
-        async move {
-            if let Some(children) = children {
-                children.changed().await;
-            }
-            gone(&session, &path).await;
-        }
-    }
-
     fn ended(&mut self, end: End) -> Outcome {
         match (end, self.refusal.take()) {
             (End::Withdrawn | End::Abandoned, Some(refusal)) => Outcome::Refused(refusal),
@@ -170,7 +157,7 @@ impl Driver {
             // Most waits are short; the long ones pay a request to notice that an outsider ended them.
             sleep(PATIENCE).await;
             match &own {
-                Some(own) => gone(&self.session, own).await,
+                Some(own) => presence::gone(&self.session, own).await,
                 None => std::future::pending().await,
             }
         };
@@ -279,18 +266,6 @@ impl Driver {
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-/// Resolves when the node is gone; never if the server does not let us know.
-async fn gone(session: &Session, path: &str) {
-    loop {
-        match session.ops().watch(path).await {
-            Ok(watch) => drop(watch.changed().await),
-            Err(Fault::NoNode) => return,
-            Err(Fault::Unknown(_)) => sleep(LONGEST_PAUSE).await,
-            Err(_) => std::future::pending().await,
-        }
     }
 }
 

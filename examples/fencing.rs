@@ -1,0 +1,147 @@
+//! A holder that was paused too long writes late, and is refused: by the store, and by ZooKeeper.
+//!
+//! ```text
+//! cargo run --example fencing
+//! ```
+//!
+//! A lock alone cannot stop an effect that was on its way when the lock passed on. The store can, by the
+//! fencing token, and so can ZooKeeper, for what is written to it through the guard. Both replicas are in
+//! this process; the pause is played by an operator who deletes the lock's node.
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use zklock::{Client, Config, FencingToken, LockError, LossReason, MutexGuard};
+use zklock_testkit::ZooKeeper;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// What the lock protects. It knows nothing of ZooKeeper, only the greatest token it has seen.
+#[derive(Default)]
+struct Store {
+    value: &'static str,
+    greatest: Option<FencingToken>,
+}
+
+/// The answer to a writer whose lock has passed on.
+#[derive(Debug)]
+struct Stale {
+    token: FencingToken,
+    greatest: FencingToken,
+}
+
+impl Store {
+    fn write(&mut self, token: FencingToken, value: &'static str) -> Result<(), Stale> {
+        match self.greatest {
+            Some(greatest) if greatest > token => return Err(Stale { token, greatest }),
+            _ => self.greatest = Some(token),
+        }
+        self.value = value;
+        println!("  the store accepts {value:?} with token {token}");
+        Ok(())
+    }
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "token {} is older than {}", self.token, self.greatest)
+    }
+}
+
+impl Error for Stale {}
+
+/// Two replicas of a service, each with a session of its own.
+async fn story(first: &Client, second: &Client, place: &Place) -> Result<(), Failure> {
+    let mut store = Store::default();
+
+    let early = first.mutex(LOCK)?.lock().await?;
+    println!("the first replica holds the lock with token {}", early.fencing_token());
+    store.write(early.fencing_token(), "from the first")?;
+    early.create("/ledger", "from the first").await?;
+
+    println!("it is paused, and the lock is taken from it");
+    place.delete_holder(first).await?;
+
+    let late = second.mutex(LOCK)?.lock().await?;
+    println!("the second replica holds the lock with token {}", late.fencing_token());
+    assert!(late.fencing_token() > early.fencing_token());
+    store.write(late.fencing_token(), "from the second")?;
+    late.set_data("/ledger", "from the second").await?;
+
+    println!("the first replica wakes up, and writes as if nothing had happened");
+    refused(&mut store, &early).await;
+    assert_eq!(store.value, "from the second");
+    println!("the value is still {:?}", store.value);
+
+    late.delete("/ledger").await?;
+    Ok(late.release().await?)
+}
+
+/// Writes under a lock that was lost: everybody says no.
+async fn refused(store: &mut Store, early: &MutexGuard) {
+    let stale = store.write(early.fencing_token(), "too late").expect_err("the store refuses old tokens");
+    println!("  the store refuses it: {stale}");
+
+    let reason = early.lost().await;
+    assert_eq!(reason, LossReason::NodeDeleted);
+    println!("  its guard says that the lock was lost: {reason}");
+
+    let error = early.set_data("/ledger", "too late").await.expect_err("ZooKeeper refuses lost locks");
+    assert!(matches!(error, LockError::Lost { .. }));
+    println!("  a write to ZooKeeper through the guard is refused: {error}");
+}
+
+const LOCK: &str = "/report";
+
+/// Where the locks of this run are.
+struct Place {
+    server: String,
+    namespace: String,
+}
+
+impl Place {
+    async fn connect(&self) -> Result<Client, LockError> {
+        Config::new(&self.server).namespace(&self.namespace).connect().await
+    }
+
+    /// Does what an operator could do by hand: deletes the node by which the lock is held.
+    async fn delete_holder(&self, client: &Client) -> Result<(), Failure> {
+        let participants = client.mutex(LOCK)?.participants().await?;
+        let node = &participants.first().ok_or("nobody holds the lock")?.node;
+        let outsider = zookeeper_client::Client::connect(&self.server).await?;
+        Ok(outsider.delete(&format!("{}{LOCK}/{node}", self.namespace), None).await?)
+    }
+}
+
+#[tokio::main]
+async fn tell(server: String) -> Result<(), Failure> {
+    let run = SystemTime::UNIX_EPOCH.elapsed()?.as_micros();
+    let place = Place { server, namespace: format!("/fencing/{run:x}") };
+    let (first, second) = (place.connect().await?, place.connect().await?);
+    let outcome = story(&first, &second, &place).await;
+    first.shutdown(Duration::from_secs(5)).await;
+    second.shutdown(Duration::from_secs(5)).await;
+    outcome
+}
+
+fn run() -> Result<(), Failure> {
+    if let Ok(server) = std::env::var("ZKLOCK_CONNECT") {
+        return tell(server);
+    }
+    let ours = ZooKeeper::start()?;
+    tell(ours.connect_string().to_owned())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fencing: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
