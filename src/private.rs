@@ -24,13 +24,14 @@ pub enum Wait {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "the lock can fail, and this return type cannot say so",
-    note = "return `Result<…, E>` where `E: From<zklock::LockError>`"
+    note = "return `Result<_, E>` where `E: From<zklock::LockError>`"
 )]
 pub trait Carries {
     /// Turns a failure of the lock into the function's result.
     fn from_lock_error(error: LockError) -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E: From<LockError>> Carries for Result<T, E> {
     fn from_lock_error(error: LockError) -> Self {
         Err(error.into())
@@ -85,14 +86,32 @@ impl PathTemplate {
     }
 
     fn refuse(&mut self, reason: &str) {
-        self.error
-            .get_or_insert(LockError::InvalidPath { path: self.template.into(), reason: reason.into() });
+        let refused = || LockError::InvalidPath { path: self.template.into(), reason: reason.into() };
+        self.error.get_or_insert_with(refused);
+    }
+}
+
+/// A value that is a whole path.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the path of a lock",
+    label = "the path is a text: `&str`, `String` or any other `AsRef<str>`",
+    note = "a value becomes a segment of the path between braces: `path = \"/orders/{{id}}\"`"
+)]
+pub trait Text {
+    /// The path.
+    fn text(&self) -> &str;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: AsRef<str> + ?Sized> Text for P {
+    fn text(&self) -> &str {
+        self.as_ref()
     }
 }
 
 /// A path that is the value of an expression; it is validated with the lock.
-pub fn path_of<P: AsRef<str> + ?Sized>(path: &P) -> Result<String, LockError> {
-    Ok(path.as_ref().to_owned())
+pub fn path_of<P: Text + ?Sized>(path: &P) -> Result<String, LockError> {
+    Ok(path.text().to_owned())
 }
 
 /// A client that is the value of an expression.

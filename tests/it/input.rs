@@ -46,9 +46,10 @@ async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not() {
     let error = failed(mutex.lock_timeout(Duration::ZERO).await);
     assert_eq!(error.to_string(), "invalid wait for lock /a: zero leaves no time to ask; use `try_lock`");
     assert_eq!(space.children("").await, [""; 0]);
-    mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap();
-    let error = failed(mutex.lock_timeout(Duration::from_nanos(1)).await);
+    let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+    let error = failed(soon(mutex.lock_timeout(Duration::from_nanos(1))).await);
     assert!(error.is_timeout(), "{error}");
+    guard.release().await.unwrap();
     space.until_empty(PATH).await;
 }
 

@@ -1,12 +1,12 @@
-use zklock::distributed_lock;
+use zklock::{LockError, distributed_lock};
 
 #[distributed_lock(path = "/orders")]
-async fn settle() -> std::io::Result<u64> {
-    Ok("seven")
+async fn settle() -> Result<u64, LockError> {
+    "seven"
 }
 
 #[distributed_lock(path = "/orders")]
-async fn forget() -> std::io::Result<u64> {
+async fn forget() -> Result<u64, LockError> {
     Ok(7);
 }
 

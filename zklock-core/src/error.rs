@@ -40,14 +40,14 @@ pub enum LockError {
     },
 
     /// No client was installed under this name before a lock was asked for.
-    #[error("no client is installed{}: call `zklock::install` at start-up", .name.as_ref().map(|n| format!(" as {n:?}")).unwrap_or_default())]
+    #[error("{}", not_installed(.name.as_deref()))]
     NotInstalled {
         /// The name asked for, or `None` for the default client.
         name: Option<String>,
     },
 
     /// A client is installed under this name already; the first one stays.
-    #[error("a client is installed already{}", .name.as_ref().map(|n| format!(" as {n:?}")).unwrap_or_default())]
+    #[error("{}", already_installed(.name.as_deref()))]
     AlreadyInstalled {
         /// The name asked for, or `None` for the default client.
         name: Option<String>,
@@ -160,6 +160,20 @@ impl LockError {
     }
 }
 
+fn not_installed(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("no client is installed as {name:?}: call `zklock::install_as` at start-up"),
+        None => "no client is installed: call `zklock::install` at start-up".to_owned(),
+    }
+}
+
+fn already_installed(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("a client is installed as {name:?} already"),
+        None => "a client is installed already".to_owned(),
+    }
+}
+
 impl From<LockError> for std::io::Error {
     fn from(error: LockError) -> Self {
         use std::io::ErrorKind;
@@ -261,7 +275,7 @@ mod tests {
         let error = LockError::NotInstalled { name: Some("reporting".into()) };
         assert_eq!(
             error.to_string(),
-            "no client is installed as \"reporting\": call `zklock::install` at start-up"
+            "no client is installed as \"reporting\": call `zklock::install_as` at start-up"
         );
     }
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{ReturnType, Signature, Type, parse_quote};
+use syn::{ReturnType, Type, parse_quote};
 
 use crate::args::{Client, Guard, Krate, LockArgs};
 use crate::capture;
@@ -27,7 +27,7 @@ pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStr
 }
 
 fn locked(args: &LockArgs, target: &Target) -> TokenStream {
-    let Target { attrs, vis, defaultness, sig, inner_attrs, .. } = target;
+    let Target { attrs, vis, defaultness, sig, output, inner_attrs, boxed_by, .. } = target;
     let private = private(args, mixed());
     let path = args.path.expand(&private);
     let client = Client::expand(args.client.as_ref(), &private);
@@ -35,29 +35,36 @@ fn locked(args: &LockArgs, target: &Target) -> TokenStream {
     let captures = capture::statements(sig, &[&path, &client, &wait, &target.body]);
     let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
     let body = body(target, &captures);
-    let failed = failed(args, sig);
+    let failed = failed(args, output);
     // Each argument has a statement of its own: what it borrows must not live on across an await.
+    let statements = quote_spanned! {mixed()=>
+        let __path = #path;
+        let __client = #client;
+        let __wait = #wait;
+        let __held = match #private::lock(__client, __path, __wait).await {
+            ::core::result::Result::Ok(__held) => __held,
+            ::core::result::Result::Err(__error) => return #failed,
+        };
+        #guard
+        let __body = #body;
+        let __output = #private::run(&__held, __body).await;
+        match __output {
+            ::core::result::Result::Ok(__output) => {
+                #private::release(__held).await;
+                __output
+            }
+            ::core::result::Result::Err(__error) => #failed,
+        }
+    };
+    let statements = match boxed_by {
+        Some(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
+        None => statements,
+    };
     quote_spanned! {mixed()=>
         #(#attrs)*
         #vis #defaultness #sig {
             #(#inner_attrs)*
-            let __path = #path;
-            let __client = #client;
-            let __wait = #wait;
-            let __held = match #private::lock(__client, __path, __wait).await {
-                ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => return #failed,
-            };
-            #guard
-            let __body = #body;
-            let __output = #private::run(&__held, __body).await;
-            match __output {
-                ::core::result::Result::Ok(__output) => {
-                    #private::release(__held).await;
-                    __output
-                }
-                ::core::result::Result::Err(__error) => #failed,
-            }
+            #statements
         }
     }
 }
@@ -82,22 +89,23 @@ fn located(mut token: TokenTree, span: Span) -> TokenTree {
 }
 
 /// Located at the return type, because that is what has to change if it cannot carry the error.
-fn failed(args: &LockArgs, sig: &Signature) -> TokenStream {
-    let span = mixed().located_at(output_span(sig));
+fn failed(args: &LockArgs, output: &ReturnType) -> TokenStream {
+    let span = mixed().located_at(output_span(output));
     let private = private(args, span);
     quote_spanned!(span=> #private::Carries::from_lock_error(__error))
 }
 
-fn output_span(sig: &Signature) -> Span {
-    match &sig.output {
-        ReturnType::Default => sig.ident.span(),
+fn output_span(output: &ReturnType) -> Span {
+    match output {
+        // Such a function is refused before.
+        ReturnType::Default => Span::call_site(),
         ReturnType::Type(_, ty) => ty.span(),
     }
 }
 
 fn body(target: &Target, captures: &TokenStream) -> TokenStream {
-    let output = erased_output(&target.sig);
-    let span = mixed().located_at(output_span(&target.sig));
+    let output = erased_output(&target.output);
+    let span = mixed().located_at(output_span(&target.output));
     // The return that never happens tells the compiler the type of the block, which cannot be written down,
     // so that `?`, coercions and error messages are those of the function as it was written.
     let typed = quote_spanned! {span=>
@@ -126,8 +134,8 @@ fn body(target: &Target, captures: &TokenStream) -> TokenStream {
 }
 
 /// The return type as it may stand in a `let`.
-fn erased_output(sig: &Signature) -> Type {
-    let mut ty = match &sig.output {
+fn erased_output(output: &ReturnType) -> Type {
+    let mut ty = match output {
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, ty) => Type::clone(ty),
     };
@@ -269,6 +277,19 @@ mod tests {
                 }
             }"#,
         );
+    }
+
+    #[test]
+    fn a_boxed_body_is_locked_in_its_box() {
+        let item = quote! {
+            fn settle<'a>(&'a self) -> Pin<Box<dyn Future<Output = R> + Send + 'a>> {
+                Box::pin(async move { self.go().await })
+            }
+        };
+        let shown = distributed_lock(quote!(path = "/a"), item).to_string();
+        let (outside, inside) = shown.split_once("__path").unwrap();
+        assert!(outside.ends_with("{ Box :: pin (async move { let "), "{shown}");
+        assert!(inside.contains("let __output : R = loop") && inside.contains("self . go ()"), "{shown}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Depend on the crate `zklock`, which re-exports them: what they expand to calls into it.
 
 mod args;
+mod boxed;
 mod capture;
 mod errors;
 mod expand;
@@ -16,15 +17,19 @@ use proc_macro::TokenStream;
 
 /// Runs an `async fn` while it holds a distributed lock.
 ///
-/// ```text
+/// ```no_run
+/// # use zklock::{LockError, distributed_lock};
+/// # struct Order { id: u64 }
+/// # struct Receipt;
 /// #[distributed_lock(path = "/orders/{order.id}", wait = "5s")]
-/// async fn settle(order: &Order) -> Result<Receipt, SettleError> {
-///     …
+/// async fn settle(order: &Order) -> Result<Receipt, LockError> {
+///     // One call per order runs this at a time, in all processes.
+///     Ok(Receipt)
 /// }
 /// ```
 ///
 /// It goes on any `async fn` with a body: free functions and methods, with every receiver, generics, patterns
-/// and `impl Trait`. The function returns a `Result<T, E>` where `E: From<LockError>`, because the lock may
+/// and `impl Trait`, and in the `impl` of an `#[async_trait]`. The function returns a `Result<T, E>` where `E: From<LockError>`, because the lock may
 /// not be had in time, or be lost. The body never runs without the lock.
 ///
 /// # Arguments
@@ -44,6 +49,47 @@ use proc_macro::TokenStream;
 /// The text of a path is checked when it is compiled. Between braces stands any expression that implements
 /// `Display`; what it yields is percent-encoded, and a segment of the path holds one expression at most, so
 /// that different values never meet in one node. `{{` and `}}` are the braces themselves.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use zklock::{Client, LockError, distributed_lock};
+/// struct Ledger {
+///     name: String,
+///     locks: Client,
+/// }
+///
+/// impl Ledger {
+///     #[distributed_lock(
+///         path = "/ledgers/{self.name.to_lowercase()}/{year}",
+///         wait = Duration::from_secs(30),
+///         client = self.locks,
+///         guard = held,
+///     )]
+///     async fn close(&mut self, year: u16) -> Result<(), LockError> {
+///         // Applied only while the lock is held.
+///         held.set_data("/closed", year.to_string()).await
+///     }
+/// }
+/// ```
+///
+/// An error type of one's own has a place for what may go wrong with the lock:
+///
+/// ```no_run
+/// # use zklock::{LockError, distributed_lock};
+/// # async fn number_of(order: &str) -> std::io::Result<u64> { Ok(7) }
+/// #[derive(Debug, thiserror::Error)]
+/// enum SettleError {
+///     #[error(transparent)]
+///     Lock(#[from] LockError),
+///     #[error("the order cannot be read")]
+///     Unreadable(#[from] std::io::Error),
+/// }
+///
+/// #[distributed_lock(path = "/orders/{order}")]
+/// async fn settle(order: &str) -> Result<u64, SettleError> {
+///     Ok(number_of(order).await?)
+/// }
+/// ```
 ///
 /// # What it expands to
 ///
@@ -78,6 +124,8 @@ use proc_macro::TokenStream;
 /// * `#[tokio::main]` and `#[tokio::test]` make the function synchronous and stand **below** this attribute.
 /// * `#[tracing::instrument]` below this attribute makes a span that includes the waiting; above it, one of
 ///   the body.
+/// * `#[async_trait]` stands on the trait or the `impl`, and expands first. The arguments of this attribute
+///   may then use the arguments of the function, but not what a pattern takes out of one.
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::distributed_lock(args.into(), item.into()).into()

@@ -5,20 +5,28 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
-    Attribute, Error, LitStr, Result, ReturnType, Signature, Token, Type, TypePath, Visibility, braced, token,
+    Attribute, Error, LitStr, Path, Result, ReturnType, Signature, Token, Type, TypePath, Visibility, braced,
+    token,
 };
 
+use crate::boxed::{self, Boxed};
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
 
 /// An `async fn` with a body, whose return type may carry a lock error.
+///
+/// What `#[async_trait]` made of one counts as one.
 pub(crate) struct Target {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
     pub(crate) sig: Signature,
-    pub(crate) brace: token::Brace,
+    /// What is awaited, which is not what a function of `#[async_trait]` returns.
+    pub(crate) output: ReturnType,
     pub(crate) inner_attrs: Vec<Attribute>,
+    /// The function that boxes the body, if `#[async_trait]` was here.
+    pub(crate) boxed_by: Option<Path>,
+    pub(crate) brace: token::Brace,
     pub(crate) body: TokenStream,
 }
 
@@ -34,11 +42,20 @@ impl Parse for Target {
         if input.peek(Token![;]) {
             return Err(Error::new(sig.ident.span(), NO_BODY));
         }
-        check(&sig)?;
+        let boxed_output = boxed::output(&sig);
+        check(&sig, boxed_output.as_ref())?;
         let content;
         let brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
-        Ok(Self { attrs, vis, defaultness, sig, brace, inner_attrs, body: content.parse()? })
+        let (boxed_by, brace, body) = match &boxed_output {
+            None => (None, brace, content.parse()?),
+            Some(_) => {
+                let Boxed { by, brace, body } = content.parse()?;
+                (Some(by), brace, body)
+            }
+        };
+        let output = boxed_output.unwrap_or_else(|| sig.output.clone());
+        Ok(Self { attrs, vis, defaultness, sig, output, inner_attrs, boxed_by, brace, body })
     }
 }
 
@@ -78,20 +95,20 @@ fn misplaced(word: &Ident) -> Error {
     Error::new(word.span(), message)
 }
 
-fn check(sig: &Signature) -> Result<()> {
+fn check(sig: &Signature, boxed_output: Option<&ReturnType>) -> Result<()> {
     let mut errors = Errors::default();
     if let Some(constness) = sig.constness {
         errors.push(Error::new_spanned(
             constness,
             "a `const fn` cannot wait for a lock: make it an `async fn`",
         ));
-    } else if sig.asyncness.is_none() {
+    } else if sig.asyncness.is_none() && boxed_output.is_none() {
         errors.push(Error::new_spanned(sig.fn_token, NOT_ASYNC));
     }
     if let Some(abi) = &sig.abi {
         errors.push(Error::new_spanned(abi, "an `extern` function cannot wait for a lock"));
     }
-    errors.keep(check_output(sig));
+    errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
     errors.finish()
 }
 
@@ -99,8 +116,7 @@ const NOT_ASYNC: &str = "this function is not async\n\
     make it async: `async fn`; if another attribute, such as `#[tokio::main]`, made it synchronous, \
     put `#[distributed_lock]` above that one";
 
-fn check_output(sig: &Signature) -> Result<()> {
-    let name = &sig.ident;
+fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
     let refuse = |at: &dyn ToTokens, instead: &str| {
         let message = format!(
             "`{name}` has no way to say that it did not get the lock, or lost it\n\
@@ -108,7 +124,7 @@ fn check_output(sig: &Signature) -> Result<()> {
         );
         Err(Error::new_spanned(at, message))
     };
-    match &sig.output {
+    match output {
         ReturnType::Default => refuse(name, "()"),
         ReturnType::Type(_, ty) => match ungroup_type(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => refuse(ty, "()"),
@@ -177,6 +193,14 @@ mod tests {
     }
 
     #[test]
+    fn what_async_trait_makes_of_them_is_accepted() {
+        let boxed = "Box::pin(async move { g(self).await })";
+        let future = |output| format!("Pin<Box<dyn Future<Output = {output}> + Send + 'a>>");
+        check(&format!("fn f<'a>(&'a self) -> {} {{ {boxed} }}", future("R")), &[]);
+        check(&format!("fn f<'a>(&'a self) -> {} {{ {boxed} }}", future("()")), &[&no_error("f", "()")]);
+    }
+
+    #[test]
     fn a_body_need_not_be_complete() {
         check("async fn f() -> R { let x = self. }", &[]);
     }
@@ -187,6 +211,7 @@ mod tests {
         check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: make it an `async fn`"]);
         check("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]);
         check("async fn f() -> R;", &[NO_BODY]);
+        check("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[NO_BODY]);
         check("fn f() {}", &[NOT_ASYNC, &no_error("f", "()")]);
     }
 

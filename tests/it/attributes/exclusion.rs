@@ -1,13 +1,13 @@
 //! Calls exclude each other, and their arguments say with what client.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::runtime::Handle;
+use tokio::task::{JoinSet, block_in_place};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
-use super::{Room, Tracer};
+use super::Room;
 use crate::support::{Space, outsider, soon};
 
 #[distributed_lock(path = "/counter", wait = "60s")]
@@ -47,31 +47,32 @@ async fn calls_that_merely_share_a_task_exclude_each_other() {
     assert_ne!(one.unwrap(), other.unwrap());
 }
 
-#[distributed_lock(path = "/order", wait = "60s")]
-async fn hold(
-    _argument: Tracer,
-    entered: Arc<Notify>,
-    leave: Arc<Notify>,
-) -> std::io::Result<()> {
-    entered.notify_one();
-    leave.notified().await;
+/// Looks at the queue while it is dropped.
+struct Witness {
+    space: Arc<Space>,
+    contenders: Arc<AtomicUsize>,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let children = self.space.children("/order");
+        let children = block_in_place(|| Handle::current().block_on(children));
+        self.contenders.store(children.len(), Ordering::SeqCst);
+    }
+}
+
+#[distributed_lock(path = "/order")]
+async fn settle(_argument: Witness) -> Result<(), LockError> {
     Ok(())
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arguments_are_dropped_before_the_lock_is_released() {
-    let space = Space::new();
-    let (argument, dropped) = Tracer::new();
-    let [entered, leave] = [(); 2].map(|()| Arc::new(Notify::new()));
-    let call = hold(argument, entered.clone(), leave.clone());
-    let call = tokio::spawn(zklock::scope(space.client().await, call));
-    soon(entered.notified()).await;
-    let mutex = space.client().await.mutex("/order").unwrap();
-    let next = tokio::spawn(async move { mutex.lock().await.map(|_held| dropped.load(Ordering::SeqCst)) });
-    space.until_queued("/order", 2).await;
-    leave.notify_one();
-    assert!(soon(next).await.unwrap().unwrap());
-    soon(call).await.unwrap().unwrap();
+    let (space, contenders) = (Arc::new(Space::new()), Arc::new(AtomicUsize::new(0)));
+    let call = settle(Witness { space: space.clone(), contenders: contenders.clone() });
+    zklock::scope(space.client().await, call).await.unwrap();
+    assert_eq!(contenders.load(Ordering::SeqCst), 1);
+    assert_eq!(space.children("/order").await, [""; 0]);
 }
 
 struct Ledger {

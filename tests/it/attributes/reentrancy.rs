@@ -76,7 +76,7 @@ async fn siblings_under_one_holder_exclude_each_other() {
     soon(zklock::scope(space.client().await, parent(&Room::default()))).await.unwrap();
 }
 
-#[distributed_lock(path = "/tasks", wait = "200ms", guard = held)]
+#[distributed_lock(path = "/tasks", wait = "1s", guard = held)]
 async fn task() -> Token {
     Ok(held.fencing_token())
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use zklock::{LockError, distributed_lock};
@@ -26,6 +27,15 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self.entries[at].clone())
     }
 
+    // What `#[async_trait]` makes of an `async fn`.
+    #[distributed_lock(path = "/ledger/{self.name}", guard = held)]
+    fn boxed<'a>(&'a self) -> Pin<Box<dyn Future<Output = Result<usize, LockError>> + Send + 'a>> {
+        Box::pin(async move {
+            held.verify().await?;
+            Ok(self.entries.len())
+        })
+    }
+
     #[distributed_lock(path = "/ledger/{self.name}")]
     async fn into_entries(mut self, more: T) -> Result<Vec<T>, LockError> {
         self.entries.push(more);
@@ -40,6 +50,7 @@ async fn methods_have_any_receiver() {
     *zklock::scope(client.clone(), ledger.add(2)).await.unwrap() += 1;
     let ledger = Arc::new(ledger);
     assert_eq!(zklock::scope(client.clone(), ledger.clone().shared(1)).await.unwrap(), 3);
+    assert_eq!(zklock::scope(client.clone(), ledger.boxed()).await.unwrap(), 2);
     let ledger = Arc::into_inner(ledger).expect("the call dropped its handle");
     assert_eq!(zklock::scope(client, ledger.into_entries(4)).await.unwrap(), [1, 3, 4]);
 }

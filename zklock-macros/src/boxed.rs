@@ -1,0 +1,120 @@
+//! What `#[async_trait]` makes of an `async fn`: a function that returns `Box::pin(async move { … })`.
+
+use proc_macro2::TokenStream;
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Error, GenericArgument, Path, PathArguments, Result, ReturnType, Signature, Token, Type, TypeParamBound,
+    braced, parenthesized, token,
+};
+
+use crate::grouped::ungroup_type;
+
+/// The body of such a function.
+pub(crate) struct Boxed {
+    /// `Box::pin`.
+    pub(crate) by: Path,
+    pub(crate) brace: token::Brace,
+    pub(crate) body: TokenStream,
+}
+
+impl Parse for Boxed {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let start = input.span();
+        Self::read(input).ok().filter(|_| input.is_empty()).ok_or_else(|| Error::new(start, OTHER_BODY))
+    }
+}
+
+const OTHER_BODY: &str = "this function is not async, and its body is not just `Box::pin(async move { … })`\n\
+                          make it an `async fn`, or move everything into that block";
+
+impl Boxed {
+    fn read(input: ParseStream<'_>) -> Result<Self> {
+        let by = input.call(Path::parse_mod_style)?;
+        let (boxed, block);
+        parenthesized!(boxed in input);
+        boxed.parse::<Token![async]>()?;
+        boxed.parse::<Token![move]>()?;
+        let brace = braced!(block in boxed);
+        Ok(Self { by, brace, body: block.parse()? })
+    }
+}
+
+/// What such a function yields: the `T` of `Pin<Box<dyn Future<Output = T> + …>>`.
+pub(crate) fn output(sig: &Signature) -> Option<ReturnType> {
+    let ReturnType::Type(arrow, ty) = &sig.output else { return None };
+    let Type::TraitObject(object) = argument(argument(ty, "Pin")?, "Box")? else { return None };
+    let output = object.bounds.iter().find_map(|bound| match bound {
+        TypeParamBound::Trait(bound) => arguments(&bound.path, "Future").find_map(assigned),
+        _ => None,
+    });
+    output
+        .filter(|_| sig.asyncness.is_none())
+        .map(|output| ReturnType::Type(*arrow, Box::new(output.clone())))
+}
+
+/// The `T` of `Name<T>`.
+fn argument<'a>(ty: &'a Type, name: &'a str) -> Option<&'a Type> {
+    let Type::Path(ty) = ungroup_type(ty) else { return None };
+    arguments(&ty.path, name).find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ungroup_type(ty)),
+        _ => None,
+    })
+}
+
+fn arguments<'a>(path: &'a Path, name: &str) -> impl Iterator<Item = &'a GenericArgument> {
+    let last = path.segments.last().filter(|segment| segment.ident == name);
+    let arguments = last.and_then(|segment| match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+        _ => None,
+    });
+    arguments.into_iter().flatten()
+}
+
+/// The `T` of `Output = T`.
+fn assigned(argument: &GenericArgument) -> Option<&Type> {
+    match argument {
+        GenericArgument::AssocType(assigned) if assigned.ident == "Output" => Some(&assigned.ty),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+
+    #[track_caller]
+    fn check(sig: &str, expected: Option<&str>) {
+        let output = output(&syn::parse_str(sig).unwrap());
+        let shown = output.map(|output| output.to_token_stream().to_string().replace(' ', ""));
+        assert_eq!(shown.as_deref(), expected, "{sig}");
+    }
+
+    #[test]
+    fn boxed_futures_are_recognised() {
+        check(
+            "fn f<'a>(&'a self) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = R<T>> + Send + 'a>>",
+            Some("->R<T>"),
+        );
+        check("fn f() -> Pin<Box<dyn Send + Future<Output = ()>>>", Some("->()"));
+    }
+
+    #[test]
+    fn other_types_are_not() {
+        check("fn f()", None);
+        check("fn f() -> Box<dyn Future<Output = ()>>", None);
+        check("fn f() -> Pin<Box<dyn Stream<Item = ()>>>", None);
+        check("fn f() -> Pin<Box<T>>", None);
+        check("async fn f() -> Pin<Box<dyn Future<Output = ()>>>", None);
+    }
+
+    #[test]
+    fn the_block_is_taken_out_of_its_box() {
+        let boxed: Boxed = syn::parse_str("Box::pin(async move { f(self).await })").unwrap();
+        assert_eq!(boxed.body.to_string(), "f (self) . await");
+        for other in ["let x = 7; Box::pin(async move {})", "self.boxed()", "Box::pin(async {})", ""] {
+            let refused = syn::parse_str::<Boxed>(other).err().map(|error| error.to_string());
+            assert_eq!(refused.as_deref(), Some(OTHER_BODY), "{other}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The attribute on the methods of an `#[async_trait]`.
+
+#![deny(warnings)]
+
+use async_trait::async_trait;
+use zklock::{LockError, distributed_lock};
+
+#[async_trait]
+trait Ledger: Sync {
+    fn name(&self) -> String;
+
+    async fn add(&mut self, entry: &str, more: [u8; 2]) -> Result<usize, LockError>;
+
+    #[distributed_lock(path = "/ledger/{self.name()}", guard = held)]
+    async fn provided(&self) -> Result<String, LockError> {
+        if self.name().is_empty() {
+            return Ok(String::new());
+        }
+        Ok(held.fencing_token().to_string())
+    }
+}
+
+struct Book<T>(Vec<T>);
+
+#[async_trait]
+impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
+    fn name(&self) -> String {
+        "book".to_owned()
+    }
+
+    #[distributed_lock(path = "/ledger/{entry}/{self.0.len()}", wait = "5s")]
+    async fn add(&mut self, entry: &str, [more, _]: [u8; 2]) -> Result<usize, LockError> {
+        self.0.push(Self::entry(entry).await?);
+        Ok(self.0.len() + usize::from(more))
+    }
+}
+
+impl<T: Send + Sync + for<'a> From<&'a str>> Book<T> {
+    #[distributed_lock(path = "/entries")]
+    async fn entry(text: &str) -> Result<T, LockError> {
+        Ok(text.into())
+    }
+}
+
+fn must_be_send<T: Send>(future: T) -> T {
+    future
+}
+
+#[tokio::test]
+async fn a_method_asks_for_its_lock_before_its_body_runs() {
+    let mut book = Book::<String>(Vec::new());
+    let added = must_be_send(book.add("seven", [1, 2])).await;
+    assert!(matches!(added, Err(LockError::NotInstalled { name: None })), "{added:?}");
+    assert!(book.0.is_empty());
+    let provided = must_be_send(book.provided()).await;
+    assert!(matches!(provided, Err(LockError::NotInstalled { name: None })), "{provided:?}");
+}
