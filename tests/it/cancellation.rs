@@ -68,6 +68,28 @@ async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
 }
 
 #[tokio::test]
+async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender() {
+    let space = Space::new();
+    let client = space.client().await;
+    let mut paths = Vec::new();
+    // The parents are missing, so these drops hit their creation too.
+    for micros in (0..12_000).step_by(300) {
+        let path = format!("/new/{micros}/lock");
+        let mutex = client.mutex(&path).unwrap();
+        drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
+        paths.push(path);
+    }
+    for path in &paths {
+        space.until_empty(path).await;
+    }
+    // What was still under way when its queue was empty is done before a request that was sent later.
+    client.mutex("/last").unwrap().lock().await.unwrap().release().await.unwrap();
+    for path in &paths {
+        assert_eq!(space.children(path).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
 async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);

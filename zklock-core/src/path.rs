@@ -1,7 +1,8 @@
 //! Paths of locks and nodes, validated once, before anything is sent.
 //!
-//! The rules are those of ZooKeeper's `PathUtils.validatePath`, plus two of ours: a lock is never the
-//! root, and a path with the root it stands under stays below the server's default packet limit.
+//! The rules are those of ZooKeeper's `PathUtils.validatePath`, plus three of ours: a path is never the root,
+//! nor below the servers' own `/zookeeper`, and together with its namespace it stays below the servers'
+//! default packet limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +27,11 @@ impl NodePath {
         if root.len() + path.len() > MAX_BYTES {
             return Err(invalid(format!("longer than {MAX_BYTES} bytes with its namespace")));
         }
-        Ok(Self { full: format!("{root}{path}").into(), root: root.len() })
+        let full = format!("{root}{path}");
+        if full == RESERVED || full.strip_prefix(RESERVED).is_some_and(|rest| rest.starts_with('/')) {
+            return Err(invalid(format!("{RESERVED} belongs to the servers")));
+        }
+        Ok(Self { full: full.into(), root: root.len() })
     }
 
     /// The path on the server.
@@ -100,6 +105,7 @@ fn shorten(path: &str) -> String {
     }
 }
 
+const RESERVED: &str = "/zookeeper";
 /// A request with its path must fit the server's `jute.maxbuffer`, 1 MiB less one byte by default, with
 /// room for the node's name, data and headers.
 const MAX_BYTES: usize = 1_000_000;
@@ -134,6 +140,16 @@ mod tests {
         refused("/a\u{f000}", "it contains the character '\\u{f000}'");
         refused("/a/😀", "it contains the character '😀'");
         refused(&format!("/{}", "a".repeat(1 << 20)), "longer than 1000000 bytes with its namespace");
+    }
+
+    #[test]
+    fn the_servers_own_nodes_are_no_locks() {
+        for path in ["/zookeeper", "/zookeeper/quota/a"] {
+            let error = NodePath::new("", path).unwrap_err().to_string();
+            assert!(error.ends_with("/zookeeper belongs to the servers"), "{error}");
+            assert!(NodePath::new("/app", path).is_ok());
+        }
+        assert!(NodePath::new("", "/zookeepers/a").is_ok());
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //!
 //! The driver performs one [`Action`] at a time and reports its outcome as the next [`Event`]. Only
 //! [`Event::Cancel`] and [`Event::SessionLost`] may come at any time. A request that is under way is
-//! never abandoned: a cancelled machine acts on its outcome when it is there.
+//! never abandoned: a cancelled machine acts on its outcome when it is there. One that was not begun yet may
+//! be skipped.
 //!
 //! # Why a create whose outcome is unknown is resolved by `sync` and a list
 //!
@@ -115,7 +116,7 @@ impl Acquisition {
         match (self.state.clone(), outcome) {
             (State::Creating, Event::Entered(node, children)) => self.entered(node, children),
             (State::Creating, Event::ParentMissing) => self.prepare(),
-            (State::Creating | State::Preparing, Event::Refused) => self.gone(),
+            (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
                 self.traces = Traces::Possible;
                 self.locate()
@@ -332,6 +333,23 @@ mod tests {
         check(&mut machine, head(&node(1)), delete(&node(1)));
         check(&mut machine, Event::Unknown, delete(&node(1)));
         check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn a_create_that_is_cancelled_before_it_was_sent_is_not_sent() {
+        let mut machine = started();
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, Event::Skipped, Action::Finish(End::Withdrawn));
+    }
+
+    #[test]
+    fn what_is_needed_to_withdraw_is_not_skipped() {
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, Event::Skipped, Action::Locate(id()));
+        check(&mut machine, Event::Located(vec![node(4)]), delete(&node(4)));
+        check(&mut machine, Event::Skipped, delete(&node(4)));
     }
 
     #[test]

@@ -60,9 +60,10 @@ enum Step {
     Expire,
     NoticeExpiry,
     Cancel,
+    Skip,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step::Deliver,
     Step::LoseRequest,
     Step::DelayCreate,
@@ -75,6 +76,7 @@ const STEPS: [Step; 12] = [
     Step::Expire,
     Step::NoticeExpiry,
     Step::Cancel,
+    Step::Skip,
 ];
 
 impl World {
@@ -112,6 +114,7 @@ impl World {
             Step::Cancel => self.cancel(index),
             _ if !alive => false,
             Step::Deliver => self.deliver(index, &action),
+            Step::Skip => self.skip(index, &action),
             Step::LoseRequest => is_request(&action) && self.fault() && self.report(index, Event::Unknown),
             Step::DelayCreate => self.delay_create(index, &action),
             Step::LoseReply => self.lose_reply(index, &action),
@@ -168,6 +171,12 @@ impl World {
         }
         peer.cancelled = Cancelled::Yes;
         self.report(index, Event::Cancel)
+    }
+
+    /// A cancelled contender does not begin what it was about to do.
+    fn skip(&mut self, index: usize, action: &Action) -> bool {
+        let is_cancelled = self.peers[index].cancelled == Cancelled::Yes;
+        is_cancelled && is_request(action) && self.report(index, Event::Skipped)
     }
 
     fn delay_create(&mut self, index: usize, action: &Action) -> bool {

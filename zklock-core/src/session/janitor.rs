@@ -13,6 +13,8 @@ impl Driver {
     /// Withdraws the contender; returns once it is gone, its session ended, or the server denies it.
     pub(crate) async fn withdraw(&mut self) -> End {
         self.feed(Event::Cancel).await;
+        // Nothing is under way here, so what was to come next need not.
+        self.feed(Event::Skipped).await;
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {

@@ -34,6 +34,8 @@ pub(crate) enum Event {
     Unknown,
     /// The server refused the action for good.
     Refused,
+    /// The action was not begun.
+    Skipped,
     /// The caller does not want the lock, or does not want it any more.
     Cancel,
     SessionLost,
