@@ -71,14 +71,14 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 /// # Cancel safety
 ///
 /// That of the future.
-pub async fn scope<F: Future>(client: Client, future: F) -> F::Output {
-    SCOPED.scope(Some(client), future).await
+pub fn scope<F: Future>(client: Client, future: F) -> impl Future<Output = F::Output> {
+    SCOPED.scope(Some(client), future)
 }
 
 /// Spawns a task that holds what the current call holds, and uses its scoped client.
 ///
-/// Inside, the same locks are entered again, one task at a time. The task does not prolong the lock: once
-/// the call that holds it ends, the task contends like any other.
+/// Inside, the same locks are entered again, one task at a time. A task prolongs a lock only while it has
+/// entered it: once the call that holds it has ended, the task contends like any other.
 ///
 /// # Panics
 ///
@@ -96,11 +96,13 @@ where
 ///
 /// # Cancel safety
 ///
-/// Clients whose shutdown has begun end in the background; the others stay open and are no longer
-/// installed, so they end when their last handle is dropped.
+/// Clients whose shutdown has begun end in the background, and stay installed.
 pub async fn shutdown(grace: Duration) {
-    let clients = INSTALLED.write().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    // The bodies that are waited for go on to find their client.
+    let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
     join_all(clients.values().map(|client| client.shutdown(grace))).await;
+    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+    installed.get_or_insert_default().retain(|name, _| !clients.contains_key(name));
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {

@@ -134,8 +134,11 @@ pub async fn lock(
 }
 
 /// Runs the body of an annotated function under its lock, and drops it if the lock is lost.
-pub async fn run<F: Future>(held: &MutexGuard, body: F) -> Result<F::Output, LockError> {
-    held.run(body).await
+pub fn run<F: Future>(
+    held: &MutexGuard,
+    body: F,
+) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+    held.run(body)
 }
 
 /// Releases the lock after the body; a failure does not replace the body's result.

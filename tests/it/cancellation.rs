@@ -68,6 +68,16 @@ async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
 }
 
 #[tokio::test]
+async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    for micros in (0..4_000).step_by(37) {
+        drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
+    }
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
 async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender() {
     let space = Space::new();
     let client = space.client().await;

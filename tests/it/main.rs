@@ -8,5 +8,7 @@ mod mutex;
 mod outage;
 mod process;
 mod reentrancy;
+mod requests;
+mod shutdown;
 mod support;
 mod tidy;

@@ -125,6 +125,52 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
 }
 
 #[tokio::test]
+async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(20)).await;
+    let guard = lock(&client).await;
+    server.kill().unwrap();
+    until_state(&guard, LeaseState::Suspended).await;
+    let mutex = client.mutex(PATH).unwrap();
+    let again = guard.scope(mutex.lock_timeout(Duration::from_millis(100))).await;
+    let is_own = |waited: Duration| waited <= Duration::from_millis(100);
+    assert!(matches!(&again, Err(LockError::Timeout { waited, .. }) if is_own(*waited)), "{again:?}");
+    server.restart().unwrap();
+    soon(guard.scope(mutex.lock())).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_idle_holder_outlives_its_lease_by_heartbeats() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(3)).await;
+    let guard = lock(&client).await;
+    // Time is what is tested here: longer than a lease of a session of three seconds can last.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(guard.state(), LeaseState::Held);
+    guard.verify().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
+    let server = start();
+    let client = connect(&server, Duration::from_secs(10)).await;
+    let name = "x".repeat(120);
+    let mut locking = tokio::task::JoinSet::new();
+    for index in 0..1_200 {
+        let mutex = client.mutex(format!("/{name}{index}")).unwrap();
+        locking.spawn(async move { mutex.lock_timeout(Duration::MAX).await.unwrap() });
+    }
+    let guards = soon(locking.join_all()).await;
+    let session = client.session_id();
+    server.kill().unwrap();
+    until_state(&guards[0], LeaseState::Suspended).await;
+    server.restart().unwrap();
+    let all_held = || guards.iter().all(MutexGuard::is_held);
+    until(|| async { all_held() }, "all locks are held again").await;
+    assert_eq!(client.session_id(), session);
+}
+
+#[tokio::test]
 async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     let server = start();
     let client = connect(&server, Duration::from_secs(20)).await;

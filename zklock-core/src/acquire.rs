@@ -19,9 +19,25 @@ use crate::session::drive::{Contention, Driver, Outcome};
 /// How long to try.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// `Duration::MAX` and all that a clock cannot count mean for ever.
+    /// What the caller gave; `Duration::MAX` and all that a clock cannot count mean for ever.
     pub(crate) wait: Duration,
+    pub(crate) spent: Duration,
     pub(crate) contention: Contention,
+}
+
+impl Patience {
+    pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
+        Self { wait, spent: Duration::ZERO, contention }
+    }
+
+    /// The patience of the same attempt, of which so much is spent.
+    pub(crate) fn spent(self, spent: Duration) -> Self {
+        Self { spent, ..self }
+    }
+
+    pub(crate) fn left(self) -> Duration {
+        if self.wait == Duration::MAX { self.wait } else { self.wait.saturating_sub(self.spent) }
+    }
 }
 
 /// Takes the lock, or says that others have it where the caller does not want to wait for them.
@@ -64,7 +80,7 @@ struct Attempt {
 
 impl Attempt {
     async fn run(self, mut reply: Reply) {
-        let deadline = Instant::now().checked_add(self.patience.wait);
+        let deadline = Instant::now().checked_add(self.patience.left());
         let mut contest = Box::pin(self.contest());
         let end = tokio::select! {
             biased;
@@ -93,8 +109,8 @@ impl Attempt {
             let session = self.worker.session(&self.path, &self.cancel).await?;
             self.enter(Phase::Entering);
             let mut driver = Driver::new(session, self.path.clone(), self.worker.identity());
-            let waiting = || self.enter(Phase::Queued);
-            match driver.acquire(self.patience.contention, &self.cancel, waiting).await {
+            let phase = |phase| self.enter(phase);
+            match driver.acquire(self.patience.contention, &self.cancel, phase).await {
                 Outcome::Held(node) => {
                     let within = self.worker.default_wait();
                     let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, within);

@@ -10,11 +10,13 @@
 //!                      └ hold ── … ──►     sides of a join!, exclude each other
 //! ```
 //!
-//! The lease is released when the last hold is dropped, whatever their order. A scope does not keep a hold
-//! alive, so a spawned task that inherited it cannot prolong the lock.
+//! The lease is released when the last hold is dropped, whatever their order, and a place in a hold is free
+//! when all that was entered below it has ended. A scope does not keep a hold alive: a spawned task that
+//! inherited it prolongs the lock only while it has entered it itself.
 
 use std::future::Future;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
@@ -39,7 +41,15 @@ pub(crate) struct Hold {
     /// Admits one child at a time.
     child: Arc<Semaphore>,
     /// The place in the hold that this one is a child of.
-    _place: Option<OwnedSemaphorePermit>,
+    place: Option<Arc<Place>>,
+}
+
+/// A hold's place as a child. It keeps the places of its ancestors, because a hold may outlive those around
+/// it, and must still exclude their siblings.
+#[derive(Debug)]
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    _outer: Option<Arc<Self>>,
 }
 
 struct Scope {
@@ -55,13 +65,31 @@ pub(crate) async fn enter(
     path: &NodePath,
     patience: Patience,
 ) -> Result<Option<Hold>, LockError> {
-    match nearest(client, path) {
-        Some(outer) => outer.enter_again(patience).await,
-        None => {
-            let lease = acquire::acquire(client.worker(), path, patience).await?;
-            Ok(lease.map(|lease| Hold::new(client.clone(), Arc::new(lease), None)))
+    let started = Instant::now();
+    let patience = || patience.spent(started.elapsed());
+    while let Some(outer) = nearest(client, path) {
+        let (tenure, child) = (outer.tenure().clone(), outer.child.clone());
+        // Waiting for a hold must not keep it alive.
+        let outer = Arc::downgrade(&{ outer });
+        let permit = match child.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) if patience().contention == Contention::Leave => return Ok(None),
+            Err(_) => turn_of(client, path, child, patience()).await?,
+        };
+        match tenure.state() {
+            LeaseState::Held => {}
+            LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
+            LeaseState::Suspended => {
+                confirm(client, &tenure, patience().left()).await?;
+            }
         }
+        if let Some(outer) = outer.upgrade() {
+            return Ok(Some(outer.enter_again(permit)));
+        }
+        // The hold ended meanwhile, and another one may be around it.
     }
+    let lease = acquire::acquire(client.worker(), path, patience()).await?;
+    Ok(lease.map(|lease| Hold { client: client.clone(), lease: Arc::new(lease), child: free(), place: None }))
 }
 
 /// Runs a future with what the current call holds, for where a task is spawned on its behalf.
@@ -72,10 +100,6 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 }
 
 impl Hold {
-    fn new(client: Client, lease: Arc<Lease>, place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { client, lease, child: Arc::new(Semaphore::new(1)), _place: place }
-    }
-
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         self.lease.tenure()
     }
@@ -85,7 +109,7 @@ impl Hold {
     }
 
     /// Runs a future inside this hold.
-    pub(crate) fn scope<F: Future>(self: &Arc<Self>, future: F) -> impl Future<Output = F::Output> {
+    pub(crate) fn scope<F: Future>(self: &Arc<Self>, future: F) -> impl Future<Output = F::Output> + use<F> {
         let scope = Scope { hold: Arc::downgrade(self), outer: current() };
         SCOPE.scope(Some(Arc::new(scope)), future)
     }
@@ -98,55 +122,56 @@ impl Hold {
         }
     }
 
-    async fn enter_again(self: Arc<Self>, patience: Patience) -> Result<Option<Self>, LockError> {
-        let place = match self.child.clone().try_acquire_owned() {
-            Ok(place) => place,
-            Err(_) if patience.contention == Contention::Leave => return Ok(None),
-            Err(_) => self.wait_for_sibling(patience).await?,
-        };
-        match self.tenure().state() {
-            LeaseState::Held => {}
-            LeaseState::Lost(reason) => return Err(self.tenure().lost_error(reason)),
-            LeaseState::Suspended => confirm(&self.client, self.tenure()).await?,
-        }
-        Ok(Some(Self::new(self.client.clone(), self.lease.clone(), Some(place))))
-    }
-
-    /// Waits on the client's thread, whose clock runs whatever the caller's runtime does.
-    async fn wait_for_sibling(&self, patience: Patience) -> Result<OwnedSemaphorePermit, LockError> {
-        let (mut reply, answer) = oneshot::channel();
-        let child = self.child.clone();
-        self.client.worker().spawn(async move {
-            let place = tokio::select! {
-                place = timeout(patience.wait, child.acquire_owned()) => place,
-                () = reply.closed() => return,
-            };
-            // A caller that is gone by now drops the place with the answer.
-            drop(reply.send(place));
-        });
-        let path = || self.tenure().path().relative().to_owned();
-        match answer.await {
-            Ok(Ok(Ok(place))) => Ok(place),
-            Ok(Err(_)) => {
-                Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling })
-            }
-            Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
+    fn enter_again(&self, permit: OwnedSemaphorePermit) -> Self {
+        let place = Place { _permit: permit, _outer: self.place.clone() };
+        Self {
+            client: self.client.clone(),
+            lease: self.lease.clone(),
+            child: free(),
+            place: Some(Arc::new(place)),
         }
     }
 }
 
-/// Asks the servers until they say whether the lock is held, within the client's default wait.
-pub(crate) async fn confirm(client: &Client, tenure: &Arc<Tenure>) -> Result<(), LockError> {
-    let within = client.default_wait();
-    let asked = tenure.clone();
-    match client.worker().call(within, async move { asked.settle().await }).await {
-        Some(()) => tenure.check(),
-        None => {
-            tenure.check()?;
-            let path = tenure.path().relative().to_owned();
-            Err(LockError::Timeout { path, waited: within, phase: Phase::Requesting })
-        }
+fn free() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(1))
+}
+
+/// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
+/// caller's runtime does.
+async fn turn_of(
+    client: &Client,
+    path: &NodePath,
+    child: Arc<Semaphore>,
+    patience: Patience,
+) -> Result<OwnedSemaphorePermit, LockError> {
+    let (mut reply, answer) = oneshot::channel();
+    client.worker().spawn(async move {
+        let permit = tokio::select! {
+            permit = timeout(patience.left(), child.acquire_owned()) => permit,
+            () = reply.closed() => return,
+        };
+        // A caller that is gone by now drops the permit with the answer.
+        drop(reply.send(permit));
+    });
+    let path = || path.relative().to_owned();
+    match answer.await {
+        Ok(Ok(Ok(permit))) => Ok(permit),
+        Ok(Err(_)) => Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling }),
+        Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
     }
+}
+
+/// Asks the servers, for so long, until they say whether the lock is held.
+pub(crate) async fn confirm(
+    client: &Client,
+    tenure: &Arc<Tenure>,
+    within: Duration,
+) -> Result<(), LockError> {
+    let asked = tenure.clone();
+    let answer = client.worker().call(within, async move { asked.settle().await }).await;
+    tenure.check()?;
+    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), within))
 }
 
 fn current() -> Option<Arc<Scope>> {

@@ -21,7 +21,9 @@ use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
 use crate::session::drive::Driver;
 use crate::session::fault::Fault;
-use crate::session::{Attendance, Health, Session};
+use crate::session::{Attendance, Health, Ownership, Session};
+
+use self::keeper::Unkept;
 
 pub use self::token::FencingToken;
 
@@ -111,7 +113,7 @@ impl Lease {
             session,
         });
         let (release, released) = oneshot::channel();
-        let keeper = keeper::keep(tenure.clone(), driver, released, release_within);
+        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, released, release_within);
         (Self { tenure, release: Some(release) }, keeper)
     }
 
@@ -152,6 +154,9 @@ impl Tenure {
     pub(crate) fn state(&self) -> LeaseState {
         if let Some(reason) = self.loss.get() {
             return LeaseState::Lost(*reason);
+        }
+        if self.session.is_over() {
+            return LeaseState::Lost(self.lose(LossReason::SessionEnded));
         }
         if self.session.clock().remaining().is_zero() {
             return LeaseState::Lost(self.lose(LossReason::LeaseExpired));
@@ -199,15 +204,19 @@ impl Tenure {
     /// Asks the servers whether the node is still there and ours.
     pub(crate) async fn verify(&self) -> Result<(), Fault> {
         let epoch = self.session.link().epoch;
-        let loss = match self.session.ops().owner(&self.node).await? {
-            Some(owner) if owner == self.session.id() => {
-                self.epoch.store(epoch, Ordering::Release);
-                return Ok(());
+        let owner = self.session.ops().owner(&self.node).await?;
+        match Ownership::of(owner, self.session.id()) {
+            // Of two verifications at a time, the one of the later epoch stands.
+            Ownership::Ours => {
+                self.epoch.fetch_max(epoch, Ordering::AcqRel);
             }
-            Some(_) => LossReason::OwnerChanged,
-            None => LossReason::NodeDeleted,
-        };
-        self.lose(loss);
+            Ownership::Foreign => {
+                self.lose(LossReason::OwnerChanged);
+            }
+            Ownership::Gone => {
+                self.lose(LossReason::NodeDeleted);
+            }
+        }
         Ok(())
     }
 

@@ -85,8 +85,7 @@ impl Mutex {
                 reason: "zero leaves no time to ask; use `try_lock`",
             });
         }
-        let patience = Patience { wait, contention: Contention::Wait };
-        match self.enter(patience).await? {
+        match self.enter(Patience::new(wait, Contention::Wait)).await? {
             Some(guard) => Ok(guard),
             // Only a contender that does not wait leaves without a lock and without an error.
             None => Err(LockError::Closed { path: self.path().to_owned() }),
@@ -106,7 +105,7 @@ impl Mutex {
     ///
     /// Dropping the future withdraws the contender in the background.
     pub async fn try_lock(&self) -> Result<Option<MutexGuard>, LockError> {
-        self.enter(Patience { wait: self.client.default_wait(), contention: Contention::Leave }).await
+        self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await
     }
 
     /// Takes the lock, runs `body` under it, and releases it.

@@ -7,6 +7,7 @@
 //! * [`clock`]: until when the session surely lives, by what was answered.
 //! * [`drive`]: performs an acquisition's actions, [`janitor`] its withdrawal, and
 //!   [`presence`] notices that its node is gone.
+//! * [`notice`]: how many watches a session may have.
 //!
 //! # Epochs
 //!
@@ -19,6 +20,8 @@ pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
 mod janitor;
+mod notice;
+mod opening;
 pub(crate) mod ops;
 mod presence;
 
@@ -27,13 +30,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
-use crate::error::LockError;
-
 use self::clock::{LeaseClock, Terms};
-use self::ops::{Acl, Ops};
+use self::ops::Ops;
+
+pub(crate) use self::opening::{OpenError, Opening};
 
 /// What may be believed of a client's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,46 +51,37 @@ pub enum Health {
     Lost,
 }
 
-/// How to open a session.
-#[derive(Clone, Debug)]
-pub(crate) struct Opening {
-    /// Servers, without chroot.
-    pub(crate) servers: String,
-    pub(crate) timeout: Duration,
-    pub(crate) tick: Duration,
-    pub(crate) sync_limit: Duration,
-    /// `user:password` of each digest.
-    pub(crate) digests: Vec<String>,
-    pub(crate) acl: Acl,
-}
-
-/// Why no session was opened.
-#[derive(Clone, Debug)]
-pub(crate) enum OpenError {
-    /// Trying again may help.
-    Unreachable(String),
-    /// The credentials are refused.
-    AuthFailed,
-    /// The configuration cannot work.
-    Invalid(LockError),
-}
-
-impl OpenError {
-    /// Tells whether trying again is pointless.
-    pub(crate) fn is_final(&self) -> bool {
-        !matches!(self, Self::Unreachable(_))
-    }
-}
-
 pub(crate) struct Session {
     id: i64,
     ops: Ops,
     link: watch::Sender<Link>,
     /// How many leases want heartbeats.
     leases: watch::Sender<usize>,
+    /// Nobody may rely on the session any more.
     over: CancellationToken,
+    /// The library is done with it.
+    closed: CancellationToken,
     /// Paths where children were seen that are not of this recipe.
     strangers: Mutex<HashSet<String>>,
+}
+
+/// What the owner of a node says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    Ours,
+    Foreign,
+    Gone,
+}
+
+impl Ownership {
+    /// Judges the owner of a node, if there is the node, by the session that created it.
+    pub(crate) fn of(owner: Option<i64>, session: i64) -> Self {
+        match owner {
+            Some(owner) if owner == session => Self::Ours,
+            Some(_) => Self::Foreign,
+            None => Self::Gone,
+        }
+    }
 }
 
 /// The connection's state, and how often it changed.
@@ -103,7 +98,7 @@ impl Session {
         for digest in &opening.digests {
             connector = connector.with_auth("digest", digest.as_bytes());
         }
-        let client = connector.connect(&repeated(&opening.servers)).await?;
+        let client = connector.connect(&opening.attempts()).await?;
         let terms = Terms::new(client.session_timeout(), opening.tick, opening.sync_limit)
             .map_err(OpenError::Invalid)?;
         let session = Arc::new(Self {
@@ -111,11 +106,12 @@ impl Session {
             link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
             leases: watch::Sender::new(0),
             over: CancellationToken::new(),
+            closed: CancellationToken::new(),
             strangers: Mutex::default(),
             ops: Ops::new(client.clone(), LeaseClock::new(terms), opening.acl),
         });
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        tokio::spawn(follow(client.state_watcher(), session.link.clone(), session.over.clone()));
+        tokio::spawn(follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
         Ok(session)
     }
@@ -149,19 +145,40 @@ impl Session {
         self.over.cancelled().await;
     }
 
-    /// Takes the session for ended, where a server shows that it is although nobody said so.
+    /// Takes the session for ended, where a request shows that it is although nobody said so.
     pub(crate) fn give_up(&self) {
-        self.link.send_modify(|link| link.health = Health::Lost);
-        self.over.cancel();
+        self.tell_lost();
         self.ops.close();
     }
 
-    /// Closes the session and waits until the server confirmed it.
-    ///
-    /// Its nodes are gone then. Waits as long as it must; the caller bounds it.
-    pub(crate) async fn close(&self) {
+    /// Closes the session: its leases are lost first, then given time to be released, and at last the server
+    /// deletes what is left of it. Bounded by `within` for each of the two.
+    pub(crate) async fn close(&self, within: Duration) {
+        self.tell_lost();
+        let mut leases = self.leases.subscribe();
+        if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
+            tracing::warn!("guards of lost locks are still there when the session is closed");
+        }
         self.ops.close();
-        self.over().await;
+        if timeout(within, self.closed.cancelled()).await.is_err() {
+            tracing::warn!("the session was not closed in time; it ends with its timeout");
+        }
+    }
+
+    /// Wants heartbeats until the returned value is dropped.
+    pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
+        self.leases.send_modify(|leases| {
+            if *leases == 0 {
+                self.clock().attend();
+            }
+            *leases += 1;
+        });
+        Attendance(self.clone())
+    }
+
+    fn tell_lost(&self) {
+        self.link.send_modify(|link| link.health = Health::Lost);
+        self.over.cancel();
     }
 
     /// Warns of a child that is no contender, once per path.
@@ -172,12 +189,6 @@ impl Session {
             tracing::warn!(path, stranger, "ignoring a child that is no contender of this lock");
         }
     }
-
-    /// Wants heartbeats until the returned value is dropped.
-    pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
-        self.leases.send_modify(|leases| *leases += 1);
-        Attendance(self.clone())
-    }
 }
 
 /// One lease's wish for heartbeats.
@@ -185,51 +196,36 @@ pub(crate) struct Attendance(Arc<Session>);
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        self.0.leases.send_modify(|leases| *leases -= 1);
-    }
-}
-
-impl From<zk::Error> for OpenError {
-    fn from(error: zk::Error) -> Self {
-        match error {
-            zk::Error::AuthFailed => Self::AuthFailed,
-            zk::Error::BadArguments(reason) => {
-                Self::Invalid(LockError::InvalidConfig { setting: "connect", reason: (*reason).to_owned() })
+        self.0.leases.send_modify(|leases| {
+            *leases -= 1;
+            if *leases == 0 {
+                self.0.clock().neglect();
             }
-            zk::Error::NoHosts => Self::Unreachable("no server accepted the connection".into()),
-            zk::Error::Timeout => Self::Unreachable("no server answered".into()),
-            other => Self::Unreachable(other.to_string()),
-        }
+        });
     }
 }
 
 /// Publishes the state of the connection until the session ended.
-async fn follow(mut states: zk::StateWatcher, link: watch::Sender<Link>, over: CancellationToken) {
+async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
     let mut state = states.state();
-    while !state.is_terminated() {
+    while !state.is_terminated() && !session.is_over() {
         let health = match state {
             zk::SessionState::SyncConnected => Health::Connected,
             _ => Health::Suspended,
         };
-        let seen = link.borrow().health;
-        if seen != health {
+        if session.link().health != health {
             tracing::warn!(?health, "connection changed");
-            link.send_modify(|link| link.health = health);
+            session.link.send_modify(|link| link.health = health);
         }
         state = states.changed().await;
-        link.send_modify(|link| link.epoch += 1);
+        session.link.send_modify(|link| link.epoch += 1);
+    }
+    while !state.is_terminated() {
+        state = states.changed().await;
     }
     tracing::info!(%state, "session ended");
-    link.send_modify(|link| link.health = Health::Lost);
-    over.cancel();
-}
-
-/// Repeats the servers, because the library tries them with pauses that grow from round to round: with a
-/// single server it would wait 6 s between its seventh and eighth attempt.
-fn repeated(servers: &str) -> String {
-    const ATTEMPTS: usize = 8;
-    let count = servers.split(',').count();
-    vec![servers; ATTEMPTS.div_ceil(count)].join(",")
+    session.tell_lost();
+    session.closed.cancel();
 }
 
 /// How many paths are warned of; memory stays bounded.
@@ -240,9 +236,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_servers_are_tried_often() {
-        assert_eq!(repeated("a:1"), ["a:1"; 8].join(","));
-        assert_eq!(repeated("a,b,c"), "a,b,c,a,b,c,a,b,c");
-        assert_eq!(repeated("a,b,c,d,e,f,g,h,i"), "a,b,c,d,e,f,g,h,i");
+    fn a_node_is_ours_only_with_our_session_as_its_owner() {
+        assert_eq!(Ownership::of(Some(7), 7), Ownership::Ours);
+        assert_eq!(Ownership::of(Some(8), 7), Ownership::Foreign);
+        assert_eq!(Ownership::of(Some(0), 7), Ownership::Foreign);
+        assert_eq!(Ownership::of(None, 7), Ownership::Gone);
     }
 }

@@ -1,8 +1,9 @@
 //! The clients of the process. Nothing else in this binary may install one: the tests share the process.
 
+use tokio::sync::oneshot;
 use zklock::{Client, LockError, distributed_lock};
 
-use crate::support::{SOON, Space, failed};
+use crate::support::{SOON, Space, failed, soon, until};
 
 #[distributed_lock(path = "/nightly")]
 async fn nightly(space: &Space) -> Result<usize, LockError> {
@@ -33,7 +34,32 @@ async fn calls_use_the_installed_clients() {
 
     zklock::install(space.client().await).unwrap();
     assert_eq!(nightly(&space).await.unwrap(), 1);
-    zklock::shutdown(SOON).await;
+    a_shutdown_lets_a_body_go_on_to_call_others(&space).await;
+    nothing_is_installed(&space).await;
+}
+
+/// Its lock is entered again by the function that it calls.
+#[distributed_lock(path = "/nightly")]
+async fn whole_night(space: &Space, goes_on: oneshot::Receiver<()>) -> Result<usize, LockError> {
+    goes_on.await.expect("the test goes on");
+    nightly(space).await
+}
+
+async fn a_shutdown_lets_a_body_go_on_to_call_others(space: &Space) {
+    let client = zklock::client().unwrap();
+    let (go_on, goes_on) = oneshot::channel();
+    let body = whole_night(space, goes_on);
+    let shutdown = async {
+        space.until_queued("/nightly", 1).await;
+        zklock::shutdown(SOON).await;
+    };
+    let continues = async {
+        let probe = client.mutex("/probe").unwrap();
+        until(|| async { probe.try_lock().await.is_err() }, "the shutdown has begun").await;
+        go_on.send(()).expect("the body waits");
+    };
+    let (count, (), ()) = soon(async { tokio::join!(body, shutdown, continues) }).await;
+    assert_eq!(count.unwrap(), 1);
 }
 
 async fn nothing_is_installed(space: &Space) {

@@ -125,3 +125,21 @@ fn futures_can_move_between_threads() {
     assert_send(Ledger { name: "a", entries: vec![1] }.add(2));
     assert_send(Arc::new(Ledger { name: "a", entries: vec![1] }).shared(0));
 }
+
+#[distributed_lock(path = "/nested/{depth}")]
+async fn nested_once(depth: u8) -> Result<[u8; 512], LockError> {
+    let kept = [depth; 512];
+    tokio::task::yield_now().await;
+    Ok(kept)
+}
+
+#[distributed_lock(path = "/nested/{depth}")]
+async fn nested_twice(depth: u8) -> Result<[u8; 512], LockError> {
+    nested_once(depth + 1).await
+}
+
+#[test]
+fn the_futures_of_nested_calls_do_not_multiply() {
+    let (once, twice) = (size_of_val(&nested_once(1)), size_of_val(&nested_twice(1)));
+    assert!(once < 8 * 1024 && twice < 8 * 1024, "{once} bytes once, {twice} bytes twice");
+}

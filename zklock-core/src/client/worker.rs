@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::LockError;
+use crate::error::{LockError, Phase};
 use crate::path::NodePath;
 use crate::session::{Health, OpenError, Session};
 
@@ -30,6 +30,26 @@ pub(crate) struct Worker {
     done: CancellationToken,
 }
 
+/// Why requests have no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// None came within the bound.
+    InTime,
+    /// The client's thread has ended.
+    Ended,
+}
+
+impl Unanswered {
+    /// The error of requests about the lock at `path`.
+    pub(crate) fn into_error(self, path: &NodePath, waited: Duration) -> LockError {
+        let path = path.relative().to_owned();
+        match self {
+            Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting },
+            Self::Ended => LockError::Closed { path },
+        }
+    }
+}
+
 /// The client's session.
 #[derive(Clone)]
 enum Current {
@@ -41,25 +61,34 @@ enum Current {
 impl Worker {
     /// Starts the thread.
     pub(crate) fn start(settings: Settings) -> std::io::Result<Arc<Self>> {
-        let runtime = Builder::new_current_thread().enable_time().build()?;
-        let worker = Arc::new(Self {
+        let (ready, started) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("zklock-session".into());
+        thread.spawn(move || {
+            let done = CancellationToken::new();
+            // Dropped after the runtime, which ends the tasks that wait for servers that do not answer.
+            let _done = done.clone().drop_guard();
+            let runtime = match Builder::new_current_thread().enable_time().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            let worker = Arc::new(Self::new(settings, runtime.handle().clone(), done));
+            if ready.send(Ok(worker.clone())).is_ok() {
+                runtime.block_on(worker.supervise());
+            }
+        })?;
+        started.recv().unwrap_or_else(|_| Err(std::io::Error::other("the session's thread ended")))
+    }
+
+    fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
+        Self {
             settings,
-            runtime: runtime.handle().clone(),
+            runtime,
             current: watch::Sender::new(Current::Opening(None)),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
-            done: CancellationToken::new(),
-        });
-        let supervised = worker.clone();
-        let thread = std::thread::Builder::new().name("zklock-session".into());
-        thread.spawn(move || {
-            runtime.block_on(supervised.supervise());
-            // Tasks that are still there, on a connection that does not answer, end with the runtime.
-            drop(runtime);
-            supervised.done.cancel();
-        })?;
-        Ok(worker)
+            done,
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -88,21 +117,20 @@ impl Worker {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Performs requests on the client's thread; `None` if they take too long or the client ends.
-    ///
-    /// They go on if the caller does not wait for them.
+    /// Performs requests on the client's thread, whether the caller waits for them or not.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         within: Duration,
         requests: impl Future<Output = T> + Send + 'static,
-    ) -> Option<T> {
+    ) -> Result<T, Unanswered> {
         let (reply, answer) = oneshot::channel();
         self.spawn(async move {
-            if let Ok(value) = timeout(within, requests).await {
-                reply.send(value).ok();
-            }
+            reply.send(timeout(within, requests).await).ok();
         });
-        answer.await.ok()
+        match answer.await {
+            Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
+            Err(_) => Err(Unanswered::Ended),
+        }
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -148,7 +176,7 @@ impl Worker {
             });
             settled.await.map(drop).ok();
         };
-        self.call(within, settled).await;
+        self.call(within, settled).await.ok();
         match &*self.current.borrow() {
             Current::Open(_) => Ok(()),
             Current::Opening(Some(error)) => Err(self.failure(error, within)),
@@ -191,7 +219,7 @@ impl Worker {
                     self.current.send_replace(Current::Open(session.clone()));
                     self.stopping.run_until_cancelled(session.over()).await;
                     if self.stopping.is_cancelled() {
-                        self.close(&session).await;
+                        session.close(CLOSE_WITHIN).await;
                     }
                     self.current.send_replace(Current::Opening(None));
                 }
@@ -203,14 +231,6 @@ impl Worker {
                 }
                 None => {}
             }
-        }
-    }
-
-    /// Gives released contenders a moment to be withdrawn, and closes the session.
-    async fn close(&self, session: &Session) {
-        let deadline = Instant::now() + CLOSE_WITHIN;
-        if tokio::time::timeout_at(deadline, session.close()).await.is_err() {
-            tracing::warn!("the session was not closed in time; it ends with its timeout");
         }
     }
 
@@ -229,5 +249,5 @@ impl Worker {
 /// Between attempts to open a session.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Bounds the farewell to servers that do not answer.
+/// Bounds the farewell to bodies that do not end, and then that to servers that do not answer.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);

@@ -17,11 +17,12 @@ use super::{LossReason, Released, Tenure};
 /// Keeps a lease until it is released; the node stays until then, also when the lease is lost, so that
 /// the lock is not handed on while the body of a holder is still being cancelled.
 pub(super) async fn keep(
-    tenure: Arc<Tenure>,
+    unkept: Unkept,
     mut driver: Driver,
     mut released: oneshot::Receiver<Released>,
     within: Duration,
 ) {
+    let tenure = unkept.tenure.clone();
     // The watches live until the node is deleted, which fires them; dropped before, they would cost a
     // request to remove them.
     let gone = driver.own_node_gone(tenure.node().to_owned());
@@ -34,12 +35,38 @@ pub(super) async fn keep(
             released.await.ok()
         }
     };
+    unkept.released();
     let withdrawal = withdraw(&tenure, &mut driver);
     match reply {
         None => drop(withdrawal.await),
         Some(reply) => report(&tenure, withdrawal, reply, within).await,
     }
     drop(watched);
+}
+
+/// Tells the holder that nobody watches over its lease any more, if the keeper ends before the release: the
+/// client's thread ended, or a bug made the keeper panic.
+pub(super) struct Unkept {
+    tenure: Arc<Tenure>,
+    is_released: bool,
+}
+
+impl Unkept {
+    pub(super) fn new(tenure: Arc<Tenure>) -> Self {
+        Self { tenure, is_released: false }
+    }
+
+    fn released(mut self) {
+        self.is_released = true;
+    }
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        if !self.is_released {
+            self.tenure.lose(LossReason::SessionEnded);
+        }
+    }
 }
 
 /// Tells the holder what came of its release, within its bound, and completes it in any case.

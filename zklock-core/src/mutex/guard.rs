@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::client::worker::Unanswered;
 use crate::error::{LockError, Refusal};
 use crate::hold::{self, Hold};
 use crate::lease::{FencingToken, LeaseState, LossReason};
@@ -65,7 +66,8 @@ impl MutexGuard {
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
         self.hold.tenure().check()?;
-        hold::confirm(self.hold.client(), self.hold.tenure()).await
+        let client = self.hold.client();
+        hold::confirm(client, self.hold.tenure(), client.default_wait()).await
     }
 
     /// Waits until the lock is lost, and says why; pending for ever while it is held.
@@ -84,8 +86,8 @@ impl MutexGuard {
     /// # Cancel safety
     ///
     /// That of the future.
-    pub async fn scope<F: Future>(&self, future: F) -> F::Output {
-        self.hold.scope(future).await
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        self.hold.scope(future)
     }
 
     /// Runs a future in which this lock is entered again, and drops it if the lock is lost.
@@ -100,22 +102,14 @@ impl MutexGuard {
     /// # Cancel safety
     ///
     /// That of the future, which is dropped where it is.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
+    pub fn run<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
         let tenure = self.hold.tenure();
-        let mut future = pin!(self.hold.scope(future));
-        let mut lost = pin!(tenure.lost());
-        poll_fn(|context| {
-            // Registers for the wake-up; what is true is asked of the clock.
-            let _ = lost.as_mut().poll(context);
-            if let Err(error) = tenure.check() {
-                return Poll::Ready(Err(error));
-            }
-            match future.as_mut().poll(context) {
-                Poll::Ready(value) => Poll::Ready(tenure.check().map(|()| value)),
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await
+        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
+        let future = Box::pin(self.hold.scope(future));
+        run_while(|| tenure.check(), tenure.lost(), future)
     }
 
     /// Replaces the data of the node at `path`, if and only if the lock is held then.
@@ -206,12 +200,37 @@ impl MutexGuard {
         let (full, asked) = (target.full().to_owned(), tenure.clone());
         let request = async move { asked.session().ops().guarded(asked.node(), &full, &write).await };
         match client.worker().call(within, request).await {
-            Some(Ok(Some(()))) => Ok(()),
-            Some(Ok(None)) => Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted))),
-            Some(Err(fault)) => Err(fault.into_error(path)),
-            None => Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path)),
+            Ok(Ok(Some(()))) => Ok(()),
+            Ok(Ok(None)) => Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted))),
+            Ok(Err(fault)) => Err(fault.into_error(path)),
+            Err(Unanswered::InTime) => {
+                Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
+            }
+            Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
         }
     }
+}
+
+/// Runs a future as long as `check` passes, which is asked before and after each of its steps; `woken` wakes
+/// it up when the answer may have changed.
+async fn run_while<T, L>(
+    check: impl Fn() -> Result<(), LockError>,
+    woken: impl Future<Output = L>,
+    future: impl Future<Output = T>,
+) -> Result<T, LockError> {
+    let (mut woken, mut future) = (pin!(woken), pin!(future));
+    let mut is_woken = false;
+    poll_fn(|context| {
+        is_woken = is_woken || woken.as_mut().poll(context).is_ready();
+        if let Err(error) = check() {
+            return Poll::Ready(Err(error));
+        }
+        match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(check().map(|()| value)),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
 }
 
 impl Write {
@@ -239,3 +258,41 @@ impl fmt::Debug for MutexGuard {
 
 /// Below the servers' default `jute.maxbuffer`.
 const LONGEST_DATA: usize = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::pending;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn lost() -> LockError {
+        LockError::Lost { path: "/a".into(), reason: LossReason::LeaseExpired }
+    }
+
+    #[test]
+    fn a_body_takes_no_step_once_the_clock_ran_out_although_nobody_told_it() {
+        let (is_held, steps) = (Cell::new(true), Cell::new(0));
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let body = poll_fn(|_| {
+            steps.set(steps.get() + 1);
+            Poll::<()>::Pending
+        });
+        let mut run = pin!(run_while(check, pending::<()>(), body));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        assert!(matches!(run.as_mut().poll(&mut context), Poll::Ready(Err(error)) if error.is_lost()));
+        assert_eq!(steps.get(), 1);
+    }
+
+    #[test]
+    fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
+        let is_held = Cell::new(true);
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let run = pin!(run_while(check, pending::<()>(), async { is_held.set(false) }));
+        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
+    }
+}

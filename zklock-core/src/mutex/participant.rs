@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::client::worker::Worker;
-use crate::error::{LockError, Phase};
+use crate::error::LockError;
 use crate::lease::FencingToken;
 use crate::path::NodePath;
 use crate::queue::turn;
@@ -44,9 +44,8 @@ impl From<Described> for Participant {
 pub(super) async fn list(worker: &Arc<Worker>, path: &NodePath) -> Result<Vec<Participant>, LockError> {
     let within = worker.default_wait();
     let asked = ask(worker.clone(), path.clone());
-    let timed_out =
-        || LockError::Timeout { path: path.relative().to_owned(), waited: within, phase: Phase::Requesting };
-    worker.call(within, asked).await.unwrap_or_else(|| Err(timed_out()))
+    let answer = worker.call(within, asked).await;
+    answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
 }
 
 async fn ask(worker: Arc<Worker>, path: NodePath) -> Result<Vec<Participant>, LockError> {

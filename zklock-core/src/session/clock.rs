@@ -8,18 +8,22 @@
 //!
 //! * Clocks may run at rates that differ by 1 %.
 //! * A follower forwards what it heard within half a tick of the server. If it fails before, the leader
-//!   knows of the packet before that one, which was sent up to the longest silence earlier.
+//!   knows only of the packet before that one. The margin counts the longest silence of a running process
+//!   for it; a longer gap, as after a pause, is counted as it was (see [`LeaseClock::answered`]).
 //! * A *read* is answered by the follower alone, even after it lost its leader, for as long as the sync
 //!   limit. A *write* is answered by a quorum. Reads therefore prove less, and have the larger margin.
 //!
 //! The clock counts the time during which the machine was suspended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use boot_time::Instant;
 
 use crate::error::LockError;
+
+use super::fault::Fault;
 
 /// What kind of request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,7 @@ pub(crate) struct Terms {
     read: Option<Duration>,
     write: Duration,
     heartbeat: Duration,
+    longest_silence: Duration,
 }
 
 impl Terms {
@@ -51,7 +56,7 @@ impl Terms {
         let read_margin = sync_limit + tick + longest_silence + slack;
         match sure.checked_sub(write_margin) {
             Some(write) if write > heartbeat * 2 => {
-                Ok(Self { read: sure.checked_sub(read_margin), write, heartbeat })
+                Ok(Self { read: sure.checked_sub(read_margin), write, heartbeat, longest_silence })
             }
             _ => Err(LockError::InvalidConfig {
                 setting: "session_timeout",
@@ -100,11 +105,26 @@ pub(crate) struct LeaseClock {
     origin: Instant,
     /// Nanoseconds after the origin at which the proof ends.
     valid_until: AtomicU64,
+    contact: Mutex<Contact>,
+}
+
+/// Whether heartbeats see to it that the session is heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contact {
+    /// They do not; the library's pings do.
+    Unattended,
+    /// They do; this is when the last answered request was sent, once there is one.
+    Attended(Option<Moment>),
 }
 
 impl LeaseClock {
     pub(crate) fn new(terms: Terms) -> Self {
-        Self { terms, origin: Instant::now(), valid_until: AtomicU64::new(0) }
+        Self {
+            terms,
+            origin: Instant::now(),
+            valid_until: AtomicU64::new(0),
+            contact: Mutex::new(Contact::Unattended),
+        }
     }
 
     pub(crate) fn terms(&self) -> Terms {
@@ -115,14 +135,38 @@ impl LeaseClock {
         Moment(self.origin.elapsed())
     }
 
-    /// Notes that a request sent at `sent` was answered.
-    pub(crate) fn acked(&self, ack: Ack, sent: Moment) {
+    /// Notes what came of a request sent at `sent`, if a server surely answered it.
+    ///
+    /// The leader may know of the contact before this one only. After a gap longer than the margin counts, the
+    /// proof therefore starts at that contact.
+    pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
+        if !outcome.as_ref().err().is_none_or(Fault::is_answer) {
+            return;
+        }
+        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match *contact {
+            Contact::Attended(Some(last)) => sent.min(Moment(last.0 + self.terms.longest_silence)),
+            Contact::Attended(None) | Contact::Unattended => sent,
+        };
+        if let Contact::Attended(last) = &mut *contact {
+            *last = (*last).max(Some(sent));
+        }
         let term = self.terms.term(ack);
         if !term.is_zero() {
             // A session does not live for the 584 years that 64 bits of nanoseconds count.
-            let until = (sent.0 + term).as_nanos() as u64;
+            let until = (known.0 + term).as_nanos() as u64;
             self.valid_until.fetch_max(until, Ordering::AcqRel);
         }
+    }
+
+    /// Notes that heartbeats begin.
+    pub(crate) fn attend(&self) {
+        *self.contact.lock().unwrap_or_else(PoisonError::into_inner) = Contact::Attended(None);
+    }
+
+    /// Notes that heartbeats end.
+    pub(crate) fn neglect(&self) {
+        *self.contact.lock().unwrap_or_else(PoisonError::into_inner) = Contact::Unattended;
     }
 
     /// The instant from which on the session may be over for all we know.
@@ -139,6 +183,8 @@ impl LeaseClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OK: Result<(), Fault> = Ok(());
 
     const fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -175,18 +221,47 @@ mod tests {
     fn the_lease_counts_from_the_send_time_and_never_goes_back() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
         assert_eq!(clock.remaining(), Duration::ZERO);
-        clock.acked(Ack::Write, Moment(ms(500)));
+        clock.answered(Ack::Write, Moment(ms(500)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
-        clock.acked(Ack::Read, Moment(ms(5_000)));
+        clock.answered(Ack::Read, Moment(ms(5_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
-        clock.acked(Ack::Read, Moment(ms(20_000)));
+        clock.answered(Ack::Read, Moment(ms(20_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(31_200)));
     }
 
     #[test]
     fn reads_prove_nothing_where_the_sync_limit_exceeds_the_session() {
         let clock = LeaseClock::new(terms(6_000, 2_000, 10_000));
-        clock.acked(Ack::Read, Moment(ms(1_000)));
+        clock.answered(Ack::Read, Moment(ms(1_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
+    }
+
+    #[test]
+    fn only_what_a_server_answered_counts() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        for fault in [
+            Fault::Unknown("reset".into()),
+            Fault::SessionOver,
+            Fault::Refused(crate::error::Refusal::Other("bad arguments".into())),
+        ] {
+            clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(fault));
+        }
+        assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
+        clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(Fault::NoNode));
+        assert_eq!(clock.valid_until(), Moment(ms(22_700)));
+    }
+
+    #[test]
+    fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        clock.attend();
+        clock.answered(Ack::Write, Moment(ms(0)), &OK);
+        clock.answered(Ack::Write, Moment(ms(20_000)), &OK);
+        assert_eq!(clock.valid_until(), Moment(ms(28_200)));
+        clock.answered(Ack::Write, Moment(ms(21_000)), &OK);
+        assert_eq!(clock.valid_until(), Moment(ms(43_200)));
+        clock.neglect();
+        clock.answered(Ack::Write, Moment(ms(60_000)), &OK);
+        assert_eq!(clock.valid_until(), Moment(ms(82_200)));
     }
 }

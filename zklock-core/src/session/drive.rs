@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use zookeeper_client::OneshotWatcher;
 
-use crate::error::LockError;
+use crate::error::{LockError, Phase};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::{Contender, ContenderId};
 
-use super::Session;
 use super::fault::Fault;
+use super::notice::{Subject, Watch};
 use super::ops::Children;
 use super::presence;
+use super::{Ownership, Session};
 
 /// One acquisition within one session.
 pub(crate) struct Driver {
@@ -28,7 +28,7 @@ pub(crate) struct Driver {
     /// Why the server refused what was asked of it, if it did.
     pub(super) refusal: Option<LockError>,
     /// Tells of the next change among the children since they were listed last.
-    pub(super) children: Option<OneshotWatcher>,
+    pub(super) children: Option<Watch>,
     /// The connection's epoch in which the children were listed last.
     epoch: u64,
     pause: Duration,
@@ -74,28 +74,31 @@ impl Driver {
 
     /// Drives until the lock is held, or the contender is gone.
     ///
-    /// `waiting` is called when others are in front. Requests under way are never abandoned: `cancel` is
+    /// `phase` is told what is being waited for. Requests under way are never abandoned: `cancel` is
     /// heeded between them.
     pub(crate) async fn acquire(
         &mut self,
         contention: Contention,
         cancel: &CancellationToken,
-        waiting: impl Fn(),
+        phase: impl Fn(Phase),
     ) -> Outcome {
         loop {
             if cancel.is_cancelled() {
                 return self.leave(Outcome::Cancelled).await;
             }
             match self.action.clone() {
-                Action::Hold(node) => match self.confirm(&node, cancel).await {
-                    None => return Outcome::Held(node),
-                    Some(event) => self.feed(event).await,
-                },
+                Action::Hold(node) => {
+                    phase(Phase::Entering);
+                    match self.confirm(&node, cancel).await {
+                        None => return Outcome::Held(node),
+                        Some(event) => self.feed(event).await,
+                    }
+                }
                 Action::Watch(_) if contention == Contention::Leave => {
                     return self.leave(Outcome::Contended).await;
                 }
                 Action::Watch(predecessor) => {
-                    waiting();
+                    phase(Phase::Queued);
                     let event = self.wait_behind(&predecessor, cancel).await;
                     self.feed(event).await;
                 }
@@ -130,7 +133,7 @@ impl Driver {
             match proof {
                 Ok(None) => self.pause = SHORTEST_PAUSE,
                 Ok(event) => return event,
-                Err(Fault::SessionOver) => return Some(Event::SessionLost),
+                Err(Fault::SessionOver) => return Some(self.failed(Fault::SessionOver)),
                 Err(_) => self.rest().await,
             }
         }
@@ -139,15 +142,19 @@ impl Driver {
     async fn verify(&mut self, node: &Node, epoch: u64) -> Result<Option<Event>, Fault> {
         let owner = self.session.ops().owner(&self.path.child(&node.name)).await?;
         self.epoch = epoch;
-        Ok(match owner {
-            None => Some(Event::OwnNodeGone),
-            Some(owner) if owner == self.session.id() => None,
-            Some(_) => Some(Event::SessionLost),
+        Ok(match Ownership::of(owner, self.session.id()) {
+            Ownership::Ours => None,
+            Ownership::Gone => Some(Event::OwnNodeGone),
+            Ownership::Foreign => {
+                self.session.give_up();
+                Some(Event::SessionLost)
+            }
         })
     }
 
     async fn wait_behind(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
-        let watch = match self.session.ops().watch(&self.path.child(predecessor)).await {
+        let watch = match self.session.ops().watch(Subject::Predecessor, &self.path.child(predecessor)).await
+        {
             Ok(watch) => watch,
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),
@@ -165,7 +172,7 @@ impl Driver {
             biased;
             () = cancel.cancelled() => Event::Cancel,
             () = self.session.over() => Event::SessionLost,
-            _ = watch.changed() => Event::PredecessorGone,
+            () = watch.changed() => Event::PredecessorGone,
             () = expelled => Event::OwnNodeGone,
         }
     }
@@ -244,7 +251,10 @@ impl Driver {
                 tracing::debug!(path = %self.path, reason, "request unanswered");
                 Event::Unknown
             }
-            Fault::SessionOver => Event::SessionLost,
+            Fault::SessionOver => {
+                self.session.give_up();
+                Event::SessionLost
+            }
             refused => {
                 self.refusal.get_or_insert_with(|| refused.into_error(self.path.relative()));
                 Event::Refused

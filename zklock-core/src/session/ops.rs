@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::future::{Either, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
 
@@ -13,6 +14,7 @@ use crate::queue::contender::{Contender, ContenderId};
 
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
+use super::notice::{Budget, Subject, Watch};
 
 /// Who may do what with the nodes that this client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,19 +70,20 @@ pub(crate) struct Entry {
 /// A list of children, with the watch that tells when it changes.
 pub(crate) struct Children {
     pub(crate) names: Vec<String>,
-    pub(crate) watch: zk::OneshotWatcher,
+    pub(crate) watch: Watch,
 }
 
 pub(crate) struct Ops {
     /// Taken when the session is closed: the library closes it when the last handle is dropped.
     client: RwLock<Option<Arc<zk::Client>>>,
     clock: LeaseClock,
+    watched: Budget,
     acl: Acl,
 }
 
 impl Ops {
     pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl) -> Self {
-        Self { client: RwLock::new(Some(Arc::new(client))), clock, acl }
+        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -103,7 +106,7 @@ impl Ops {
         let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
         let sent = self.clock.now();
         let create = client.create(&path, data, &options);
-        let list = client.list_and_watch_children(dir);
+        let list = self.listing(&client, dir);
         let (created, listed) = join!(create, list);
         let node = self.note(Ack::Write, sent, created).map(|(stat, sequence)| Node {
             // The server prints the sequence as a signed 32-bit number, which the library widens.
@@ -111,8 +114,7 @@ impl Ops {
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         });
-        let children = self.note(Ack::Read, sent, listed);
-        Entry { node, children: children.map(|(names, watch)| Children { names, watch }) }
+        Entry { node, children: self.note(Ack::Read, sent, listed) }
     }
 
     /// Creates `dir` and its missing ancestors as containers, which the server removes when unused.
@@ -144,18 +146,26 @@ impl Ops {
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        let listed = client.list_and_watch_children(dir).await;
-        self.note(Ack::Read, sent, listed).map(|(names, watch)| Children { names, watch })
+        let listed = self.listing(&client, dir).await;
+        self.note(Ack::Read, sent, listed)
     }
 
     /// Watches a node that exists: its deletion, and changes of its data.
     ///
     /// A watch by `exists` would stay behind for ever on a node that is gone (CURATOR-107).
-    pub(crate) async fn watch(&self, path: &str) -> Result<zk::OneshotWatcher, Fault> {
+    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Watch, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        let watched = client.get_and_watch_data(path).await;
-        self.note(Ack::Read, sent, watched).map(|(_, _, watch)| watch)
+        match self.watched.share(subject, path) {
+            Some(share) => {
+                let watched = client.get_and_watch_data(path).await;
+                self.note(Ack::Read, sent, watched).map(|(_, _, watcher)| Watch::Event(watcher, share))
+            }
+            None => match self.note(Ack::Read, sent, client.check_stat(path).await)? {
+                Some(_) => Ok(Watch::Pause(subject)),
+                None => Err(Fault::NoNode),
+            },
+        }
     }
 
     /// The owner of a node, after the server caught up with its leader; `None` if there is no node.
@@ -192,7 +202,7 @@ impl Ops {
         let sent = self.clock.now();
         match writer.commit().await {
             Err(zk::CheckWriteError::CheckFailed { source: zk::Error::NoNode }) => {
-                self.clock.acked(Ack::Write, sent);
+                self.clock.answered(Ack::Write, sent, &Ok(()));
                 Ok(None)
             }
             outcome => self.note(Ack::Write, sent, outcome).map(|_| Some(())),
@@ -239,6 +249,28 @@ impl Ops {
         }
     }
 
+    /// Issues a list of children with a watch, if there is room for one.
+    fn listing<'a>(
+        &self,
+        client: &'a zk::Client,
+        dir: &'a str,
+    ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
+        match self.watched.share(Subject::Own, dir) {
+            Some(share) => {
+                let request = client.list_and_watch_children(dir);
+                Either::Left(request.map_ok(|(names, watcher)| {
+                    let watch = Watch::Event(watcher, share);
+                    Children { names, watch }
+                }))
+            }
+            None => {
+                let request = client.list_children(dir);
+                let watch = Watch::Pause(Subject::Own);
+                Either::Right(request.map_ok(|names| Children { names, watch }))
+            }
+        }
+    }
+
     fn client(&self) -> Result<Arc<zk::Client>, Fault> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::SessionOver)
     }
@@ -246,9 +278,7 @@ impl Ops {
     /// Tells the clock of an answer to what was sent no earlier than `sent`.
     fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
         let outcome = outcome.map_err(E::into);
-        if outcome.as_ref().err().is_none_or(Fault::is_answer) {
-            self.clock.acked(ack, sent);
-        }
+        self.clock.answered(ack, sent, &outcome);
         outcome
     }
 }

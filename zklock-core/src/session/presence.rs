@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use super::Session;
 use super::drive::Driver;
 use super::fault::Fault;
+use super::notice::Subject;
 
 impl Driver {
     /// Resolves when the own node, at this path, is gone; never if that cannot be known.
@@ -29,8 +30,8 @@ impl Driver {
 /// Resolves when the node is gone; never if the server does not let us know.
 pub(super) async fn gone(session: &Session, path: &str) {
     loop {
-        match session.ops().watch(path).await {
-            Ok(watch) => drop(watch.changed().await),
+        match session.ops().watch(Subject::Own, path).await {
+            Ok(watch) => watch.changed().await,
             Err(Fault::NoNode) => return,
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
             Err(_) => std::future::pending().await,

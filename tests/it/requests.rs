@@ -1,0 +1,70 @@
+//! What locks cost, counted by a server of the test's own.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use zklock::{Config, Mutex};
+use zklock_testkit::ZooKeeper;
+
+use crate::support::until;
+
+/// A lock of a session that sends nothing by itself within the time of a test.
+async fn quiet(server: &ZooKeeper) -> Mutex {
+    let session = Duration::from_secs(40);
+    let client = Config::new(server.connect_string()).session_timeout(session).connect().await.unwrap();
+    let mutex = client.mutex("/cost").unwrap();
+    mutex.lock().await.unwrap().release().await.unwrap();
+    mutex
+}
+
+/// Counts the requests of what the future does.
+async fn requests(server: &ZooKeeper, future: impl Future<Output = ()>) -> u64 {
+    let before = server.packets_received();
+    future.await;
+    // The second question counts itself.
+    server.packets_received() - before - 1
+}
+
+#[tokio::test]
+async fn a_free_lock_costs_three_requests_and_entering_again_none() {
+    let server = ZooKeeper::start().unwrap();
+    let mutex = quiet(&server).await;
+    let free = async {
+        for _ in 0..10 {
+            mutex.lock().await.unwrap().release().await.unwrap();
+        }
+    };
+    assert_eq!(requests(&server, free).await, 30);
+    let guard = mutex.lock().await.unwrap();
+    let again = guard.scope(async {
+        for _ in 0..10 {
+            mutex.lock().await.unwrap().release().await.unwrap();
+        }
+    });
+    assert_eq!(requests(&server, again).await, 0);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_taken_lock_costs_five_requests_and_a_try_three() {
+    let server = ZooKeeper::start().unwrap();
+    let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
+    let guard = holder.lock().await.unwrap();
+    let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
+    assert_eq!(requests(&server, tried).await, 3);
+    let questions = Cell::new(0);
+    let is_queued = || async {
+        questions.set(questions.get() + 1);
+        server.watch_count() >= 2
+    };
+    let passes = async {
+        let waiting = tokio::spawn(async move { waiter.lock().await.unwrap().release().await });
+        until(is_queued, "the waiter watches the holder").await;
+        guard.release().await.unwrap();
+        waiting.await.unwrap().unwrap();
+    };
+    let all = requests(&server, passes).await;
+    // Five by the waiter; by the holder its release, and perhaps a watch of its own node meanwhile.
+    let both = all - questions.get();
+    assert!((6..=7).contains(&both), "{both} requests");
+}

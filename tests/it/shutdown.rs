@@ -1,0 +1,121 @@
+//! The end of a client.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use zklock::{Config, LeaseState, LockError, LossReason};
+use zklock_testkit::ZooKeeper;
+
+use crate::support::{Space, TICK, failed, soon, until};
+
+const PATH: &str = "/service";
+
+#[tokio::test]
+async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { waiting.lock().await });
+    space.until_queued(PATH, 2).await;
+    client.shutdown(Duration::ZERO).await;
+    assert!(failed(soon(waiting).await.unwrap()).is_closed());
+    assert!(failed(client.mutex(PATH).unwrap().lock().await).is_closed());
+    assert!(failed(client.mutex(PATH).unwrap().try_lock().await).is_closed());
+    assert!(failed(client.mutex(PATH).unwrap().participants().await).is_closed());
+    assert_eq!(space.children(PATH).await, [""; 0]);
+    assert!(matches!(guard.state(), LeaseState::Lost(_)));
+    assert!(failed(guard.release().await).is_lost());
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_a_body_to_end() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let closing = client.clone();
+    let shutdown = tokio::spawn(async move { closing.shutdown(Duration::from_secs(60)).await });
+    let mutex = client.mutex(PATH).unwrap();
+    until(|| async { mutex.try_lock().await.is_err() }, "the client refuses new locks").await;
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    soon(shutdown).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
+    struct Running(Arc<AtomicBool>);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::SeqCst);
+        }
+    }
+    let space = Space::new();
+    for _ in 0..5 {
+        let (client, other) = (space.client().await, space.client().await);
+        let (running, mutex) = (Arc::new(AtomicBool::new(false)), client.mutex(PATH).unwrap());
+        let in_body = running.clone();
+        let body = tokio::spawn(async move {
+            mutex
+                .run(async move |_| {
+                    in_body.store(true, Ordering::SeqCst);
+                    let _running = Running(in_body);
+                    loop {
+                        // A step of work that nothing interrupts.
+                        std::thread::sleep(Duration::from_millis(20));
+                        tokio::task::yield_now().await;
+                    }
+                })
+                .await
+        });
+        until(|| async { running.load(Ordering::SeqCst) }, "the body runs").await;
+        let next = other.mutex(PATH).unwrap();
+        let waiting = tokio::spawn(async move {
+            let guard = next.lock().await.unwrap();
+            let overlaps = running.load(Ordering::SeqCst);
+            guard.release().await.unwrap();
+            overlaps
+        });
+        space.until_queued(PATH, 2).await;
+        client.shutdown(Duration::ZERO).await;
+        assert!(!soon(waiting).await.unwrap(), "the next holder met the body");
+        let ended: Result<(), LockError> = soon(body).await.unwrap();
+        assert!(failed(ended).is_lost());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
+    let space = Space::new();
+    let client = space.client().await;
+    let running = Arc::new(AtomicUsize::new(0));
+    let body = |index: usize| {
+        let (mutex, running) = (client.mutex(format!("{PATH}/{index}")).unwrap(), running.clone());
+        tokio::spawn(async move {
+            let body = async |_: &zklock::MutexGuard| {
+                running.fetch_add(1, Ordering::SeqCst);
+                pending::<()>().await;
+            };
+            mutex.run(body).await
+        })
+    };
+    let bodies: Vec<_> = (0..200).map(body).collect();
+    until(|| async { running.load(Ordering::SeqCst) == 200 }, "all bodies run").await;
+    client.shutdown(Duration::ZERO).await;
+    for body in bodies {
+        assert!(failed(soon(body).await.unwrap()).is_lost());
+    }
+}
+
+#[tokio::test]
+async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
+    let server = ZooKeeper::builder().tick_time(TICK).start().unwrap();
+    let client = Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    server.pause().unwrap();
+    soon(client.shutdown(Duration::ZERO)).await;
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::SessionEnded));
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+}

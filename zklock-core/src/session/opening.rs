@@ -1,0 +1,91 @@
+//! How a session is opened, and why none was.
+
+use std::time::Duration;
+
+use zookeeper_client as zk;
+
+use crate::error::LockError;
+
+use super::ops::Acl;
+
+/// How to open a session.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    /// Servers, without chroot.
+    pub(crate) servers: String,
+    pub(crate) timeout: Duration,
+    pub(crate) tick: Duration,
+    pub(crate) sync_limit: Duration,
+    /// `user:password` of each digest: secrets, so there is no `Debug`.
+    pub(crate) digests: Vec<String>,
+    pub(crate) acl: Acl,
+}
+
+/// Why no session was opened.
+#[derive(Clone, Debug)]
+pub(crate) enum OpenError {
+    /// Trying again may help.
+    Unreachable(String),
+    /// The credentials are refused.
+    AuthFailed,
+    /// The configuration cannot work.
+    Invalid(LockError),
+}
+
+impl OpenError {
+    /// Tells whether trying again is pointless.
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(self, Self::Unreachable(_))
+    }
+}
+
+impl From<zk::Error> for OpenError {
+    fn from(error: zk::Error) -> Self {
+        match error {
+            zk::Error::AuthFailed => Self::AuthFailed,
+            zk::Error::BadArguments(reason) => {
+                Self::Invalid(LockError::InvalidConfig { setting: "connect", reason: (*reason).to_owned() })
+            }
+            zk::Error::NoHosts => Self::Unreachable("no server accepted the connection".into()),
+            zk::Error::Timeout => Self::Unreachable("no server answered".into()),
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}
+
+impl Opening {
+    /// The servers in the order in which they are tried.
+    ///
+    /// They are repeated, because the library pauses longer from attempt to attempt: with a single server it
+    /// would wait 6 s between its seventh and eighth.
+    pub(super) fn attempts(&self) -> String {
+        const ATTEMPTS: usize = 8;
+        let count = self.servers.split(',').count();
+        vec![self.servers.as_str(); ATTEMPTS.div_ceil(count)].join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(servers: &str, attempts: &str) {
+        let opening = Opening {
+            servers: servers.into(),
+            timeout: Duration::ZERO,
+            tick: Duration::ZERO,
+            sync_limit: Duration::ZERO,
+            digests: Vec::new(),
+            acl: Acl::Open,
+        };
+        assert_eq!(opening.attempts(), attempts);
+    }
+
+    #[test]
+    fn few_servers_are_tried_often() {
+        check("a:1", &["a:1"; 8].join(","));
+        check("a,b,c", "a,b,c,a,b,c,a,b,c");
+        check("a,b,c,d,e,f,g,h,i", "a,b,c,d,e,f,g,h,i");
+    }
+}
