@@ -121,7 +121,8 @@ impl Acquisition {
                 self.traces = Traces::Possible;
                 self.locate()
             }
-            (State::Preparing, Event::Prepared) => self.create(),
+            (State::Preparing, Event::Prepared) if self.intent == Intent::Acquire => self.create(),
+            (State::Preparing, Event::Prepared) => self.gone(),
             (State::Preparing, _) => self.prepare(),
             (State::Locating, Event::Located(nodes)) => self.located(nodes),
             (State::Locating, Event::ParentMissing) => self.located(Vec::new()),

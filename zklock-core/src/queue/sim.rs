@@ -1,9 +1,10 @@
 //! An exhaustive simulation: every schedule of a few contenders, with every fault at every step.
 //!
 //! The world is one server's view: the children of a lock, and the sessions. From each state, every
-//! event that could come next is tried: a request or its reply is lost, a lost create is applied late,
-//! an outsider deletes a node, a session expires, a caller cancels. Faults are limited by a budget, so
-//! the space is finite and is explored to its end.
+//! event that could come next is tried: a request or its reply is lost or refused, a lost create is applied
+//! late, even after the sync that should fence it, an outsider deletes a node or the parent, a session
+//! expires, a caller cancels. Faults are limited by a budget, so the space is finite and is explored to its
+//! end.
 
 use std::collections::HashSet;
 
@@ -30,6 +31,7 @@ struct Peer {
     session: Session,
     /// A create of a broken connection that the server has not seen yet.
     late: Option<ContenderId>,
+    fence: Fence,
     cancelled: Cancelled,
 }
 
@@ -37,6 +39,13 @@ struct Peer {
 enum Session {
     Alive,
     Expired,
+}
+
+/// Whether a sync let a late create pass, which servers ought not to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Fence {
+    Tight,
+    Leaky,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,9 +70,12 @@ enum Step {
     NoticeExpiry,
     Cancel,
     Skip,
+    Refuse,
+    LocateTooEarly,
+    OutsiderDeletesParent,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 16] = [
     Step::Deliver,
     Step::LoseRequest,
     Step::DelayCreate,
@@ -77,6 +89,9 @@ const STEPS: [Step; 13] = [
     Step::NoticeExpiry,
     Step::Cancel,
     Step::Skip,
+    Step::Refuse,
+    Step::LocateTooEarly,
+    Step::OutsiderDeletesParent,
 ];
 
 impl World {
@@ -85,7 +100,8 @@ impl World {
             let id = ContenderId::new(Uuid::from_u64_pair(index as u64, 1 << 20));
             let (machine, action) = Acquisition::start(id, session_of(index));
             let session = Session::Alive;
-            Peer { machine, action: Some(action), session, late: None, cancelled: Cancelled::No }
+            let (late, fence, cancelled) = (None, Fence::Tight, Cancelled::No);
+            Peer { machine, action: Some(action), session, late, fence, cancelled }
         };
         Self {
             has_parent: false,
@@ -131,6 +147,13 @@ impl World {
                 watches && self.own_node(index).is_none() && self.report(index, Event::OwnNodeGone)
             }
             Step::Expire => self.fault() && self.expire(index),
+            Step::Refuse => is_request(&action) && self.fault() && self.report(index, Event::Refused),
+            Step::LocateTooEarly => self.locate_too_early(index, &action),
+            Step::OutsiderDeletesParent => {
+                let is_possible = self.has_parent && self.nodes.is_empty() && self.fault();
+                self.has_parent = self.has_parent && !is_possible;
+                is_possible
+            }
         }
     }
 
@@ -153,15 +176,28 @@ impl World {
         true
     }
 
-    fn check_end(&self, index: usize, end: End) {
-        let expected = match self.peers[index].session {
-            Session::Alive => End::Withdrawn,
-            Session::Expired => End::Lost,
-        };
-        assert_eq!(end, expected);
-        assert_eq!(self.own_node(index), None, "a contender that ended left its node");
-        let late = self.peers[index].late;
-        assert!(end == End::Lost || late.is_none(), "a contender ended before its create was fenced");
+    fn check_end(&mut self, index: usize, end: End) {
+        let peer = &self.peers[index];
+        match (end, peer.session) {
+            (End::Withdrawn, Session::Alive) => {
+                let is_fenced = peer.late.is_none() || peer.fence == Fence::Leaky;
+                assert!(is_fenced, "a contender ended before its create was fenced");
+                assert_eq!(self.nodes_of(index).count(), 0, "a contender that ended left a node");
+            }
+            // What may not be deleted ends with its session.
+            (End::Abandoned, Session::Alive) => drop(self.expire(index)),
+            (End::Lost, Session::Expired) => assert_eq!(self.nodes_of(index).count(), 0),
+            unexpected => panic!("it ended as {:?}", unexpected.0),
+        }
+    }
+
+    fn locate_too_early(&mut self, index: usize, action: &Action) -> bool {
+        let peer = &mut self.peers[index];
+        if !matches!(action, Action::Locate(_)) || peer.late.is_none() || peer.fence == Fence::Leaky {
+            return false;
+        }
+        peer.fence = Fence::Leaky;
+        self.fault() && self.deliver(index, action)
     }
 
     fn cancel(&mut self, index: usize) -> bool {
@@ -221,7 +257,7 @@ impl World {
 
     /// Performs a request on the server, or waits.
     fn apply(&mut self, index: usize, action: &Action) -> Option<Event> {
-        if matches!(action, Action::Locate(_)) {
+        if matches!(action, Action::Locate(_)) && self.peers[index].fence == Fence::Tight {
             // The sync in front of the list fences what an older connection sent.
             self.peers[index].late = None;
         }
@@ -280,8 +316,14 @@ impl World {
         self.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
+    fn nodes_of(&self, index: usize) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(move |node| node.owner == session_of(index))
+    }
+
+    /// The node that the contender takes for its own, if it exists.
     fn own_node(&self, index: usize) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.owner == session_of(index))
+        let known = self.peers[index].machine.node()?;
+        self.nodes_of(index).find(|node| node.name == known.name)
     }
 
     /// Mutual exclusion, as the server sees it: a holder is one whose node exists.
@@ -295,7 +337,10 @@ impl World {
     /// Without further faults, everybody gets the lock or leaves, and nothing is left.
     fn check_progress(mut self) {
         self.faults_left = 0;
-        while self.peers.iter().any(|peer| peer.action.is_some()) {
+        for _ in 0..LONGEST_RECOVERY {
+            if self.peers.iter().all(|peer| peer.action.is_none()) {
+                return assert_eq!(self.nodes, []);
+            }
             let moved = (0..self.peers.len()).any(|index| {
                 self.take(index, Step::Deliver)
                     || self.take(index, Step::NoticeDeletion)
@@ -304,7 +349,7 @@ impl World {
             });
             assert!(moved, "nobody can go on");
         }
-        assert_eq!(self.nodes, []);
+        panic!("nobody comes to an end");
     }
 }
 
@@ -316,6 +361,9 @@ impl Peer {
         }
     }
 }
+
+/// More steps than any recovery without further faults takes.
+const LONGEST_RECOVERY: usize = 200;
 
 fn session_of(index: usize) -> i64 {
     index as i64 + 1
