@@ -377,6 +377,23 @@ mod tests {
     }
 
     #[test]
+    fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
+        let (old, new) = (node(4), node(9));
+        let both = Event::Located(vec![new.clone(), old.clone()]);
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        check(&mut machine, both.clone(), Action::List);
+        let listed = Event::Listed(vec![new.name.clone(), old.name.clone()]);
+        check(&mut machine, listed, delete(&new));
+        check(&mut machine, Event::Deleted, Action::List);
+        check(&mut machine, Event::Listed(vec![old.name.clone()]), Action::Hold(old.clone()));
+        let mut machine = started();
+        check(&mut machine, Event::Unknown, Action::Locate(id()));
+        assert_eq!(machine.on(Event::Cancel), None);
+        check(&mut machine, both, Action::Delete(vec![new.name, old.name]));
+    }
+
+    #[test]
     fn a_waiter_whose_node_was_deleted_enters_again_at_the_tail() {
         let mut machine = started();
         let children = Some(vec!["x-lock-0000000000".into(), node(1).name]);
