@@ -66,7 +66,7 @@ enum Scenario {
 }
 
 fn main() -> ExitCode {
-    // `cargo test` runs benchmarks too, without an argument.
+    // `cargo test --benches` runs it too, without an argument.
     if std::env::args_os().len() == 1 {
         println!("{}", Options::command().render_usage());
         return ExitCode::SUCCESS;

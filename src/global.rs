@@ -102,7 +102,11 @@ pub async fn shutdown(grace: Duration) {
     let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
     join_all(clients.values().map(|client| client.shutdown(grace))).await;
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    installed.get_or_insert_default().retain(|name, _| !clients.contains_key(name));
+    // Another shutdown may have been faster, and others may be installed by now.
+    installed.get_or_insert_default().retain(|name, client| {
+        let is_ended = clients.get(name).is_some_and(|ended| ended.is_same(client));
+        !is_ended
+    });
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
@@ -118,5 +122,5 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
 fn installed(name: Option<String>) -> Result<Client, LockError> {
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let client = installed.as_ref().and_then(|clients| clients.get(&name)).cloned();
-    client.ok_or(LockError::NotInstalled { name })
+    client.ok_or(LockError::NotInstalled { name, path: None })
 }

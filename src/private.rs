@@ -125,11 +125,20 @@ pub async fn lock(
     path: Result<String, LockError>,
     wait: Wait,
 ) -> Result<MutexGuard, LockError> {
-    let mutex = client?.mutex(path?)?;
+    let path = path?;
+    let mutex = client.map_err(|error| about(error, &path))?.mutex(&path)?;
     match wait {
         Wait::Default => mutex.lock().await,
         Wait::For(wait) => mutex.lock_timeout(wait).await,
         Wait::Forever => mutex.lock_timeout(Duration::MAX).await,
+    }
+}
+
+/// Says which lock could not be taken for want of a client.
+fn about(error: LockError, path: &str) -> LockError {
+    match error {
+        LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
+        other => other,
     }
 }
 

@@ -65,6 +65,8 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
         (config().session_timeout(Duration::MAX), "session_timeout"),
         (config().default_wait(Duration::ZERO), "default_wait"),
         (config().connect_timeout(Duration::ZERO), "connect_timeout"),
+        (config().tick_time(Duration::MAX), "tick_time"),
+        (config().sync_limit(Duration::MAX), "sync_limit"),
         (config().acl(Acl::CreatorAll), "acl"),
         (config().identity("x".repeat(2_000)), "identity"),
         // The server grants one second, which the servers' timing uses up.

@@ -12,13 +12,6 @@ use crate::support::{Space, failed, outsider, server, soon, until};
 
 const PATH: &str = "/payments/7";
 
-async fn delete_all(space: &Space, path: &str) {
-    let outsider = outsider().await;
-    for child in space.children(path).await {
-        outsider.delete(&space.full(&format!("{path}/{child}")), None).await.unwrap();
-    }
-}
-
 fn end_session_of(client: &Client) {
     let session = client.session_id().expect("the client has a session");
     end_session(server().address(), session);
@@ -28,7 +21,7 @@ fn end_session_of(client: &Client) {
 async fn a_holder_whose_node_is_deleted_is_told() {
     let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
-    delete_all(&space, PATH).await;
+    space.delete_children(PATH).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
     assert_eq!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted));
     assert!(!guard.is_held());
@@ -46,20 +39,33 @@ async fn a_holder_is_told_although_other_contenders_came_and_went() {
     for _ in 0..3 {
         assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
     }
-    delete_all(&space, PATH).await;
+    space.delete_children(PATH).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
 }
 
-#[tokio::test]
-async fn a_guarded_write_after_an_unnoticed_loss_is_refused_by_the_server() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let guard = Arc::new(client.mutex(PATH).unwrap().lock().await.unwrap());
     guard.create("/ledger", "mine").await.unwrap();
-    delete_all(&space, PATH).await;
-    // Whether the loss was noticed by now or not, the write is not applied.
-    assert!(failed(guard.set_data("/ledger", "late").await).is_lost());
-    assert_eq!(outsider().await.get_data(&space.full("/ledger")).await.unwrap().0, b"mine");
+    let (outsider, node) = (outsider().await, space.children(PATH).await.remove(0));
+    let write = |turn: u32| {
+        let guard = guard.clone();
+        tokio::spawn(async move { guard.set_data("/ledger", turn.to_string()).await })
+    };
+    // All of them are sent before the first is answered, and the deletion somewhere among them.
+    let mut writes: Vec<_> = (0..200).map(write).collect();
+    writes.remove(0).await.unwrap().unwrap();
+    outsider.delete(&space.full(&format!("{PATH}/{node}")), None).await.unwrap();
+    for write in writes {
+        if let Err(error) = write.await.unwrap() {
+            assert!(error.is_lost(), "{error}");
+        }
+    }
+    let ledger = outsider.check_stat(&space.full("/ledger")).await.unwrap().unwrap();
+    let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
+    assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
 }
 
@@ -146,7 +152,7 @@ async fn a_body_is_dropped_before_the_loss_is_returned() {
             .await
     });
     is_running.await.unwrap();
-    delete_all(&space, PATH).await;
+    space.delete_children(PATH).await;
     assert!(failed(soon(run).await.unwrap()).is_lost());
     assert!(dropped.load(Ordering::SeqCst) && !went_on.load(Ordering::SeqCst));
     space.until_empty(PATH).await;
@@ -158,7 +164,7 @@ async fn a_body_that_ends_after_the_loss_is_no_success() {
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let deletes = async {
-        delete_all(&space, PATH).await;
+        space.delete_children(PATH).await;
         // The step that notices the loss and ends is one step of the body, which nothing interrupts.
         while guard.is_held() {
             std::thread::yield_now();

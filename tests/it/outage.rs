@@ -30,7 +30,7 @@ async fn until_state(guard: &MutexGuard, state: LeaseState) {
 #[tokio::test]
 async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
     let server = start();
-    let client = connect(&server, Duration::from_secs(10)).await;
+    let client = connect(&server, Duration::from_secs(20)).await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
     server.pause().unwrap();
@@ -133,8 +133,8 @@ async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
     until_state(&guard, LeaseState::Suspended).await;
     let mutex = client.mutex(PATH).unwrap();
     let again = guard.scope(mutex.lock_timeout(Duration::from_millis(100))).await;
-    let is_own = |waited: Duration| waited <= Duration::from_millis(100);
-    assert!(matches!(&again, Err(LockError::Timeout { waited, .. }) if is_own(*waited)), "{again:?}");
+    let given = Duration::from_millis(100);
+    assert!(matches!(&again, Err(LockError::Timeout { waited, .. }) if *waited == given), "{again:?}");
     server.restart().unwrap();
     soon(guard.scope(mutex.lock())).await.unwrap().release().await.unwrap();
 }

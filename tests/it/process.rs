@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use zklock::{Client, Config, LockError, distributed_lock};
+use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::{Space, TICK, server};
 
@@ -62,7 +62,7 @@ async fn holder_process() {
 async fn hold_until_lost(client: Client) -> String {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let outcome = guard.scope(zklock::scope(client, hold(report))).await;
-    let said = if guard.is_held() { "held" } else { "not held" };
+    let said = if let LeaseState::Lost(_) = guard.state() { "said" } else { "unsaid" };
     let written = guard.set_data("/turns", "late").await;
     match (outcome, written) {
         (Err(body), Err(write)) if body.is_lost() && write.is_lost() => format!("lost, {said}, refused"),
@@ -77,7 +77,7 @@ async fn the_holder_ends_when_its_lock_is_deleted() {
     space.until_queued(PATH, 1).await;
     let node = format!("{PATH}/{}", space.children(PATH).await[0]);
     crate::support::outsider().await.delete(&space.full(&node), None).await.unwrap();
-    assert_eq!(crate::support::soon(holder).await.unwrap(), "lost, not held, refused");
+    assert_eq!(crate::support::soon(holder).await.unwrap(), "lost, said, refused");
 }
 
 /// A holder in another process; it is killed when this is dropped.
@@ -162,7 +162,7 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
     guard.set_data("/turns", "the successor's").await.unwrap();
     holder.signal(Signal::CONT);
     assert_eq!(holder.reported(), "body dropped");
-    assert_eq!(holder.reported(), "lost, not held, refused");
+    assert_eq!(holder.reported(), "lost, said, refused");
     let data = crate::support::outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
     assert_eq!(data, b"the successor's");
     guard.release().await.unwrap();

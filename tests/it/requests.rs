@@ -8,9 +8,14 @@ use zklock_testkit::ZooKeeper;
 
 use crate::support::until;
 
+/// A server that grants sessions which need not be heard of for long.
+fn patient_server() -> ZooKeeper {
+    ZooKeeper::builder().max_session_timeout(Duration::from_secs(120)).start().unwrap()
+}
+
 /// A lock of a session that sends nothing by itself within the time of a test.
 async fn quiet(server: &ZooKeeper) -> Mutex {
-    let session = Duration::from_secs(40);
+    let session = Duration::from_secs(120);
     let client = Config::new(server.connect_string()).session_timeout(session).connect().await.unwrap();
     let mutex = client.mutex("/cost").unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
@@ -27,7 +32,7 @@ async fn requests(server: &ZooKeeper, future: impl Future<Output = ()>) -> u64 {
 
 #[tokio::test]
 async fn a_free_lock_costs_three_requests_and_entering_again_none() {
-    let server = ZooKeeper::start().unwrap();
+    let server = patient_server();
     let mutex = quiet(&server).await;
     let free = async {
         for _ in 0..10 {
@@ -47,7 +52,7 @@ async fn a_free_lock_costs_three_requests_and_entering_again_none() {
 
 #[tokio::test]
 async fn a_taken_lock_costs_five_requests_and_a_try_three() {
-    let server = ZooKeeper::start().unwrap();
+    let server = patient_server();
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
     // The first that comes makes the holder watch its own node, once.

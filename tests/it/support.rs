@@ -56,6 +56,14 @@ impl Space {
         }
     }
 
+    /// Deletes the nodes below a lock, as an outsider might.
+    pub(crate) async fn delete_children(&self, path: &str) {
+        let outsider = outsider().await;
+        for child in self.children(path).await {
+            outsider.delete(&self.full(&format!("{path}/{child}")), None).await.expect("the node is there");
+        }
+    }
+
     pub(crate) async fn until_empty(&self, path: &str) {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
     }

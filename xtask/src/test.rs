@@ -8,7 +8,7 @@ use crate::step::{Outcome, Step, announce};
 const EXAMPLES: [(&str, Option<&str>); 3] = [
     ("run --example quickstart", Some("counter = 100")),
     ("run --example quickstart -- --processes 4", Some("counter = 100")),
-    ("run --example fencing", None),
+    ("run --example fencing", Some("the value is still \"from the second\"")),
 ];
 
 /// Provides a ZooKeeper, then runs the tests and the examples.
@@ -16,7 +16,7 @@ pub(crate) fn run() -> Outcome {
     let zookeeper = Installation::find_or_install()?;
     let classpath: Vec<_> = zookeeper.classpath().iter().map(|entry| entry.to_string_lossy()).collect();
     announce(&format!("ZooKeeper is {}, run by {}", classpath.join(":"), zookeeper.java().display()));
-    Step::cargo("test --workspace --all-features").run()?;
+    Step::cargo("test --locked --workspace --all-features").run()?;
     EXAMPLES.into_iter().try_for_each(|(arguments, expected)| example(arguments, expected))
 }
 

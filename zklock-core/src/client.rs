@@ -101,7 +101,8 @@ impl Client {
     }
 
     /// Tells whether both handles are of one client.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    #[doc(hidden)]
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.worker, &other.worker)
     }
 }

@@ -40,10 +40,12 @@ pub enum LockError {
     },
 
     /// No client was installed under this name before a lock was asked for.
-    #[error("{}", not_installed(.name.as_deref()))]
+    #[error("{}", not_installed(.name.as_deref(), .path.as_deref()))]
     NotInstalled {
         /// The name asked for, or `None` for the default client.
         name: Option<String>,
+        /// The lock that was to be taken, where one was.
+        path: Option<String>,
     },
 
     /// A client is installed under this name already; the first one stays.
@@ -119,7 +121,7 @@ pub enum LockError {
     },
 
     /// The client is shutting down or has been shut down.
-    #[error("the client is closed; lock {path} was not taken")]
+    #[error("the client is closed, nothing was done about lock {path}")]
     Closed {
         /// The lock's path.
         path: String,
@@ -160,10 +162,13 @@ impl LockError {
     }
 }
 
-fn not_installed(name: Option<&str>) -> String {
+fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
+    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
     match name {
-        Some(name) => format!("no client is installed as {name:?}: call `zklock::install_as` at start-up"),
-        None => "no client is installed: call `zklock::install` at start-up".to_owned(),
+        Some(name) => {
+            format!("no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up")
+        }
+        None => format!("no client is installed{lock}: call `zklock::install` at start-up"),
     }
 }
 
@@ -272,10 +277,10 @@ mod tests {
 
     #[test]
     fn a_missing_client_is_named() {
-        let error = LockError::NotInstalled { name: Some("reporting".into()) };
+        let error = LockError::NotInstalled { name: Some("reporting".into()), path: Some("/a".into()) };
         assert_eq!(
             error.to_string(),
-            "no client is installed as \"reporting\": call `zklock::install_as` at start-up"
+            "no client is installed as \"reporting\" to lock /a: call `zklock::install_as` at start-up"
         );
     }
 }

@@ -16,7 +16,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
@@ -76,17 +76,23 @@ pub(crate) async fn enter(
             Err(_) if patience().contention == Contention::Leave => return Ok(None),
             Err(_) => turn_of(client, path, child, patience()).await?,
         };
+        if outer.strong_count() == 0 {
+            // The hold ended meanwhile, and another one may be around it.
+            continue;
+        }
         match tenure.state() {
             LeaseState::Held => {}
             LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
             LeaseState::Suspended => {
-                confirm(client, &tenure, patience().left()).await?;
+                let confirmed = confirm(client, &tenure, patience()).await;
+                if outer.strong_count() > 0 {
+                    confirmed?;
+                }
             }
         }
         if let Some(outer) = outer.upgrade() {
             return Ok(Some(outer.enter_again(permit)));
         }
-        // The hold ended meanwhile, and another one may be around it.
     }
     let lease = acquire::acquire(client.worker(), path, patience()).await?;
     Ok(lease.map(|lease| Hold { client: client.clone(), lease: Arc::new(lease), child: free(), place: None }))
@@ -166,12 +172,12 @@ async fn turn_of(
 pub(crate) async fn confirm(
     client: &Client,
     tenure: &Arc<Tenure>,
-    within: Duration,
+    patience: Patience,
 ) -> Result<(), LockError> {
     let asked = tenure.clone();
-    let answer = client.worker().call(within, async move { asked.settle().await }).await;
+    let answer = client.worker().call(patience.left(), async move { asked.settle().await }).await;
     tenure.check()?;
-    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), within))
+    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), patience.wait))
 }
 
 fn current() -> Option<Arc<Scope>> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::error::LockError;
+use crate::error::{LockError, Phase};
 use crate::hold;
 use crate::path::NodePath;
 use crate::session::drive::Contention;
@@ -72,6 +72,7 @@ impl Mutex {
     /// * [`LockError::InvalidWait`] if `wait` is zero.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client contend.
     /// * [`LockError::Lost`] if the current call holds the lock already and has lost it.
+    /// * [`LockError::AuthFailed`], [`LockError::InvalidConfig`] if no further session can be opened.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
@@ -87,8 +88,10 @@ impl Mutex {
         }
         match self.enter(Patience::new(wait, Contention::Wait)).await? {
             Some(guard) => Ok(guard),
-            // Only a contender that does not wait leaves without a lock and without an error.
-            None => Err(LockError::Closed { path: self.path().to_owned() }),
+            // Only a contender that does not wait leaves in this way.
+            None => {
+                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase: Phase::Queued })
+            }
         }
     }
 

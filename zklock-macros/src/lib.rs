@@ -29,8 +29,8 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// It goes on any `async fn` with a body: free functions and methods, with every receiver, generics, patterns
-/// and `impl Trait`, and in the `impl` of an `#[async_trait]`. The function returns a `Result<T, E>` where `E: From<LockError>`, because the lock may
-/// not be had in time, or be lost. The body never runs without the lock.
+/// and `impl Trait`, and in the `impl` of an `#[async_trait]`. The function returns a `Result<T, E>` where
+/// `E: From<LockError>`, because the lock may not be had in time, or be lost. The body never runs without it.
 ///
 /// # Arguments
 ///

@@ -50,8 +50,8 @@ fn must_be_send<T: Send>(future: T) -> T {
 async fn a_method_asks_for_its_lock_before_its_body_runs() {
     let mut book = Book::<String>(Vec::new());
     let added = must_be_send(book.add("seven", [1, 2])).await;
-    assert!(matches!(added, Err(LockError::NotInstalled { name: None })), "{added:?}");
+    assert!(matches!(added, Err(LockError::NotInstalled { name: None, .. })), "{added:?}");
     assert!(book.0.is_empty());
     let provided = must_be_send(book.provided()).await;
-    assert!(matches!(provided, Err(LockError::NotInstalled { name: None })), "{provided:?}");
+    assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
 }

@@ -64,9 +64,15 @@ async fn a_shutdown_lets_a_body_go_on_to_call_others(space: &Space) {
 
 async fn nothing_is_installed(space: &Space) {
     let error = failed(nightly(space).await);
-    assert!(matches!(error, LockError::NotInstalled { name: None }), "{error}");
+    assert!(
+        matches!(&error, LockError::NotInstalled { name: None, path: Some(path) } if path == "/nightly"),
+        "{error}"
+    );
     let error = failed(report(space).await);
-    assert!(matches!(&error, LockError::NotInstalled { name: Some(name) } if name == "reporting"), "{error}");
+    assert!(
+        matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "reporting"),
+        "{error}"
+    );
 }
 
 async fn a_second_one_is_refused(space: &Space) {

@@ -9,15 +9,7 @@ use tokio::sync::oneshot;
 use zklock::{LockError, LossReason, distributed_lock};
 
 use super::Tracer;
-use crate::support::{Space, failed, outsider, soon};
-
-/// Deletes all contenders behind their owners' backs.
-async fn delete_all(space: &Space, path: &str) {
-    let outsider = outsider().await;
-    for child in space.children(path).await {
-        outsider.delete(&format!("{}/{child}", space.full(path)), None).await.unwrap();
-    }
-}
+use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/lost")]
 async fn losing(
@@ -39,7 +31,7 @@ async fn a_body_is_dropped_before_the_call_says_that_the_lock_was_lost() {
     let mut call = pin!(zklock::scope(space.client().await, losing(tracer, start, went_on.clone())));
     tokio::select! {
         result = call.as_mut() => panic!("an endless body ended: {result:?}"),
-        () = async { soon(started).await.unwrap(); delete_all(&space, "/lost").await } => {}
+        () = async { soon(started).await.unwrap(); space.delete_children("/lost").await } => {}
     }
     let error = failed(soon(call.as_mut()).await);
     assert!(matches!(&error, LockError::Lost { path, reason: LossReason::NodeDeleted } if path == "/lost"));
@@ -49,7 +41,7 @@ async fn a_body_is_dropped_before_the_call_says_that_the_lock_was_lost() {
 
 #[distributed_lock(path = "/lost/{name}", guard = held)]
 async fn finishing(name: &str, space: &Space) -> Result<(), LockError> {
-    delete_all(space, &format!("/lost/{name}")).await;
+    space.delete_children(&format!("/lost/{name}")).await;
     held.lost().await;
     Ok(())
 }

@@ -96,8 +96,8 @@ impl Config {
     /// Asks for this session timeout, 30 s by default; the servers may grant another.
     ///
     /// After a holder died, its lock is free when this time has passed. ZooKeeper grants between 2 and 20
-    /// ticks, which is 4 s to 40 s with its defaults. Times below 20 s make a holder prove its lease by
-    /// writes, one every tenth of this time.
+    /// ticks, which is 4 s to 40 s with its defaults. Times below 26 s, with the default timing of the
+    /// servers, make a holder prove its lease by writes that change nothing, one every tenth of this time.
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
@@ -181,6 +181,8 @@ impl Config {
         bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
         bounded("default_wait", self.default_wait, Duration::MAX)?;
         bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
+        limited("tick_time", self.tick_time, LONGEST_SESSION)?;
+        limited("sync_limit", self.sync_limit, LONGEST_SESSION)?;
         if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
             let user = digest.chars().take(3).collect::<String>();
             return Err(invalid("digests", format!("the one that starts with {user:?} has no `:`")));
@@ -225,6 +227,10 @@ fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<
     if value.is_zero() {
         return Err(invalid(setting, "it is zero"));
     }
+    limited(setting, value, longest)
+}
+
+fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
     if value > longest {
         return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
     }
@@ -264,10 +270,11 @@ const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Everybody who waits reads it.
 const LONGEST_IDENTITY: usize = 1024;
 
-#[cfg(all(test, feature = "serde"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "serde")]
     #[test]
     fn a_configuration_is_read_from_what_serde_reads() {
         let text = r#"{"connect": "a:1/x", "session_timeout": "12s", "acl": "creator_all",
@@ -278,6 +285,7 @@ mod tests {
         assert_eq!((settings.root.as_str(), settings.identity.as_str()), ("/x", "me"));
     }
 
+    #[cfg(feature = "serde")]
     #[test]
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();

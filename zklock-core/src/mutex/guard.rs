@@ -6,11 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::acquire::Patience;
 use crate::client::worker::Unanswered;
 use crate::error::{LockError, Refusal};
 use crate::hold::{self, Hold};
 use crate::lease::{FencingToken, LeaseState, LossReason};
 use crate::path::NodePath;
+use crate::session::drive::Contention;
 use crate::session::fault::Fault;
 use crate::session::ops::Write;
 
@@ -67,7 +69,8 @@ impl MutexGuard {
     pub async fn verify(&self) -> Result<(), LockError> {
         self.hold.tenure().check()?;
         let client = self.hold.client();
-        hold::confirm(client, self.hold.tenure(), client.default_wait()).await
+        let patience = Patience::new(client.default_wait(), Contention::Wait);
+        hold::confirm(client, self.hold.tenure(), patience).await
     }
 
     /// Waits until the lock is lost, and says why; pending for ever while it is held.
@@ -169,6 +172,8 @@ impl MutexGuard {
     /// * [`LockError::Lost`] if the lock had been lost before.
     /// * [`LockError::Timeout`] if the server does not answer within the client's default wait; the release
     ///   goes on in the background.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client delete its own
+    ///   node; the lock stays taken until the session ends.
     ///
     /// # Cancel safety
     ///

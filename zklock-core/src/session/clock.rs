@@ -42,6 +42,8 @@ pub(crate) struct Terms {
     write: Duration,
     heartbeat: Duration,
     longest_silence: Duration,
+    /// Within which a follower forwards what it heard.
+    forwarding: Duration,
 }
 
 impl Terms {
@@ -52,12 +54,17 @@ impl Terms {
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
         let sure = timeout * 99 / 100;
-        let write_margin = tick / 2 + longest_silence + slack;
+        let forwarding = tick / 2;
+        let write_margin = forwarding + longest_silence + slack;
         let read_margin = sync_limit + tick + longest_silence + slack;
         match sure.checked_sub(write_margin) {
-            Some(write) if write > heartbeat * 2 => {
-                Ok(Self { read: sure.checked_sub(read_margin), write, heartbeat, longest_silence })
-            }
+            Some(write) if write > heartbeat * 2 => Ok(Self {
+                read: sure.checked_sub(read_margin),
+                write,
+                heartbeat,
+                longest_silence,
+                forwarding,
+            }),
             _ => Err(LockError::InvalidConfig {
                 setting: "session_timeout",
                 reason: format!(
@@ -113,8 +120,32 @@ pub(crate) struct LeaseClock {
 enum Contact {
     /// They do not; the library's pings do.
     Unattended,
-    /// They do; this is when the last answered request was sent, once there is one.
-    Attended(Option<Moment>),
+    /// They do, since the first answer.
+    Attended(Option<Heard>),
+}
+
+/// When answered requests were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Heard {
+    last: Moment,
+    /// One of the last, and the one before it, further apart than a follower takes to forward the first.
+    recent: Moment,
+    forwarded: Option<Moment>,
+}
+
+impl Heard {
+    fn first(sent: Moment) -> Self {
+        Self { last: sent, recent: sent, forwarded: None }
+    }
+
+    fn then(self, sent: Moment, forwarding: Duration) -> Self {
+        let last = self.last.max(sent);
+        if sent.saturating_since(self.recent) >= forwarding {
+            Self { last, recent: sent, forwarded: Some(self.recent) }
+        } else {
+            Self { last, ..self }
+        }
+    }
 }
 
 impl LeaseClock {
@@ -137,25 +168,34 @@ impl LeaseClock {
 
     /// Notes what came of a request sent at `sent`, if a server surely answered it.
     ///
-    /// The leader may know of the contact before this one only. After a gap longer than the margin counts, the
-    /// proof therefore starts at that contact.
+    /// The leader may know only of what was sent long enough before to have been forwarded. After a gap longer
+    /// than the margin counts, the proof therefore starts at the contact before the gap.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
         if !outcome.as_ref().err().is_none_or(Fault::is_answer) {
             return;
         }
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match *contact {
-            Contact::Attended(Some(last)) => sent.min(Moment(last.0 + self.terms.longest_silence)),
-            Contact::Attended(None) | Contact::Unattended => sent,
-        };
-        if let Contact::Attended(last) = &mut *contact {
-            *last = (*last).max(Some(sent));
+        let mut known = sent;
+        if let Contact::Attended(heard) = &mut *contact {
+            let now = heard.map_or(Heard::first(sent), |heard| heard.then(sent, self.terms.forwarding));
+            if let Some(forwarded) = now.forwarded {
+                known = sent.min(Moment(forwarded.0 + self.terms.longest_silence));
+            }
+            *heard = Some(now);
         }
         let term = self.terms.term(ack);
         if !term.is_zero() {
             // A session does not live for the 584 years that 64 bits of nanoseconds count.
             let until = (known.0 + term).as_nanos() as u64;
             self.valid_until.fetch_max(until, Ordering::AcqRel);
+        }
+    }
+
+    /// How long ago the last answered request was sent; zero where none is known.
+    pub(crate) fn silence(&self) -> Duration {
+        match *self.contact.lock().unwrap_or_else(PoisonError::into_inner) {
+            Contact::Attended(Some(heard)) => self.now().saturating_since(heard.last),
+            Contact::Attended(None) | Contact::Unattended => Duration::ZERO,
         }
     }
 
@@ -252,12 +292,24 @@ mod tests {
     }
 
     #[test]
+    fn dense_answers_keep_the_lease_at_its_full_length() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        clock.attend();
+        for at in (0..60_000).step_by(10) {
+            clock.answered(Ack::Write, Moment(ms(at)), &OK);
+            assert_eq!(clock.valid_until(), Moment(ms(at + 22_200)));
+        }
+    }
+
+    #[test]
     fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
         clock.attend();
         clock.answered(Ack::Write, Moment(ms(0)), &OK);
         clock.answered(Ack::Write, Moment(ms(20_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)));
+        clock.answered(Ack::Write, Moment(ms(20_005)), &OK);
+        assert_eq!(clock.valid_until(), Moment(ms(28_200)), "nothing was forwarded in five milliseconds");
         clock.answered(Ack::Write, Moment(ms(21_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(43_200)));
         clock.neglect();

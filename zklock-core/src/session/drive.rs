@@ -122,6 +122,9 @@ impl Driver {
             if cancel.is_cancelled() {
                 return Some(Event::Cancel);
             }
+            if self.session.is_over() {
+                return Some(Event::SessionLost);
+            }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
             let proof = if link.epoch != self.epoch {
                 self.verify(node, link.epoch).await

@@ -54,7 +54,6 @@ impl From<zk::Error> for Fault {
             | E::NotReadOnly
             | E::NoWatcher
             | E::QuotaExceeded
-            | E::Throttled
             | E::MarshallingError
             | E::Unimplemented
             | E::ReconfigDisabled
@@ -66,6 +65,7 @@ impl From<zk::Error> for Fault {
             {
                 Self::SessionOver
             }
+            // A throttled request was not applied, and is worth repeating like one whose fate is unknown.
             // Connection failures come in many forms: a reset is `Custom`, silence too, a broken frame
             // is an unmarshalling error. A move of the session is one as well: the request may have
             // been passed on before.

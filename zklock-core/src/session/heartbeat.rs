@@ -14,29 +14,28 @@ pub(super) async fn keep(session: Arc<Session>) {
     let over = session.over.clone();
     let beats = async {
         while leases.wait_for(|leases| *leases > 0).await.is_ok() {
-            let pause = until_due(&session);
-            if pause.is_zero() {
+            // An answer that moves nothing must not be asked for again at once.
+            let least = session.clock().terms().heartbeat() / 4;
+            tokio::time::sleep(until_due(&session).max(least)).await;
+            if until_due(&session).is_zero() {
                 beat(&session).await;
-            } else {
-                tokio::time::sleep(pause).await;
             }
         }
     };
     over.run_until_cancelled(beats).await;
 }
 
-/// How long to wait until an answer is needed that renews the lease.
+/// How long to wait until an answer is needed: one that renews the lease, or any if the session was silent.
 fn until_due(session: &Session) -> Duration {
-    let terms = session.clock().terms();
+    let (clock, terms) = (session.clock(), session.clock().terms());
     let fresh = terms.term(terms.heartbeat_kind()).saturating_sub(terms.heartbeat());
-    session.clock().remaining().saturating_sub(fresh)
+    let lease = clock.remaining().saturating_sub(fresh);
+    lease.min(terms.heartbeat().saturating_sub(clock.silence()))
 }
 
 async fn beat(session: &Session) {
     let terms = session.clock().terms();
     if let Err(fault) = session.ops().heartbeat(terms.heartbeat_kind()).await {
         tracing::debug!(?fault, "heartbeat failed");
-        // A request fails at once where the library has lost the session for good.
-        tokio::time::sleep(terms.heartbeat() / 4).await;
     }
 }
