@@ -52,18 +52,24 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     let (outsider, node) = (outsider().await, space.children(PATH).await.remove(0));
     let write = |turn: u32| {
         let guard = guard.clone();
-        tokio::spawn(async move { guard.set_data("/ledger", turn.to_string()).await })
+        // Again and again until it fails, so that some are under way at any moment.
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = guard.set_data("/ledger", turn.to_string()).await {
+                    break error;
+                }
+            }
+        })
     };
-    // All of them are sent before the first is answered, and the deletion somewhere among them.
-    let mut writes: Vec<_> = (0..200).map(write).collect();
-    writes.remove(0).await.unwrap().unwrap();
+    let writes: Vec<_> = (0..50).map(write).collect();
+    let ledger = space.full("/ledger");
+    until(|| async { outsider.get_data(&ledger).await.unwrap().0 != b"mine" }, "writes are applied").await;
     outsider.delete(&space.full(&format!("{PATH}/{node}")), None).await.unwrap();
     for write in writes {
-        if let Err(error) = write.await.unwrap() {
-            assert!(error.is_lost(), "{error}");
-        }
+        let error = soon(write).await.unwrap();
+        assert!(error.is_lost(), "{error}");
     }
-    let ledger = outsider.check_stat(&space.full("/ledger")).await.unwrap().unwrap();
+    let ledger = outsider.check_stat(&ledger).await.unwrap().unwrap();
     let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
     assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
