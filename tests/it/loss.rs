@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use zklock::{Client, Health, LeaseState, LockError, LossReason};
+use tokio::task::JoinHandle;
+use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
 
 use crate::support::session_end::end_session;
 use crate::support::{Space, failed, outsider, server, soon, until};
@@ -98,14 +99,24 @@ async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next
     space.until_empty(PATH).await;
 }
 
+/// A lock that one client holds and another waits for, as long as it takes.
+async fn held_and_waited_for(
+    space: &Space,
+    holder: &Client,
+    waiter: &Client,
+) -> (MutexGuard, JoinHandle<Result<MutexGuard, LockError>>) {
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = waiter.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    (guard, waiting)
+}
+
 #[tokio::test]
 async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
     let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
-    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
-    space.until_queued(PATH, 2).await;
+    let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     end_session_of(&client);
     let sessions = || async {
         let participants = holder.mutex(PATH).unwrap().participants().await.unwrap();
@@ -120,10 +131,7 @@ async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
 async fn a_waiter_whose_node_is_deleted_enters_the_queue_again() {
     let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
-    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
-    space.until_queued(PATH, 2).await;
+    let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     let before = holder.mutex(PATH).unwrap().participants().await.unwrap();
     let node = space.full(&format!("{PATH}/{}", before[1].node));
     outsider().await.delete(&node, None).await.unwrap();
