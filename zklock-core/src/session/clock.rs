@@ -118,10 +118,10 @@ pub(crate) struct LeaseClock {
 /// Whether heartbeats see to it that the session is heard of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contact {
-    /// They do not; the library's pings do.
-    Unattended,
-    /// They do, since the first answer.
-    Attended(Option<Heard>),
+    /// They do not, but the library's pings; this is when the last answered request was sent.
+    Unattended(Option<Moment>),
+    /// They do.
+    Attended(Heard),
 }
 
 /// When answered requests were sent.
@@ -154,7 +154,7 @@ impl LeaseClock {
             terms,
             origin: Instant::now(),
             valid_until: AtomicU64::new(0),
-            contact: Mutex::new(Contact::Unattended),
+            contact: Mutex::new(Contact::Unattended(None)),
         }
     }
 
@@ -175,14 +175,17 @@ impl LeaseClock {
             return;
         }
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = sent;
-        if let Contact::Attended(heard) = &mut *contact {
-            let now = heard.map_or(Heard::first(sent), |heard| heard.then(sent, self.terms.forwarding));
-            if let Some(forwarded) = now.forwarded {
-                known = sent.min(Moment(forwarded.0 + self.terms.longest_silence));
+        let known = match &mut *contact {
+            Contact::Unattended(last) => {
+                *last = (*last).max(Some(sent));
+                sent
             }
-            *heard = Some(now);
-        }
+            Contact::Attended(heard) => {
+                *heard = heard.then(sent, self.terms.forwarding);
+                let reaches = |forwarded: Moment| Moment(forwarded.0 + self.terms.longest_silence);
+                heard.forwarded.map_or(sent, |forwarded| sent.min(reaches(forwarded)))
+            }
+        };
         let term = self.terms.term(ack);
         if !term.is_zero() {
             // A session does not live for the 584 years that 64 bits of nanoseconds count.
@@ -191,22 +194,28 @@ impl LeaseClock {
         }
     }
 
-    /// How long ago the last answered request was sent; zero where none is known.
+    /// How long ago the last answered request was sent, while heartbeats go on.
     pub(crate) fn silence(&self) -> Duration {
         match *self.contact.lock().unwrap_or_else(PoisonError::into_inner) {
-            Contact::Attended(Some(heard)) => self.now().saturating_since(heard.last),
-            Contact::Attended(None) | Contact::Unattended => Duration::ZERO,
+            Contact::Attended(heard) => self.now().saturating_since(heard.last),
+            Contact::Unattended(_) => Duration::ZERO,
         }
     }
 
     /// Notes that heartbeats begin.
     pub(crate) fn attend(&self) {
-        *self.contact.lock().unwrap_or_else(PoisonError::into_inner) = Contact::Attended(None);
+        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Contact::Unattended(last) = *contact {
+            *contact = Contact::Attended(Heard::first(last.unwrap_or_else(|| self.now())));
+        }
     }
 
     /// Notes that heartbeats end.
     pub(crate) fn neglect(&self) {
-        *self.contact.lock().unwrap_or_else(PoisonError::into_inner) = Contact::Unattended;
+        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Contact::Attended(heard) = *contact {
+            *contact = Contact::Unattended(Some(heard.last));
+        }
     }
 
     /// The instant from which on the session may be over for all we know.
@@ -304,8 +313,9 @@ mod tests {
     #[test]
     fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
-        clock.attend();
+        // The answer that led to the lease is the contact before the gap.
         clock.answered(Ack::Write, Moment(ms(0)), &OK);
+        clock.attend();
         clock.answered(Ack::Write, Moment(ms(20_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)));
         clock.answered(Ack::Write, Moment(ms(20_005)), &OK);
@@ -315,5 +325,16 @@ mod tests {
         clock.neglect();
         clock.answered(Ack::Write, Moment(ms(60_000)), &OK);
         assert_eq!(clock.valid_until(), Moment(ms(82_200)));
+    }
+
+    #[test]
+    fn silence_counts_from_the_answer_that_led_to_the_lease() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        let sent = clock.now();
+        assert_eq!(clock.silence(), Duration::ZERO);
+        clock.answered(Ack::Write, sent, &OK);
+        clock.attend();
+        let silence = clock.silence();
+        assert!(silence > Duration::ZERO && silence <= clock.now().saturating_since(sent));
     }
 }
