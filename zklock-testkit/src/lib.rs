@@ -18,6 +18,7 @@
 mod error;
 mod eventually;
 mod installation;
+pub mod wire;
 mod zookeeper;
 
 pub use error::Error;

@@ -1,0 +1,276 @@
+use bytes::Bytes;
+
+use super::{Acl, Malformed, Op, Opcode, Reader, Record, Writer, multi};
+
+mod parts;
+
+pub use parts::{
+    AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
+};
+
+/// What a client asks for, besides a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Request {
+    /// [`Opcode::CREATE`], answered by the path alone.
+    Create(Create),
+    /// [`Opcode::CREATE2`], answered by the path and the stat.
+    Create2(Create),
+    /// [`Opcode::CREATE_CONTAINER`].
+    CreateContainer(Create),
+    /// [`Opcode::CREATE_TTL`].
+    CreateTtl {
+        /// The node.
+        create: Create,
+        /// For how many milliseconds it stays without a change.
+        ttl: i64,
+    },
+    /// [`Opcode::DELETE`].
+    Delete(Delete),
+    /// [`Opcode::EXISTS`].
+    Exists {
+        /// The node.
+        path: String,
+        /// Whether to set a data watch, or an exist watch where there is no node.
+        watch: bool,
+    },
+    /// [`Opcode::GET_DATA`].
+    GetData {
+        /// The node.
+        path: String,
+        /// Whether to set a data watch.
+        watch: bool,
+    },
+    /// [`Opcode::SET_DATA`].
+    SetData(SetData),
+    /// [`Opcode::GET_ACL`].
+    GetAcl {
+        /// The node.
+        path: String,
+    },
+    /// [`Opcode::SET_ACL`].
+    SetAcl(SetAcl),
+    /// [`Opcode::GET_CHILDREN`].
+    GetChildren {
+        /// The node.
+        path: String,
+        /// Whether to set a child watch.
+        watch: bool,
+    },
+    /// [`Opcode::GET_CHILDREN2`].
+    GetChildren2 {
+        /// The node.
+        path: String,
+        /// Whether to set a child watch.
+        watch: bool,
+    },
+    /// [`Opcode::SYNC`].
+    Sync {
+        /// Any path; it is only told back.
+        path: String,
+    },
+    /// [`Opcode::CHECK`], which servers answer within a multi only.
+    Check(CheckVersion),
+    /// [`Opcode::MULTI`].
+    Multi(Vec<Op>),
+    /// [`Opcode::MULTI_READ`].
+    MultiRead(Vec<Op>),
+    /// [`Opcode::PING`].
+    Ping,
+    /// [`Opcode::AUTH`].
+    Auth {
+        /// How the identity is proven.
+        scheme: String,
+        /// The proof.
+        auth: Option<Bytes>,
+    },
+    /// [`Opcode::SET_WATCHES`], without persistent watches.
+    SetWatches(SetWatches),
+    /// [`Opcode::SET_WATCHES2`].
+    SetWatches2(SetWatches),
+    /// [`Opcode::ADD_WATCH`].
+    AddWatch(AddWatch),
+    /// [`Opcode::CHECK_WATCHES`].
+    CheckWatches {
+        /// The node.
+        path: String,
+        /// Which watches.
+        kind: WatcherType,
+    },
+    /// [`Opcode::REMOVE_WATCHES`].
+    RemoveWatches {
+        /// The node.
+        path: String,
+        /// Which watches.
+        kind: WatcherType,
+    },
+    /// [`Opcode::GET_EPHEMERALS`].
+    GetEphemerals {
+        /// What the paths begin with.
+        prefix: String,
+    },
+    /// [`Opcode::GET_ALL_CHILDREN_NUMBER`].
+    GetAllChildrenNumber {
+        /// The node.
+        path: String,
+    },
+    /// [`Opcode::WHO_AM_I`].
+    WhoAmI,
+    /// [`Opcode::CLOSE_SESSION`].
+    CloseSession,
+    /// Any other opcode, with what followed it.
+    Unknown {
+        /// The opcode.
+        opcode: Opcode,
+        /// The rest of the frame.
+        body: Bytes,
+    },
+}
+
+impl Request {
+    /// What stands in the header of this request.
+    pub fn opcode(&self) -> Opcode {
+        match self {
+            Self::Create(_) => Opcode::CREATE,
+            Self::Create2(_) => Opcode::CREATE2,
+            Self::CreateContainer(_) => Opcode::CREATE_CONTAINER,
+            Self::CreateTtl { .. } => Opcode::CREATE_TTL,
+            Self::Delete(_) => Opcode::DELETE,
+            Self::Exists { .. } => Opcode::EXISTS,
+            Self::GetData { .. } => Opcode::GET_DATA,
+            Self::SetData(_) => Opcode::SET_DATA,
+            Self::GetAcl { .. } => Opcode::GET_ACL,
+            Self::SetAcl(_) => Opcode::SET_ACL,
+            Self::GetChildren { .. } => Opcode::GET_CHILDREN,
+            Self::GetChildren2 { .. } => Opcode::GET_CHILDREN2,
+            Self::Sync { .. } => Opcode::SYNC,
+            Self::Check(_) => Opcode::CHECK,
+            Self::Multi(_) => Opcode::MULTI,
+            Self::MultiRead(_) => Opcode::MULTI_READ,
+            Self::Ping => Opcode::PING,
+            Self::Auth { .. } => Opcode::AUTH,
+            Self::SetWatches(_) => Opcode::SET_WATCHES,
+            Self::SetWatches2(_) => Opcode::SET_WATCHES2,
+            Self::AddWatch(_) => Opcode::ADD_WATCH,
+            Self::CheckWatches { .. } => Opcode::CHECK_WATCHES,
+            Self::RemoveWatches { .. } => Opcode::REMOVE_WATCHES,
+            Self::GetEphemerals { .. } => Opcode::GET_EPHEMERALS,
+            Self::GetAllChildrenNumber { .. } => Opcode::GET_ALL_CHILDREN_NUMBER,
+            Self::WhoAmI => Opcode::WHO_AM_I,
+            Self::CloseSession => Opcode::CLOSE_SESSION,
+            Self::Unknown { opcode, .. } => *opcode,
+        }
+    }
+
+    /// Decodes the request that fills what follows its header.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] when the bytes are no such request, or more than it.
+    pub fn from_bytes(opcode: Opcode, body: Bytes) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        let request = Self::read(opcode, &mut reader)?;
+        reader.end()?;
+        Ok(request)
+    }
+
+    fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(match opcode {
+            Opcode::CREATE => Self::Create(Create::read(reader)?),
+            Opcode::CREATE2 => Self::Create2(Create::read(reader)?),
+            Opcode::CREATE_CONTAINER => Self::CreateContainer(Create::read(reader)?),
+            Opcode::CREATE_TTL => Self::CreateTtl { create: Create::read(reader)?, ttl: reader.long()? },
+            Opcode::DELETE => Self::Delete(Delete::read(reader)?),
+            Opcode::EXISTS => Self::Exists { path: reader.string()?, watch: reader.boolean()? },
+            Opcode::GET_DATA => Self::GetData { path: reader.string()?, watch: reader.boolean()? },
+            Opcode::SET_DATA => Self::SetData(SetData::read(reader)?),
+            Opcode::GET_ACL => Self::GetAcl { path: reader.string()? },
+            Opcode::SET_ACL => Self::SetAcl(SetAcl::read(reader)?),
+            Opcode::GET_CHILDREN => Self::GetChildren { path: reader.string()?, watch: reader.boolean()? },
+            Opcode::GET_CHILDREN2 => Self::GetChildren2 { path: reader.string()?, watch: reader.boolean()? },
+            Opcode::SYNC => Self::Sync { path: reader.string()? },
+            Opcode::CHECK => Self::Check(CheckVersion::read(reader)?),
+            Opcode::MULTI => Self::Multi(multi::read_ops(reader)?),
+            Opcode::MULTI_READ => Self::MultiRead(multi::read_ops(reader)?),
+            _ => Self::read_about_sessions(opcode, reader)?,
+        })
+    }
+
+    /// Decodes what concerns the session and its watches, and not the tree.
+    fn read_about_sessions(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(match opcode {
+            Opcode::PING => Self::Ping,
+            Opcode::AUTH => {
+                reader.int()?;
+                Self::Auth { scheme: reader.string()?, auth: reader.buffer()? }
+            }
+            Opcode::SET_WATCHES => Self::SetWatches(SetWatches::read_first(reader)?),
+            Opcode::SET_WATCHES2 => Self::SetWatches2(SetWatches::read(reader)?),
+            Opcode::ADD_WATCH => Self::AddWatch(AddWatch::read(reader)?),
+            Opcode::CHECK_WATCHES => {
+                Self::CheckWatches { path: reader.string()?, kind: WatcherType::read(reader)? }
+            }
+            Opcode::REMOVE_WATCHES => {
+                Self::RemoveWatches { path: reader.string()?, kind: WatcherType::read(reader)? }
+            }
+            Opcode::GET_EPHEMERALS => Self::GetEphemerals { prefix: reader.string()? },
+            Opcode::GET_ALL_CHILDREN_NUMBER => Self::GetAllChildrenNumber { path: reader.string()? },
+            Opcode::WHO_AM_I => Self::WhoAmI,
+            Opcode::CLOSE_SESSION => Self::CloseSession,
+            _ => Self::Unknown { opcode, body: reader.rest() },
+        })
+    }
+
+    /// Encodes the request, without its header.
+    pub fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Create(create) | Self::Create2(create) | Self::CreateContainer(create) => {
+                create.write(writer);
+            }
+            Self::CreateTtl { create, ttl } => {
+                create.write(writer);
+                writer.long(*ttl);
+            }
+            Self::Delete(delete) => delete.write(writer),
+            Self::Exists { path, watch }
+            | Self::GetData { path, watch }
+            | Self::GetChildren { path, watch }
+            | Self::GetChildren2 { path, watch } => {
+                writer.string(path);
+                writer.boolean(*watch);
+            }
+            Self::SetData(set) => set.write(writer),
+            Self::SetAcl(set) => set.write(writer),
+            Self::GetAcl { path }
+            | Self::Sync { path }
+            | Self::GetEphemerals { prefix: path }
+            | Self::GetAllChildrenNumber { path } => writer.string(path),
+            Self::Check(check) => check.write(writer),
+            Self::Multi(ops) | Self::MultiRead(ops) => multi::write_ops(ops, writer),
+            Self::Auth { scheme, auth } => {
+                writer.int(0);
+                writer.string(scheme);
+                writer.buffer(auth.as_deref());
+            }
+            Self::SetWatches(watches) => watches.write_first(writer),
+            Self::SetWatches2(watches) => watches.write(writer),
+            Self::AddWatch(add) => add.write(writer),
+            Self::CheckWatches { path, kind } | Self::RemoveWatches { path, kind } => {
+                writer.string(path);
+                kind.write(writer);
+            }
+            Self::Ping | Self::WhoAmI | Self::CloseSession => {}
+            Self::Unknown { body, .. } => writer.raw(body),
+        }
+    }
+}
+
+/// Reads a list of ACL lines, where null is none.
+pub(super) fn read_acl(reader: &mut Reader) -> Result<Vec<Acl>, Malformed> {
+    reader.vector(Acl::read)
+}
+
+/// Writes a list of ACL lines.
+pub(super) fn write_acl(acl: &[Acl], writer: &mut Writer) {
+    writer.vector(acl, |writer, line| line.write(writer));
+}

@@ -1,0 +1,248 @@
+use bytes::Bytes;
+
+use super::{read_acl, write_acl};
+use crate::wire::{Acl, Malformed, Reader, Record, Writer};
+
+/// How a node is created: `CreateMode.toFlag`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CreateFlags(pub i32);
+
+impl CreateFlags {
+    /// Stays until it is deleted.
+    pub const PERSISTENT: Self = Self(0);
+    /// Goes with the session that created it.
+    pub const EPHEMERAL: Self = Self(1);
+    /// Stays, and gets the parent's counter at the end of its name.
+    pub const PERSISTENT_SEQUENTIAL: Self = Self(2);
+    /// Goes with the session, and gets the parent's counter at the end of its name.
+    pub const EPHEMERAL_SEQUENTIAL: Self = Self(3);
+    /// Is deleted by the server some time after its last child went.
+    pub const CONTAINER: Self = Self(4);
+    /// Is deleted by the server some time after its last change.
+    pub const PERSISTENT_WITH_TTL: Self = Self(5);
+    /// The same, with the parent's counter at the end of its name.
+    pub const PERSISTENT_SEQUENTIAL_WITH_TTL: Self = Self(6);
+}
+
+/// A node to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// Where; a counter is appended to it if the flags say so.
+    pub path: String,
+    /// Its data.
+    pub data: Option<Bytes>,
+    /// Who may do what with it.
+    pub acl: Vec<Acl>,
+    /// How it is created.
+    pub flags: CreateFlags,
+}
+
+impl Create {
+    /// Creates a node that is open to everybody.
+    pub fn new(path: impl Into<String>, data: impl Into<Bytes>, flags: CreateFlags) -> Self {
+        Self { path: path.into(), data: Some(data.into()), acl: vec![Acl::open()], flags }
+    }
+}
+
+impl Record for Create {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self {
+            path: reader.string()?,
+            data: reader.buffer()?,
+            acl: read_acl(reader)?,
+            flags: CreateFlags(reader.int()?),
+        })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        writer.buffer(self.data.as_deref());
+        write_acl(&self.acl, writer);
+        writer.int(self.flags.0);
+    }
+}
+
+/// A node to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delete {
+    /// The node.
+    pub path: String,
+    /// The version that it must have, or -1 for any.
+    pub version: i32,
+}
+
+impl Record for Delete {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path: reader.string()?, version: reader.int()? })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        writer.int(self.version);
+    }
+}
+
+/// A node whose version is to be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckVersion {
+    /// The node.
+    pub path: String,
+    /// The version that it must have, or -1 for any.
+    pub version: i32,
+}
+
+impl Record for CheckVersion {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path: reader.string()?, version: reader.int()? })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        writer.int(self.version);
+    }
+}
+
+/// Data to replace a node's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetData {
+    /// The node.
+    pub path: String,
+    /// Its new data.
+    pub data: Option<Bytes>,
+    /// The version that it must have, or -1 for any.
+    pub version: i32,
+}
+
+impl Record for SetData {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path: reader.string()?, data: reader.buffer()?, version: reader.int()? })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        writer.buffer(self.data.as_deref());
+        writer.int(self.version);
+    }
+}
+
+/// An ACL to replace a node's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAcl {
+    /// The node.
+    pub path: String,
+    /// Who may do what with it.
+    pub acl: Vec<Acl>,
+    /// The version that its ACL must have, or -1 for any.
+    pub version: i32,
+}
+
+impl Record for SetAcl {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path: reader.string()?, acl: read_acl(reader)?, version: reader.int()? })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        write_acl(&self.acl, writer);
+        writer.int(self.version);
+    }
+}
+
+/// The watches that a client has, to be set again on a new connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetWatches {
+    /// The last transaction whose answer the client has seen; what happened since then is told at once.
+    pub relative_zxid: i64,
+    /// Paths with data watches.
+    pub data: Vec<String>,
+    /// Paths with exist watches.
+    pub exist: Vec<String>,
+    /// Paths with child watches.
+    pub child: Vec<String>,
+    /// Paths with persistent watches.
+    pub persistent: Vec<String>,
+    /// Paths with persistent recursive watches.
+    pub persistent_recursive: Vec<String>,
+}
+
+impl SetWatches {
+    /// Decodes the first version of the record, which has no persistent watches.
+    pub(super) fn read_first(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self {
+            relative_zxid: reader.long()?,
+            data: reader.vector(Reader::string)?,
+            exist: reader.vector(Reader::string)?,
+            child: reader.vector(Reader::string)?,
+            ..Self::default()
+        })
+    }
+
+    /// Encodes the first version of the record.
+    pub(super) fn write_first(&self, writer: &mut Writer) {
+        writer.long(self.relative_zxid);
+        for paths in [&self.data, &self.exist, &self.child] {
+            writer.vector(paths, |writer, path| writer.string(path));
+        }
+    }
+}
+
+impl Record for SetWatches {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        let first = Self::read_first(reader)?;
+        Ok(Self {
+            persistent: reader.vector(Reader::string)?,
+            persistent_recursive: reader.vector(Reader::string)?,
+            ..first
+        })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        self.write_first(writer);
+        for paths in [&self.persistent, &self.persistent_recursive] {
+            writer.vector(paths, |writer, path| writer.string(path));
+        }
+    }
+}
+
+/// A persistent watch to set: on a node, or on all below it as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddWatch {
+    /// The node.
+    pub path: String,
+    /// Zero for the node and its children, one for all below it: `AddWatchMode`.
+    pub mode: i32,
+}
+
+impl Record for AddWatch {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path: reader.string()?, mode: reader.int()? })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.string(&self.path);
+        writer.int(self.mode);
+    }
+}
+
+/// Which watches of a path are meant: `Watcher.WatcherType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WatcherType(pub i32);
+
+impl WatcherType {
+    /// Child watches.
+    pub const CHILDREN: Self = Self(1);
+    /// Data and exist watches.
+    pub const DATA: Self = Self(2);
+    /// All of them.
+    pub const ANY: Self = Self(3);
+}
+
+impl Record for WatcherType {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self(reader.int()?))
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.int(self.0);
+    }
+}

@@ -1,0 +1,127 @@
+use bytes::Bytes;
+
+use super::request::{read_acl, write_acl};
+use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer, multi};
+
+/// What follows the header of a reply that tells of success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Response {
+    /// Nothing: to a delete, a ping, an identity, watches that were set again, and others.
+    Empty,
+    /// A path: to a create and a sync.
+    Path(String),
+    /// A path and a stat: to the newer creates.
+    Created {
+        /// The path with its counter.
+        path: String,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// A stat: to an exists, and to new data and ACLs.
+    Stat(Stat),
+    /// Data and a stat.
+    Data {
+        /// The data.
+        data: Option<Bytes>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// An ACL and a stat.
+    Acl {
+        /// Who may do what.
+        acl: Vec<Acl>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// The names of children.
+    Children(Vec<String>),
+    /// The names of children and a stat.
+    Children2 {
+        /// The names of the children, in no order.
+        children: Vec<String>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// The results of a multi or a multi-read. The only response that comes with a failure, too.
+    Multi(Vec<OpResult>),
+    /// Zero: to a persistent watch.
+    Zero,
+    /// The paths of ephemeral nodes.
+    Ephemerals(Vec<String>),
+    /// A number of nodes.
+    Count(i32),
+    /// The identities of a connection.
+    WhoAmI(Vec<ClientInfo>),
+}
+
+impl Response {
+    /// Decodes the response to such a request from what follows its header.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] when the bytes are no such response, or more than it.
+    pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        let response = Self::read(to, &mut reader)?;
+        reader.end()?;
+        Ok(response)
+    }
+
+    fn read(to: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(match to {
+            Opcode::CREATE | Opcode::SYNC => Self::Path(reader.string()?),
+            Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
+                Self::Created { path: reader.string()?, stat: Stat::read(reader)? }
+            }
+            Opcode::EXISTS | Opcode::SET_DATA | Opcode::SET_ACL => Self::Stat(Stat::read(reader)?),
+            Opcode::GET_DATA => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
+            Opcode::GET_ACL => Self::Acl { acl: read_acl(reader)?, stat: Stat::read(reader)? },
+            Opcode::GET_CHILDREN => Self::Children(reader.vector(Reader::string)?),
+            Opcode::GET_CHILDREN2 => {
+                Self::Children2 { children: reader.vector(Reader::string)?, stat: Stat::read(reader)? }
+            }
+            Opcode::MULTI | Opcode::MULTI_READ => Self::Multi(multi::read_results(reader)?),
+            Opcode::ADD_WATCH => match reader.int()? {
+                0 => Self::Zero,
+                value => return Err(Malformed::Value { what: "answer to a watch", value }),
+            },
+            Opcode::GET_EPHEMERALS => Self::Ephemerals(reader.vector(Reader::string)?),
+            Opcode::GET_ALL_CHILDREN_NUMBER => Self::Count(reader.int()?),
+            Opcode::WHO_AM_I => Self::WhoAmI(reader.vector(ClientInfo::read)?),
+            _ => Self::Empty,
+        })
+    }
+
+    /// Encodes the response, without its header.
+    pub fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Empty => {}
+            Self::Path(path) => writer.string(path),
+            Self::Created { path, stat } => {
+                writer.string(path);
+                stat.write(writer);
+            }
+            Self::Stat(stat) => stat.write(writer),
+            Self::Data { data, stat } => {
+                writer.buffer(data.as_deref());
+                stat.write(writer);
+            }
+            Self::Acl { acl, stat } => {
+                write_acl(acl, writer);
+                stat.write(writer);
+            }
+            Self::Children(names) | Self::Ephemerals(names) => {
+                writer.vector(names, |writer, name| writer.string(name));
+            }
+            Self::Children2 { children, stat } => {
+                writer.vector(children, |writer, name| writer.string(name));
+                stat.write(writer);
+            }
+            Self::Multi(results) => multi::write_results(results, writer),
+            Self::Zero => writer.int(0),
+            Self::Count(count) => writer.int(*count),
+            Self::WhoAmI(infos) => writer.vector(infos, |writer, info| info.write(writer)),
+        }
+    }
+}
