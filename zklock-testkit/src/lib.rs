@@ -18,10 +18,13 @@
 mod error;
 mod eventually;
 mod installation;
+pub mod model;
+mod session_password;
 pub mod wire;
 mod zookeeper;
 
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;
+pub use session_password::session_password;
 pub use zookeeper::{ZooKeeper, ZooKeeperBuilder};

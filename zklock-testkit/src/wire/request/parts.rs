@@ -235,6 +235,10 @@ impl WatcherType {
     pub const DATA: Self = Self(2);
     /// All of them.
     pub const ANY: Self = Self(3);
+    /// Persistent watches; since ZooKeeper 3.9.
+    pub const PERSISTENT: Self = Self(4);
+    /// Persistent recursive watches; since ZooKeeper 3.9.
+    pub const PERSISTENT_RECURSIVE: Self = Self(5);
 }
 
 impl Record for WatcherType {

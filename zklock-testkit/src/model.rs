@@ -1,0 +1,269 @@
+//! What a ZooKeeper server does, without sockets and without a clock.
+//!
+//! A [`Model`] is told of connections, of their frames and of the time, and gives back what to send and which
+//! connections to close. The same calls with the same times give the same outputs, always. Its results are
+//! those of a standalone ZooKeeper 3.9; the names in the comments are of its source.
+//!
+//! Left out are quotas, nodes with a time to live (which a server refuses unless it is configured otherwise),
+//! SASL, the superuser and reconfiguration.
+
+mod acl;
+mod answers;
+mod connection;
+mod node;
+mod path;
+mod reads;
+mod sessions;
+mod settings;
+mod tree;
+mod view;
+mod watches;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use connection::Connection;
+use sessions::Sessions;
+pub use settings::Settings;
+use tree::Tree;
+pub use view::{ConnectionView, SessionView};
+use watches::Watches;
+
+use crate::session_password;
+use crate::wire::{
+    ConnectRequest, ConnectResponse, ErrorCode, ReplyHeader, Request, Response, WatchEvent, xid,
+};
+
+/// One connection of a client, for as long as it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(u64);
+
+/// What is to be done for a connection, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// A message is to be sent.
+    Send(ConnectionId, Message),
+    /// The connection is to be closed once everything before this has been sent.
+    Close(ConnectionId),
+}
+
+/// A frame that a server sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// The first frame of a connection.
+    Connected(ConnectResponse),
+    /// An answer to a request.
+    Reply(ReplyHeader, Response),
+    /// An event of a watch.
+    Event(ReplyHeader, WatchEvent),
+}
+
+/// A standalone ZooKeeper server.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use std::time::Duration;
+/// use zklock_testkit::model::{Model, Settings};
+/// use zklock_testkit::wire::{Create, CreateFlags, Request};
+///
+/// let mut model = Model::new(Settings::default(), Duration::ZERO);
+/// let connection = model.open(Ipv4Addr::LOCALHOST.into());
+/// let session = model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
+/// let create = Create::new("/a", "data", CreateFlags::EPHEMERAL);
+/// model.request(connection, 1, Request::Create(create), Duration::ZERO);
+/// assert_eq!(model.node("/a").unwrap().ephemeral_owner, session);
+///
+/// model.advance(Duration::from_secs(10));
+/// assert!(model.node("/a").is_none());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Model {
+    settings: Settings,
+    /// Milliseconds since 1970, or since whatever the caller's times are since.
+    now: i64,
+    /// The last transaction.
+    zxid: i64,
+    tree: Tree,
+    sessions: Sessions,
+    watches: Watches,
+    connections: BTreeMap<ConnectionId, Connection>,
+    next_connection: u64,
+    next_container_check: i64,
+    outputs: Vec<Output>,
+}
+
+impl Model {
+    /// A server that was never used, at a time since 1970.
+    pub fn new(settings: Settings, now: Duration) -> Self {
+        let now = millis(now);
+        Self {
+            settings,
+            now,
+            zxid: 0,
+            tree: Tree::new(),
+            sessions: Sessions::new(settings.tick(), now),
+            watches: Watches::default(),
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            next_container_check: now.saturating_add(settings.container_check()),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// Accepts a connection from an address.
+    pub fn open(&mut self, from: IpAddr) -> ConnectionId {
+        let id = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        self.connections.insert(id, Connection::new(from));
+        id
+    }
+
+    /// Takes the first frame of a connection: opens a session, or attaches one.
+    pub fn connect(&mut self, connection: ConnectionId, request: &ConnectRequest, now: Duration) {
+        self.advance(now);
+        if request.last_zxid_seen > self.zxid {
+            return self.close(connection);
+        }
+        let timeout = self.settings.negotiate(request.timeout);
+        let attached = match request.session_id {
+            0 => {
+                self.zxid += 1;
+                Some(self.sessions.open(timeout, self.now))
+            }
+            id => self.take_over(id, request.password.as_deref()),
+        };
+        let attached = attached.filter(|&id| self.sessions.attach(id, connection, timeout, self.now));
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.session = attached;
+        }
+        let read_only = request.read_only.map(|_| false);
+        let (timeout, session_id, password) = match attached {
+            Some(id) => (timeout, id, session_password(id)),
+            None => (0, 0, [0; 16]),
+        };
+        let password = Some(password.to_vec().into());
+        let response = ConnectResponse { protocol_version: 0, timeout, session_id, password, read_only };
+        self.send(connection, Message::Connected(response));
+        if attached.is_none() {
+            self.close(connection);
+        }
+    }
+
+    /// Opens a session on a connection, as a client would, and gives its id.
+    pub fn open_session(&mut self, connection: ConnectionId, timeout: Duration, now: Duration) -> i64 {
+        let timeout = timeout.as_millis().try_into().unwrap_or(i32::MAX);
+        let (last_zxid_seen, session_id) = (0, 0);
+        let (password, read_only) = (None, Some(false));
+        let request =
+            ConnectRequest { protocol_version: 0, last_zxid_seen, timeout, session_id, password, read_only };
+        self.connect(connection, &request, now);
+        self.session_of(connection).unwrap_or_default()
+    }
+
+    /// Takes a request of a connection that has a session.
+    pub fn request(&mut self, connection: ConnectionId, xid: i32, request: Request, now: Duration) {
+        self.advance(now);
+        let Some(session) = self.session_of(connection) else {
+            return self.close(connection);
+        };
+        self.sessions.touch(session, self.now);
+        match request {
+            Request::Ping => self.reply(connection, xid::PING, Ok(Response::Empty)),
+            Request::Auth { scheme, auth } => self.authenticate(connection, xid, &scheme, auth.as_deref()),
+            Request::CloseSession => {
+                self.end_session(session);
+                self.reply(connection, xid, Ok(Response::Empty));
+                self.close(connection);
+            }
+            Request::Unknown { .. } | Request::Check(_) => {
+                self.reply(connection, xid, Err(ErrorCode::UNIMPLEMENTED));
+                self.close(connection);
+            }
+            request => {
+                let result = self.answer(connection, request);
+                self.reply(connection, xid, result);
+            }
+        }
+    }
+
+    /// Learns that a connection is gone.
+    pub fn disconnect(&mut self, connection: ConnectionId) {
+        if let Some(Connection { session: Some(session), .. }) = self.connections.remove(&connection) {
+            self.sessions.detach(session, connection);
+        }
+        self.watches.disconnect(connection);
+    }
+
+    /// Lets time pass: ends sessions and deletes containers.
+    pub fn advance(&mut self, now: Duration) {
+        self.now = self.now.max(millis(now));
+        for session in self.sessions.expired(self.now) {
+            self.expire(session);
+        }
+        if self.now >= self.next_container_check {
+            self.next_container_check = self.now.saturating_add(self.settings.container_check());
+            self.reap_containers();
+        }
+    }
+
+    /// When time must pass next, if nothing else happens before.
+    pub fn next_deadline(&self) -> Duration {
+        let next = self
+            .sessions
+            .next_expiry()
+            .map_or(self.next_container_check, |expiry| expiry.min(self.next_container_check));
+        Duration::from_millis(next.try_into().unwrap_or_default())
+    }
+
+    /// Ends a session as its expiry would.
+    pub fn expire(&mut self, session: i64) {
+        let connection = self.sessions.get(session).and_then(|session| session.connection);
+        self.end_session(session);
+        if let Some(connection) = connection {
+            self.close(connection);
+        }
+    }
+
+    /// Stops and starts the server: connections and watches are gone, sessions have their whole timeout.
+    pub fn restart(&mut self, now: Duration) {
+        self.now = self.now.max(millis(now));
+        self.connections.clear();
+        self.watches = Watches::default();
+        self.sessions.restart(self.now);
+        self.outputs.clear();
+    }
+
+    /// Sets the number that the next sequential child of a node gets.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::NO_NODE`].
+    pub fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
+        self.tree.set_counter(path, next)
+    }
+
+    /// Takes what is to be done.
+    pub fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// Detaches a session from the connection that it has, for one that knows its password.
+    fn take_over(&mut self, session: i64, password: Option<&[u8]>) -> Option<i64> {
+        if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
+            self.close(connection);
+        }
+        (password == Some(&session_password(session))).then_some(session)
+    }
+
+    fn session_of(&self, connection: ConnectionId) -> Option<i64> {
+        self.connections.get(&connection)?.session
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    time.as_millis().try_into().unwrap_or(i64::MAX)
+}

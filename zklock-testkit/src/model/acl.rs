@@ -1,0 +1,216 @@
+//! Who may do what: `PrepRequestProcessor.fixupACL`, `ZooKeeperServer.checkACL` and the providers of schemes.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest, Sha1};
+
+use crate::wire::{Acl, ClientInfo, ErrorCode, Id, permissions};
+
+const WORLD: &str = "world";
+const DIGEST: &str = "digest";
+const IP: &str = "ip";
+const AUTH: &str = "auth";
+
+/// The identities of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Identities(Vec<Id>);
+
+impl Identities {
+    /// Those of a connection that has proven nothing: its address.
+    pub(super) fn of_address(address: IpAddr) -> Self {
+        Self(vec![Id::new(IP, address.to_string())])
+    }
+
+    /// Adds what was proven.
+    pub(super) fn add(&mut self, scheme: &str, proof: Option<&[u8]>) -> Result<(), ErrorCode> {
+        let id = match (scheme, proof) {
+            (DIGEST, Some(proof)) => Id::new(DIGEST, digest(proof)),
+            // The address was proven by the connection itself.
+            (IP, _) => return Ok(()),
+            _ => return Err(ErrorCode::AUTH_FAILED),
+        };
+        if !self.0.contains(&id) {
+            self.0.push(id);
+        }
+        Ok(())
+    }
+
+    /// The identities as `whoAmI` tells them, without what was derived from passwords.
+    pub(super) fn infos(&self) -> Vec<ClientInfo> {
+        let info = |id: &Id| ClientInfo { scheme: id.scheme.clone(), user: user_of(id).to_owned() };
+        self.0.iter().map(info).collect()
+    }
+
+    /// Makes sure that the ACL allows one of these permissions to one of these identities.
+    pub(super) fn may(&self, wanted: i32, acl: &[Acl]) -> Result<(), ErrorCode> {
+        let allows = |line: &Acl| line.permissions & wanted != 0 && self.matches(&line.id);
+        if acl.iter().any(allows) { Ok(()) } else { Err(ErrorCode::NO_AUTH) }
+    }
+
+    fn matches(&self, wanted: &Id) -> bool {
+        if is_anyone(wanted) {
+            return true;
+        }
+        self.0.iter().filter(|id| id.scheme == wanted.scheme).any(|id| match wanted.scheme.as_str() {
+            IP => Network::parse(&wanted.id).is_some_and(|network| network.contains(&id.id)),
+            _ => id.id == wanted.id,
+        })
+    }
+
+    /// The ACL that a node gets when this was asked for: without repetitions, and with `auth` made explicit.
+    pub(super) fn expand(&self, acl: &[Acl]) -> Result<Vec<Acl>, ErrorCode> {
+        let mut expanded = Vec::new();
+        for (index, line) in acl.iter().enumerate() {
+            if !acl[..index].contains(line) {
+                expanded.extend(self.expand_line(line)?);
+            }
+        }
+        if expanded.is_empty() { Err(ErrorCode::INVALID_ACL) } else { Ok(expanded) }
+    }
+
+    fn expand_line(&self, line: &Acl) -> Result<Vec<Acl>, ErrorCode> {
+        let proven = || self.0.iter().filter(|id| id.scheme == DIGEST);
+        match line.id.scheme.as_str() {
+            WORLD if is_anyone(&line.id) => Ok(vec![line.clone()]),
+            AUTH if proven().next().is_some() => {
+                Ok(proven().map(|id| Acl::new(line.permissions, id.clone())).collect())
+            }
+            DIGEST if is_digest(&line.id.id) => Ok(vec![line.clone()]),
+            IP if Network::parse(&line.id.id).is_some() => Ok(vec![line.clone()]),
+            _ => Err(ErrorCode::INVALID_ACL),
+        }
+    }
+
+    /// The ACL as it is shown: what was derived from passwords only to those who may replace it.
+    pub(super) fn shown(&self, acl: &[Acl]) -> Vec<Acl> {
+        let hidden = |line: &Acl| match line.id.scheme.as_str() {
+            DIGEST => Acl::new(line.permissions, Id::new(DIGEST, format!("{}:x", user_of(&line.id)))),
+            _ => line.clone(),
+        };
+        match self.may(permissions::ADMIN, acl) {
+            Ok(()) => acl.to_vec(),
+            Err(_) => acl.iter().map(hidden).collect(),
+        }
+    }
+}
+
+fn is_anyone(id: &Id) -> bool {
+    (id.scheme.as_str(), id.id.as_str()) == (WORLD, "anyone")
+}
+
+fn user_of(id: &Id) -> &str {
+    match id.scheme.as_str() {
+        DIGEST => id.id.split(':').next().unwrap_or_default(),
+        _ => &id.id,
+    }
+}
+
+/// Java's `split(":")` drops empty parts at the end.
+fn is_digest(id: &str) -> bool {
+    id.trim_end_matches(':').split(':').count() == 2
+}
+
+/// `user:base64(sha1(user:password))`: `DigestAuthenticationProvider.generateDigest`.
+fn digest(proof: &[u8]) -> String {
+    let proof = String::from_utf8_lossy(proof);
+    let user = proof.split(':').next().unwrap_or_default();
+    format!("{user}:{}", STANDARD.encode(Sha1::digest(proof.as_bytes())))
+}
+
+/// An address, or all addresses that begin with the same bits.
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = match text.split_once('/') {
+            None => (text, None),
+            Some((address, bits)) => (address, Some(bits.parse().ok()?)),
+        };
+        let address: IpAddr = address.parse().ok()?;
+        let bits = bits.unwrap_or_else(|| width(address));
+        (bits <= width(address)).then_some(Self { address, bits })
+    }
+
+    fn contains(&self, address: &str) -> bool {
+        let Ok(address) = address.parse::<IpAddr>() else {
+            return false;
+        };
+        width(address) == width(self.address) && self.prefix(address) == self.prefix(self.address)
+    }
+
+    fn prefix(&self, address: IpAddr) -> Option<u128> {
+        let value = match address {
+            IpAddr::V4(address) => u32::from(address).into(),
+            IpAddr::V6(address) => address.into(),
+        };
+        u128::checked_shr(value, width(address) - self.bits)
+    }
+}
+
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identities() -> Identities {
+        Identities::of_address([127, 0, 0, 1].into())
+    }
+
+    #[test]
+    fn a_digest_is_the_one_of_zookeeper() {
+        // From the documentation of ZooKeeper's access control.
+        assert_eq!(digest(b"super:admin"), "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=");
+    }
+
+    #[test]
+    fn networks_are_matched_by_their_bits() {
+        for (acl, allowed) in [
+            ("127.0.0.1", true),
+            ("127.0.0.2", false),
+            ("127.0.0.0/8", true),
+            ("128.0.0.0/8", false),
+            ("9.9.9.9/0", true),
+            ("::1", false),
+            ("::/0", false),
+        ] {
+            let acl = [Acl::new(permissions::READ, Id::new("ip", acl))];
+            assert_eq!(identities().may(permissions::READ, &acl).is_ok(), allowed, "{acl:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_scheme_knows_is_refused() {
+        for (scheme, id) in [
+            ("world", "someone"),
+            ("auth", ""),
+            ("digest", "user"),
+            ("digest", "user:"),
+            ("ip", "here"),
+            ("ip", "127.0.0.1/33"),
+            ("sasl", "user"),
+        ] {
+            let acl = [Acl::new(permissions::ALL, Id::new(scheme, id))];
+            assert_eq!(identities().expand(&acl), Err(ErrorCode::INVALID_ACL), "{scheme}:{id}");
+        }
+        assert_eq!(identities().expand(&[]), Err(ErrorCode::INVALID_ACL));
+    }
+
+    #[test]
+    fn auth_stands_for_all_that_was_proven() {
+        let mut identities = identities();
+        identities.add("digest", Some(b"a:1")).unwrap();
+        identities.add("digest", Some(b"b:2")).unwrap();
+        identities.add("digest", Some(b"a:1")).unwrap();
+        let expanded = identities.expand(&[Acl::new(permissions::READ, Id::new("auth", ""))]).unwrap();
+        let users: Vec<_> = expanded.iter().map(|line| user_of(&line.id)).collect();
+        assert_eq!(users, ["a", "b"]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The answers to requests, and what others are told because of them.
+
+use super::acl::Identities;
+use super::node::Txn;
+use super::reads::Reading;
+use super::writes::{Change, Transaction};
+use super::{ConnectionId, Message, Model, Output};
+use crate::wire::{
+    ErrorCode, Op, OpResult, ReplyHeader, Request, Response, SetWatches, WatchEvent, permissions, xid,
+};
+
+impl Model {
+    pub(super) fn authenticate(
+        &mut self,
+        connection: ConnectionId,
+        xid: i32,
+        scheme: &str,
+        proof: Option<&[u8]>,
+    ) {
+        let Some(state) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        let error = state.identities.add(scheme, proof).err().unwrap_or(ErrorCode::OK);
+        self.send(connection, Message::Reply(ReplyHeader { xid, zxid: 0, error }, Response::Empty));
+        if error != ErrorCode::OK {
+            self.close(connection);
+        }
+    }
+
+    /// Answers what leaves the connection as it is.
+    pub(super) fn answer(
+        &mut self,
+        connection: ConnectionId,
+        request: Request,
+    ) -> Result<Response, ErrorCode> {
+        match request {
+            Request::Create(create) => self.write(connection, &Op::Create(create)),
+            Request::Create2(create) => self.write(connection, &Op::Create2(create)),
+            Request::CreateContainer(create) => self.write(connection, &Op::CreateContainer(create)),
+            Request::CreateTtl { create, ttl } => self.write(connection, &Op::CreateTtl { create, ttl }),
+            Request::Delete(delete) => self.write(connection, &Op::Delete(delete)),
+            Request::SetData(set) => self.write(connection, &Op::SetData(set)),
+            Request::Multi(ops) => Ok(Response::Multi(self.multi(connection, &ops))),
+            Request::SetAcl(set) => self
+                .transaction(connection, |transaction| (transaction.set_acl(&set), Vec::new()))
+                .map(Response::Stat),
+            Request::SetWatches(set) | Request::SetWatches2(set) => {
+                self.set_watches(connection, &set);
+                Ok(Response::Empty)
+            }
+            Request::Sync { path } => Ok(Response::Path(path)),
+            Request::WhoAmI => Ok(Response::WhoAmI(self.identities(connection).infos())),
+            Request::GetEphemerals { prefix } => {
+                Ok(Response::Ephemerals(self.ephemerals_below(connection, &prefix)))
+            }
+            request => self.read(connection, request),
+        }
+    }
+
+    fn read(&mut self, connection: ConnectionId, request: Request) -> Result<Response, ErrorCode> {
+        let identities = self.identities(connection);
+        let (tree, watches) = (&self.tree, &mut self.watches);
+        let mut reading = Reading { tree, watches, connection, identities: &identities };
+        match request {
+            Request::Exists { path, watch } => reading.exists(&path, watch),
+            Request::GetData { path, watch } => reading.data(&path, watch),
+            Request::GetChildren { path, watch } => {
+                let (children, _) = reading.children(&path, watch)?;
+                Ok(Response::Children(children))
+            }
+            Request::GetChildren2 { path, watch } => {
+                let (children, stat) = reading.children(&path, watch)?;
+                Ok(Response::Children2 { children, stat })
+            }
+            Request::GetAcl { path } => reading.acl(&path),
+            Request::GetAllChildrenNumber { path } => reading.descendants(&path),
+            Request::MultiRead(ops) => Ok(reading.all(&ops)),
+            Request::AddWatch(add) => reading.add_watch(&add),
+            Request::CheckWatches { path, kind } => reading.check_watches(&path, kind),
+            Request::RemoveWatches { path, kind } => reading.remove_watches(&path, kind),
+            _ => Err(ErrorCode::UNIMPLEMENTED),
+        }
+    }
+
+    fn write(&mut self, connection: ConnectionId, op: &Op) -> Result<Response, ErrorCode> {
+        self.transaction(connection, |mut transaction| match transaction.apply(op) {
+            Ok(result) => (Ok(response_of(result)), transaction.commit()),
+            Err(error) => (Err(error), Vec::new()),
+        })
+    }
+
+    /// Does all operations or none.
+    fn multi(&mut self, connection: ConnectionId, ops: &[Op]) -> Vec<OpResult> {
+        self.transaction(connection, |mut transaction| {
+            let mut results = Vec::with_capacity(ops.len());
+            for op in ops {
+                match transaction.apply(op) {
+                    Ok(result) => results.push(result),
+                    Err(error) => {
+                        transaction.roll_back();
+                        return (all_failed(ops.len(), results.len(), error), Vec::new());
+                    }
+                }
+            }
+            (results, transaction.commit())
+        })
+    }
+
+    /// Runs the next transaction, which has a number even if it fails, and tells of its changes.
+    fn transaction<T>(
+        &mut self,
+        connection: ConnectionId,
+        run: impl FnOnce(Transaction<'_>) -> (T, Vec<Change>),
+    ) -> T {
+        let identities = self.identities(connection);
+        let session = self.session_of(connection).unwrap_or_default();
+        let txn = self.next_txn();
+        let (result, changes) = run(Transaction::new(&mut self.tree, session, &identities, txn));
+        self.announce(changes);
+        result
+    }
+
+    pub(super) fn next_txn(&mut self) -> Txn {
+        self.zxid += 1;
+        Txn { zxid: self.zxid, time: self.now }
+    }
+
+    /// Ends a session: its ephemeral nodes go in one transaction.
+    pub(super) fn end_session(&mut self, session: i64) {
+        if self.sessions.remove(session).is_some() {
+            let paths: Vec<_> = self.tree.ephemerals_of(session).map(str::to_owned).collect();
+            self.delete_all(&paths);
+        }
+    }
+
+    /// Deletes the containers that had children and have none, each in a transaction: `ContainerManager`.
+    pub(super) fn reap_containers(&mut self) {
+        for path in self.tree.used_up_containers() {
+            self.delete_all(&[path]);
+        }
+    }
+
+    fn delete_all(&mut self, paths: &[String]) {
+        let nobody = Identities::default();
+        let txn = self.next_txn();
+        let mut transaction = Transaction::new(&mut self.tree, 0, &nobody, txn);
+        paths.iter().for_each(|path| transaction.remove(path));
+        let changes = transaction.commit();
+        self.announce(changes);
+    }
+
+    /// Tells those who watch, unless the node's ACL hides it from them.
+    fn announce(&mut self, changes: Vec<Change>) {
+        for Change { event, path, acl } in changes {
+            for connection in self.watches.trigger(event, &path) {
+                if self.identities(connection).may(permissions::READ, &acl).is_ok() {
+                    self.tell(connection, self.zxid, WatchEvent { event, path: path.clone() });
+                }
+            }
+        }
+    }
+
+    fn set_watches(&mut self, connection: ConnectionId, set: &SetWatches) {
+        let identities = self.identities(connection);
+        let (tree, watches) = (&self.tree, &mut self.watches);
+        let missed = Reading { tree, watches, connection, identities: &identities }.set_watches(set);
+        for event in missed {
+            self.tell(connection, Self::NO_ZXID, event);
+        }
+    }
+
+    fn ephemerals_below(&self, connection: ConnectionId, prefix: &str) -> Vec<String> {
+        let paths = self.session_of(connection).into_iter().flat_map(|id| self.tree.ephemerals_of(id));
+        paths.filter(|path| path.starts_with(prefix.trim())).map(str::to_owned).collect()
+    }
+
+    fn identities(&self, connection: ConnectionId) -> Identities {
+        self.connections.get(&connection).map(|state| state.identities.clone()).unwrap_or_default()
+    }
+
+    /// What stands for a transaction where there is none: `WatchedEvent.NO_ZXID`.
+    const NO_ZXID: i64 = -1;
+
+    fn tell(&mut self, connection: ConnectionId, zxid: i64, event: WatchEvent) {
+        let header = ReplyHeader { xid: xid::NOTIFICATION, zxid, error: ErrorCode::OK };
+        self.send(connection, Message::Event(header, event));
+    }
+
+    pub(super) fn reply(&mut self, connection: ConnectionId, xid: i32, result: Result<Response, ErrorCode>) {
+        let (error, response) = match result {
+            Ok(response) => (ErrorCode::OK, response),
+            Err(error) => (error, Response::Empty),
+        };
+        self.send(connection, Message::Reply(ReplyHeader { xid, zxid: self.zxid, error }, response));
+    }
+
+    pub(super) fn send(&mut self, connection: ConnectionId, message: Message) {
+        self.outputs.push(Output::Send(connection, message));
+    }
+
+    pub(super) fn close(&mut self, connection: ConnectionId) {
+        self.disconnect(connection);
+        self.outputs.push(Output::Close(connection));
+    }
+}
+
+/// What a request alone is answered where a multi has a result.
+fn response_of(result: OpResult) -> Response {
+    match result {
+        OpResult::Created(path) => Response::Path(path),
+        OpResult::Created2 { path, stat, .. } => Response::Created { path, stat },
+        OpResult::DataSet(stat) => Response::Stat(stat),
+        _ => Response::Empty,
+    }
+}
+
+/// The results of a multi in which one operation failed.
+fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
+    let error_of = |index: usize| match index.cmp(&failed) {
+        std::cmp::Ordering::Less => ErrorCode::OK,
+        std::cmp::Ordering::Equal => error,
+        std::cmp::Ordering::Greater => ErrorCode::RUNTIME_INCONSISTENCY,
+    };
+    (0..count).map(|index| OpResult::Failed(error_of(index))).collect()
+}

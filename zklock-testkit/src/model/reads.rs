@@ -1,0 +1,170 @@
+//! What tells of the tree and sets watches: `FinalRequestProcessor`.
+
+use super::ConnectionId;
+use super::acl::Identities;
+use super::node::Node;
+use super::tree::Tree;
+use super::watches::{Mode, Watches};
+use crate::wire::{
+    AddWatch, ErrorCode, EventType, Op, OpResult, Response, SetWatches, Stat, WatchEvent, WatcherType,
+    permissions,
+};
+
+/// What a request of a connection sees.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) watches: &'a mut Watches,
+    pub(super) connection: ConnectionId,
+    pub(super) identities: &'a Identities,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn exists(&mut self, path: &str, watch: bool) -> Result<Response, ErrorCode> {
+        if path.contains('\0') {
+            return Err(ErrorCode::BAD_ARGUMENTS);
+        }
+        let node = self.tree.get(path);
+        node.map_or(Ok(()), |node| self.identities.may(permissions::READ, &node.acl))?;
+        if watch {
+            self.watches.data.add(path, self.connection, Mode::OneShot);
+        }
+        node.map(|node| Response::Stat(node.stat())).ok_or(ErrorCode::NO_NODE)
+    }
+
+    pub(super) fn data(&mut self, path: &str, watch: bool) -> Result<Response, ErrorCode> {
+        let node = self.watched(path, watch)?;
+        Ok(Response::Data { data: node.data.clone(), stat: node.stat() })
+    }
+
+    fn watched(&mut self, path: &str, watch: bool) -> Result<&'a Node, ErrorCode> {
+        let node = self.readable(path)?;
+        if watch {
+            self.watches.data.add(path, self.connection, Mode::OneShot);
+        }
+        Ok(node)
+    }
+
+    pub(super) fn children(&mut self, path: &str, watch: bool) -> Result<(Vec<String>, Stat), ErrorCode> {
+        let node = self.readable(path)?;
+        if watch {
+            self.watches.child.add(path, self.connection, Mode::OneShot);
+        }
+        Ok((node.children.iter().cloned().collect(), node.stat()))
+    }
+
+    pub(super) fn acl(&self, path: &str) -> Result<Response, ErrorCode> {
+        let node = self.tree.find(path)?;
+        self.identities.may(permissions::READ | permissions::ADMIN, &node.acl)?;
+        Ok(Response::Acl { acl: self.identities.shown(&node.acl), stat: node.stat() })
+    }
+
+    pub(super) fn descendants(&self, path: &str) -> Result<Response, ErrorCode> {
+        self.readable(path)?;
+        Ok(Response::Count(self.tree.descendants(path).try_into().unwrap_or(i32::MAX)))
+    }
+
+    /// Does the reads of a multi-read, each with a result of its own.
+    pub(super) fn all(&mut self, ops: &[Op]) -> Response {
+        Response::Multi(ops.iter().map(|op| self.one(op).unwrap_or_else(OpResult::Failed)).collect())
+    }
+
+    fn one(&mut self, op: &Op) -> Result<OpResult, ErrorCode> {
+        match op {
+            Op::GetData { path, watch } => {
+                let node = self.watched(path, *watch)?;
+                Ok(OpResult::Data { data: node.data.clone(), stat: node.stat() })
+            }
+            Op::GetChildren { path, watch } => Ok(OpResult::Children(self.children(path, *watch)?.0)),
+            _ => Err(ErrorCode::MARSHALLING_ERROR),
+        }
+    }
+
+    pub(super) fn add_watch(&mut self, add: &AddWatch) -> Result<Response, ErrorCode> {
+        match add.mode {
+            0 => self.watches.add_persistent(&add.path, self.connection),
+            1 => self.watches.add_recursive(&add.path, self.connection),
+            _ => return Err(ErrorCode::MARSHALLING_ERROR),
+        }
+        Ok(Response::Zero)
+    }
+
+    pub(super) fn check_watches(&self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
+        let (data, child) = meant(kind)?;
+        let found = data.is_some_and(|mode| self.watches.data.contains(path, self.connection, mode))
+            || child.is_some_and(|mode| self.watches.child.contains(path, self.connection, mode));
+        if found { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
+    }
+
+    pub(super) fn remove_watches(&mut self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
+        let (data, child) = meant(kind)?;
+        let data = data.is_some_and(|mode| self.watches.data.remove(path, self.connection, mode));
+        let child = child.is_some_and(|mode| self.watches.child.remove(path, self.connection, mode));
+        if data || child { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
+    }
+
+    /// Sets the watches of an earlier connection again, and tells what they missed: `DataTree.setWatches`.
+    pub(super) fn set_watches(&mut self, set: &SetWatches) -> Vec<WatchEvent> {
+        let since = set.relative_zxid;
+        let mut missed = Vec::new();
+        let mut check = |path: &String, event: Option<EventType>| match event {
+            Some(event) => {
+                missed.push(WatchEvent { event, path: path.clone() });
+                false
+            }
+            None => true,
+        };
+        for path in &set.data {
+            if check(
+                path,
+                missed_since(self.tree.get(path), |node| node.mzxid() > since, EventType::DataChanged),
+            ) {
+                self.watches.data.add(path, self.connection, Mode::OneShot);
+            }
+        }
+        for path in &set.exist {
+            if check(path, self.tree.get(path).map(|_| EventType::Created)) {
+                self.watches.data.add(path, self.connection, Mode::OneShot);
+            }
+        }
+        for path in &set.child {
+            if check(
+                path,
+                missed_since(self.tree.get(path), |node| node.pzxid > since, EventType::ChildrenChanged),
+            ) {
+                self.watches.child.add(path, self.connection, Mode::OneShot);
+            }
+        }
+        set.persistent.iter().for_each(|path| self.watches.add_persistent(path, self.connection));
+        set.persistent_recursive.iter().for_each(|path| self.watches.add_recursive(path, self.connection));
+        missed
+    }
+
+    fn readable(&self, path: &str) -> Result<&'a Node, ErrorCode> {
+        let node = self.tree.find(path)?;
+        self.identities.may(permissions::READ, &node.acl)?;
+        Ok(node)
+    }
+}
+
+/// What a watch of this node would have told of first.
+fn missed_since(node: Option<&Node>, changed: impl Fn(&Node) -> bool, event: EventType) -> Option<EventType> {
+    match node {
+        None => Some(EventType::Deleted),
+        Some(node) => changed(node).then_some(event),
+    }
+}
+
+/// Which modes of data and child watches are meant; `Some(None)` for all of them.
+type Meant = (Option<Option<Mode>>, Option<Option<Mode>>);
+
+fn meant(kind: WatcherType) -> Result<Meant, ErrorCode> {
+    match kind {
+        WatcherType::CHILDREN => Ok((None, Some(Some(Mode::OneShot)))),
+        WatcherType::DATA => Ok((Some(Some(Mode::OneShot)), None)),
+        WatcherType::PERSISTENT => Ok((Some(Some(Mode::Persistent)), Some(Some(Mode::Persistent)))),
+        WatcherType::PERSISTENT_RECURSIVE => Ok((Some(Some(Mode::Recursive)), None)),
+        WatcherType::ANY => Ok((Some(None), Some(None))),
+        _ => Err(ErrorCode::MARSHALLING_ERROR),
+    }
+}

@@ -1,0 +1,129 @@
+//! Who is alive: `SessionTrackerImpl` and `ExpiryQueue`.
+
+use std::collections::BTreeMap;
+
+use super::ConnectionId;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Session {
+    /// In milliseconds.
+    pub(super) timeout: i32,
+    /// When it ends unless it is heard of before; always at a tick.
+    pub(super) expires_at: i64,
+    pub(super) connection: Option<ConnectionId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sessions {
+    /// The server's tick in milliseconds.
+    tick: i64,
+    next_id: i64,
+    live: BTreeMap<i64, Session>,
+}
+
+impl Sessions {
+    /// `SessionTrackerImpl.initializeNextSessionId` for a server of number zero.
+    pub(super) fn new(tick: i64, now: i64) -> Self {
+        let first = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
+        Self { tick, next_id: first, live: BTreeMap::new() }
+    }
+
+    pub(super) fn open(&mut self, timeout: i32, now: i64) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let expires_at = self.expiry(timeout, now);
+        self.live.insert(id, Session { timeout, expires_at, connection: None });
+        id
+    }
+
+    /// Attaches a session to a connection with a timeout that was negotiated anew.
+    pub(super) fn attach(&mut self, id: i64, connection: ConnectionId, timeout: i32, now: i64) -> bool {
+        let expires_at = self.expiry(timeout, now);
+        let Some(session) = self.live.get_mut(&id) else {
+            return false;
+        };
+        *session = Session { timeout, expires_at, connection: Some(connection) };
+        true
+    }
+
+    pub(super) fn touch(&mut self, id: i64, now: i64) {
+        if let Some(timeout) = self.live.get(&id).map(|session| session.timeout) {
+            let expires_at = self.expiry(timeout, now);
+            self.live.entry(id).and_modify(|session| session.expires_at = expires_at);
+        }
+    }
+
+    /// Detaches a session from this connection, unless it is attached to another one by now.
+    pub(super) fn detach(&mut self, id: i64, connection: ConnectionId) {
+        if let Some(session) = self.live.get_mut(&id)
+            && session.connection == Some(connection)
+        {
+            session.connection = None;
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: i64) -> Option<Session> {
+        self.live.remove(&id)
+    }
+
+    pub(super) fn get(&self, id: i64) -> Option<&Session> {
+        self.live.get(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &Session)> {
+        self.live.iter().map(|(&id, session)| (id, session))
+    }
+
+    pub(super) fn expired(&self, now: i64) -> Vec<i64> {
+        self.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| id).collect()
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<i64> {
+        self.live.values().map(|session| session.expires_at).min()
+    }
+
+    /// Gives every session its whole timeout, as a server does when it starts.
+    pub(super) fn restart(&mut self, now: i64) {
+        let tick = self.tick;
+        for session in self.live.values_mut() {
+            session.connection = None;
+            session.expires_at = next_tick(now + i64::from(session.timeout), tick);
+        }
+    }
+
+    fn expiry(&self, timeout: i32, now: i64) -> i64 {
+        next_tick(now + i64::from(timeout), self.tick)
+    }
+}
+
+/// `ExpiryQueue.roundToNextInterval`: always later than the time.
+fn next_tick(time: i64, tick: i64) -> i64 {
+    (time / tick + 1) * tick
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_end_at_the_tick_after_their_timeout() {
+        for (timeout, now, expected) in [(1_000, 0, 1_500), (999, 0, 1_000), (1_000, 499, 1_500), (1, 7, 500)]
+        {
+            let mut sessions = Sessions::new(500, now);
+            let id = sessions.open(timeout, now);
+            assert_eq!(sessions.next_expiry(), Some(expected), "{timeout} ms after {now}");
+            assert_eq!(sessions.expired(expected - 1), []);
+            assert_eq!(sessions.expired(expected), [id]);
+        }
+    }
+
+    #[test]
+    fn a_session_is_detached_by_its_own_connection_only() {
+        let mut sessions = Sessions::new(500, 0);
+        let id = sessions.open(1_000, 0);
+        sessions.attach(id, ConnectionId(1), 1_000, 0);
+        sessions.attach(id, ConnectionId(2), 1_000, 0);
+        sessions.detach(id, ConnectionId(1));
+        assert_eq!(sessions.get(id).unwrap().connection, Some(ConnectionId(2)));
+    }
+}

@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+/// What the configuration of a server says about time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// ZooKeeper's `tickTime`, from 1 ms on: sessions end at multiples of it.
+    pub tick_time: Duration,
+    /// The least session timeout that is given; two ticks if not set.
+    pub min_session_timeout: Option<Duration>,
+    /// The greatest session timeout that is given; twenty ticks if not set.
+    pub max_session_timeout: Option<Duration>,
+    /// How often containers that had children and have none are deleted: `znode.container.checkIntervalMs`.
+    pub container_check_interval: Duration,
+}
+
+impl Default for Settings {
+    /// ZooKeeper's defaults, but with a tick of half a second.
+    fn default() -> Self {
+        Self {
+            tick_time: Duration::from_millis(500),
+            min_session_timeout: None,
+            max_session_timeout: None,
+            container_check_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Settings {
+    /// The tick in milliseconds.
+    pub(super) fn tick(&self) -> i64 {
+        whole_millis(self.tick_time).max(1)
+    }
+
+    /// The pause between two looks at the containers, in milliseconds.
+    pub(super) fn container_check(&self) -> i64 {
+        whole_millis(self.container_check_interval).max(1)
+    }
+
+    /// The timeout that a client gets that asks for so many milliseconds.
+    pub(super) fn negotiate(&self, asked: i32) -> i32 {
+        let ticks = |count| self.tick().saturating_mul(count);
+        let least = self.min_session_timeout.map_or_else(|| ticks(2), whole_millis);
+        let greatest = self.max_session_timeout.map_or_else(|| ticks(20), whole_millis);
+        i64::from(asked).max(least).min(greatest).try_into().unwrap_or(i32::MAX)
+    }
+}
+
+fn whole_millis(time: Duration) -> i64 {
+    time.as_millis().try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_kept_between_two_and_twenty_ticks() {
+        let settings = Settings::default();
+        for (asked, given) in
+            [(i32::MIN, 1_000), (0, 1_000), (1_000, 1_000), (4_321, 4_321), (i32::MAX, 10_000)]
+        {
+            assert_eq!(settings.negotiate(asked), given, "{asked}");
+        }
+    }
+
+    #[test]
+    fn limits_that_are_set_count_instead() {
+        let settings = Settings {
+            min_session_timeout: Some(Duration::from_millis(7)),
+            max_session_timeout: Some(Duration::from_secs(100)),
+            ..Settings::default()
+        };
+        assert_eq!((settings.negotiate(0), settings.negotiate(i32::MAX)), (7, 100_000));
+    }
+}

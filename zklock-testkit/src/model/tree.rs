@@ -1,0 +1,178 @@
+//! The nodes, and changes of them that can be undone: `DataTree`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use super::node::{Data, Kind, Node, Txn};
+use super::path::{child_of, name_of, parent_of};
+use crate::wire::{Acl, ErrorCode, Stat};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tree {
+    nodes: BTreeMap<String, Node>,
+    /// The nodes that go with each session.
+    ephemerals: BTreeMap<i64, BTreeSet<String>>,
+    containers: BTreeSet<String>,
+}
+
+/// What puts the tree back as it was before one change.
+#[derive(Debug)]
+pub(super) enum Undo {
+    Create { path: String, parent_creates: i32, parent_pzxid: i64 },
+    Delete { path: String, node: Box<Node>, parent_pzxid: i64 },
+    SetData { path: String, data: Data },
+}
+
+impl Tree {
+    /// The tree of a server that was never used.
+    pub(super) fn new() -> Self {
+        let nodes = [
+            ("/", Node::initial(&["zookeeper"])),
+            ("/zookeeper", Node::initial(&["config", "quota"])),
+            ("/zookeeper/config", Node::config()),
+            ("/zookeeper/quota", Node::initial(&[])),
+        ];
+        Self {
+            nodes: nodes.into_iter().map(|(path, node)| (path.to_owned(), node)).collect(),
+            ephemerals: BTreeMap::new(),
+            containers: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&Node> {
+        self.nodes.get(path)
+    }
+
+    pub(super) fn find(&self, path: &str) -> Result<&Node, ErrorCode> {
+        self.get(path).ok_or(ErrorCode::NO_NODE)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.nodes.keys().map(String::as_str)
+    }
+
+    /// How many nodes there are below one.
+    pub(super) fn descendants(&self, path: &str) -> usize {
+        let prefix = child_of(path, "");
+        self.nodes.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix)).count()
+            - usize::from(path == "/")
+    }
+
+    pub(super) fn ephemerals_of(&self, session: i64) -> impl Iterator<Item = &str> {
+        self.ephemerals.get(&session).into_iter().flatten().map(String::as_str)
+    }
+
+    pub(super) fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
+        &self.ephemerals
+    }
+
+    /// The containers that had children, and have none.
+    pub(super) fn used_up_containers(&self) -> Vec<String> {
+        let used_up = |node: &Node| node.children.is_empty() && node.creates > 0;
+        self.containers.iter().filter(|path| self.get(path).is_some_and(used_up)).cloned().collect()
+    }
+
+    /// Adds a node that is not there to a parent that is.
+    pub(super) fn create(&mut self, path: &str, node: Node, txn: Txn) -> Undo {
+        let parent = self.parent_mut(path);
+        let undo = Undo::Create {
+            path: path.to_owned(),
+            parent_creates: parent.creates,
+            parent_pzxid: parent.pzxid,
+        };
+        // The counter of a real server does not go on after its greatest value: `DataTree.createNode` takes
+        // the next one for a transaction that it has applied before.
+        let creates = parent.creates.wrapping_add(1);
+        if creates > parent.creates {
+            (parent.creates, parent.pzxid) = (creates, txn.zxid);
+        }
+        self.insert(path, node);
+        undo
+    }
+
+    /// Takes away a node that is there and has no children.
+    pub(super) fn delete(&mut self, path: &str, txn: Txn) -> Undo {
+        let node = self.remove(path);
+        let parent = self.parent_mut(path);
+        let parent_pzxid = std::mem::replace(&mut parent.pzxid, txn.zxid);
+        Undo::Delete { path: path.to_owned(), node: Box::new(node), parent_pzxid }
+    }
+
+    pub(super) fn set_data(&mut self, path: &str, data: Option<Bytes>, txn: Txn) -> (Stat, Undo) {
+        let node = self.get_mut(path);
+        let data = node.replace_data(data, txn);
+        (node.stat(), Undo::SetData { path: path.to_owned(), data })
+    }
+
+    pub(super) fn set_acl(&mut self, path: &str, acl: Vec<Acl>) -> Stat {
+        let node = self.get_mut(path);
+        node.acl = acl;
+        node.acl_version = node.acl_version.wrapping_add(1);
+        node.stat()
+    }
+
+    /// Sets the number that the next sequential child gets.
+    pub(super) fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
+        self.nodes.get_mut(path).ok_or(ErrorCode::NO_NODE)?.creates = next;
+        Ok(())
+    }
+
+    /// Puts the tree back as it was before a change; of several, the last one first.
+    pub(super) fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Create { path, parent_creates, parent_pzxid } => {
+                self.remove(&path);
+                let parent = self.parent_mut(&path);
+                (parent.creates, parent.pzxid) = (parent_creates, parent_pzxid);
+            }
+            Undo::Delete { path, node, parent_pzxid } => {
+                self.insert(&path, *node);
+                self.parent_mut(&path).pzxid = parent_pzxid;
+            }
+            Undo::SetData { path, data } => self.get_mut(&path).restore_data(data),
+        }
+    }
+
+    fn insert(&mut self, path: &str, node: Node) {
+        match node.kind {
+            Kind::Persistent => {}
+            Kind::Ephemeral { owner } => {
+                self.ephemerals.entry(owner).or_default().insert(path.to_owned());
+            }
+            Kind::Container => {
+                self.containers.insert(path.to_owned());
+            }
+        }
+        self.parent_mut(path).children.insert(name_of(path).to_owned());
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    fn remove(&mut self, path: &str) -> Node {
+        let node = self.nodes.remove(path).expect("the node was looked for before");
+        self.parent_mut(path).children.remove(name_of(path));
+        self.containers.remove(path);
+        if let Kind::Ephemeral { owner } = node.kind
+            && let Some(paths) = self.ephemerals.get_mut(&owner)
+        {
+            paths.remove(path);
+            if paths.is_empty() {
+                self.ephemerals.remove(&owner);
+            }
+        }
+        node
+    }
+
+    fn get_mut(&mut self, path: &str) -> &mut Node {
+        self.nodes.get_mut(path).expect("the node was looked for before")
+    }
+
+    fn parent_mut(&mut self, path: &str) -> &mut Node {
+        let parent = parent_of(path).expect("the path was validated before");
+        self.get_mut(parent)
+    }
+}

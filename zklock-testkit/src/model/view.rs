@@ -1,0 +1,103 @@
+//! What can be seen of a server from outside of its protocol.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{ConnectionId, Model};
+use crate::wire::Stat;
+
+/// A session as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionView {
+    /// The session's id.
+    pub id: i64,
+    /// The negotiated timeout.
+    pub timeout: Duration,
+    /// The connection that it is attached to, if it is attached.
+    pub connection: Option<ConnectionId>,
+}
+
+/// A connection as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectionView {
+    /// The connection.
+    pub id: ConnectionId,
+    /// Where it comes from.
+    pub from: IpAddr,
+    /// The session that is attached to it, if there is one.
+    pub session: Option<i64>,
+}
+
+impl Model {
+    /// The sessions that live, by id.
+    pub fn sessions(&self) -> Vec<SessionView> {
+        let view = |(id, session): (i64, &super::sessions::Session)| SessionView {
+            id,
+            timeout: Duration::from_millis(session.timeout.max(0).unsigned_abs().into()),
+            connection: session.connection,
+        };
+        self.sessions.iter().map(view).collect()
+    }
+
+    /// The connections that are open.
+    pub fn connections(&self) -> Vec<ConnectionView> {
+        let view = |(&id, connection): (&ConnectionId, &super::connection::Connection)| ConnectionView {
+            id,
+            from: connection.from,
+            session: connection.session,
+        };
+        self.connections.iter().map(view).collect()
+    }
+
+    /// The stat of a node, or `None` if there is no such node.
+    pub fn node(&self, path: &str) -> Option<Stat> {
+        self.tree.get(path).map(super::node::Node::stat)
+    }
+
+    /// The data of a node, or `None` if there is no such node or it has none.
+    pub fn data(&self, path: &str) -> Option<Bytes> {
+        self.tree.get(path)?.data.clone()
+    }
+
+    /// The paths of all nodes, in order.
+    pub fn paths(&self) -> Vec<String> {
+        self.tree.paths().map(str::to_owned).collect()
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// The paths of the ephemeral nodes, by session.
+    pub fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
+        self.tree.ephemerals()
+    }
+
+    /// How many watches are set.
+    pub fn watch_count(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// The sessions that watch each path.
+    pub fn watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
+        let sessions = |connections: BTreeSet<ConnectionId>| {
+            connections.into_iter().filter_map(|connection| self.session_of(connection)).collect()
+        };
+        self.watches
+            .by_path()
+            .into_iter()
+            .map(|(path, watchers)| (path.to_owned(), sessions(watchers)))
+            .collect()
+    }
+
+    /// The last transaction.
+    pub fn zxid(&self) -> i64 {
+        self.zxid
+    }
+}

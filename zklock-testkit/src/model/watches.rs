@@ -1,0 +1,150 @@
+//! Who is told of what: `WatchManager`, twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ConnectionId;
+use super::path::with_ancestors;
+use crate::wire::EventType;
+
+/// How long a watch lasts, and how far it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Mode {
+    OneShot,
+    Persistent,
+    Recursive,
+}
+
+type Modes = BTreeSet<Mode>;
+
+/// The watches of one kind, by path and connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Table {
+    paths: BTreeMap<String, BTreeMap<ConnectionId, Modes>>,
+    /// The paths of each connection, so that its end costs no more than its watches.
+    connections: BTreeMap<ConnectionId, BTreeSet<String>>,
+}
+
+impl Table {
+    pub(super) fn add(&mut self, path: &str, connection: ConnectionId, mode: Mode) {
+        self.paths.entry(path.to_owned()).or_default().entry(connection).or_default().insert(mode);
+        self.connections.entry(connection).or_default().insert(path.to_owned());
+    }
+
+    /// Removes the watches of a connection on a path: those of one mode, or all.
+    pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
+        let Some(modes) = self.paths.get_mut(path).and_then(|watchers| watchers.get_mut(&connection)) else {
+            return false;
+        };
+        let removed = match mode {
+            Some(mode) => modes.remove(&mode),
+            None => !std::mem::take(modes).is_empty(),
+        };
+        if modes.is_empty() {
+            self.forget(path, connection);
+        }
+        removed
+    }
+
+    pub(super) fn contains(&self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
+        let modes = self.paths.get(path).and_then(|watchers| watchers.get(&connection));
+        modes.is_some_and(|modes| mode.is_none_or(|mode| modes.contains(&mode)))
+    }
+
+    /// Takes whoever watches this path, and uses up their one-shot watches.
+    pub(super) fn trigger(&mut self, path: &str) -> BTreeSet<ConnectionId> {
+        let mut told = BTreeSet::new();
+        for ancestor in with_ancestors(path) {
+            for (&connection, modes) in self.paths.get(ancestor).into_iter().flatten() {
+                if ancestor == path || modes.contains(&Mode::Recursive) {
+                    told.insert(connection);
+                }
+            }
+        }
+        for &connection in &told {
+            self.remove(path, connection, Some(Mode::OneShot));
+        }
+        told
+    }
+
+    fn forget(&mut self, path: &str, connection: ConnectionId) {
+        if let Some(watchers) = self.paths.get_mut(path) {
+            watchers.remove(&connection);
+            if watchers.is_empty() {
+                self.paths.remove(path);
+            }
+        }
+        if let Some(paths) = self.connections.get_mut(&connection) {
+            paths.remove(path);
+            if paths.is_empty() {
+                self.connections.remove(&connection);
+            }
+        }
+    }
+
+    fn disconnect(&mut self, connection: ConnectionId) {
+        for path in self.connections.remove(&connection).into_iter().flatten() {
+            if let Some(watchers) = self.paths.get_mut(&path) {
+                watchers.remove(&connection);
+                if watchers.is_empty() {
+                    self.paths.remove(&path);
+                }
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.paths.values().map(BTreeMap::len).sum()
+    }
+}
+
+/// All watches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Watches {
+    pub(super) data: Table,
+    pub(super) child: Table,
+}
+
+impl Watches {
+    /// Sets a persistent watch.
+    pub(super) fn add_persistent(&mut self, path: &str, connection: ConnectionId) {
+        self.data.add(path, connection, Mode::Persistent);
+        self.child.add(path, connection, Mode::Persistent);
+    }
+
+    /// Sets a persistent watch on a node and all below it, which is told of no child changes.
+    pub(super) fn add_recursive(&mut self, path: &str, connection: ConnectionId) {
+        self.data.add(path, connection, Mode::Recursive);
+    }
+
+    /// Takes whoever is to be told of this, once.
+    pub(super) fn trigger(&mut self, event: EventType, path: &str) -> BTreeSet<ConnectionId> {
+        match event {
+            EventType::ChildrenChanged => self.child.trigger(path),
+            EventType::Deleted => {
+                let mut told = self.data.trigger(path);
+                told.extend(self.child.trigger(path));
+                told
+            }
+            _ => self.data.trigger(path),
+        }
+    }
+
+    /// Forgets the watches of a connection.
+    pub(super) fn disconnect(&mut self, connection: ConnectionId) {
+        self.data.disconnect(connection);
+        self.child.disconnect(connection);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.data.len() + self.child.len()
+    }
+
+    /// The paths that are watched, and by which connections.
+    pub(super) fn by_path(&self) -> BTreeMap<&str, BTreeSet<ConnectionId>> {
+        let mut all: BTreeMap<&str, BTreeSet<ConnectionId>> = BTreeMap::new();
+        for (path, watchers) in self.data.paths.iter().chain(&self.child.paths) {
+            all.entry(path).or_default().extend(watchers.keys());
+        }
+        all
+    }
+}

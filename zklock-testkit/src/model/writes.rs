@@ -1,0 +1,209 @@
+//! What changes the tree: `PrepRequestProcessor`, and the changes themselves.
+
+use super::acl::Identities;
+use super::node::{Kind, Node, Txn};
+use super::path::{child_of, name_of, parent_of, validate};
+use super::tree::{Tree, Undo};
+use crate::wire::{
+    Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, SetAcl,
+    SetData, Stat, permissions,
+};
+
+/// Something that watches may tell of.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) event: EventType,
+    pub(super) path: String,
+    /// Who may read the node, and so may be told.
+    pub(super) acl: Vec<Acl>,
+}
+
+/// Changes that are made together, or undone together.
+#[derive(Debug)]
+pub(super) struct Transaction<'a> {
+    tree: &'a mut Tree,
+    session: i64,
+    identities: &'a Identities,
+    txn: Txn,
+    undo: Vec<Undo>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(tree: &'a mut Tree, session: i64, identities: &'a Identities, txn: Txn) -> Self {
+        Self { tree, session, identities, txn, undo: Vec::new(), changes: Vec::new() }
+    }
+
+    pub(super) fn commit(self) -> Vec<Change> {
+        self.changes
+    }
+
+    pub(super) fn roll_back(self) {
+        self.undo.into_iter().rev().for_each(|undo| self.tree.undo(undo));
+    }
+
+    /// Does one operation; after an error nothing more may be done but a roll-back.
+    pub(super) fn apply(&mut self, op: &Op) -> Result<OpResult, ErrorCode> {
+        match op {
+            Op::Create(create) => Ok(OpResult::Created(self.create(create, Opcode::CREATE)?.0)),
+            Op::Create2(create) => self.create2(create, Opcode::CREATE2),
+            Op::CreateContainer(create) => self.create2(create, Opcode::CREATE_CONTAINER),
+            // These are off unless a server's configuration turns them on, which ours does not.
+            Op::CreateTtl { create, ttl } => Err(refuse_ttl(create, *ttl)),
+            Op::Delete(delete) => self.delete(delete),
+            Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
+            Op::Check(check) => self.check(check),
+            Op::GetData { .. } | Op::GetChildren { .. } => Err(ErrorCode::UNIMPLEMENTED),
+        }
+    }
+
+    fn create2(&mut self, create: &Create, opcode: Opcode) -> Result<OpResult, ErrorCode> {
+        let (path, stat) = self.create(create, opcode)?;
+        Ok(OpResult::Created2 { opcode, path, stat })
+    }
+
+    fn create(&mut self, create: &Create, opcode: Opcode) -> Result<(String, Stat), ErrorCode> {
+        let mode = Mode::of(create.flags)?;
+        let parent_path = parent_of(&create.path)?;
+        let acl = self.identities.expand(&create.acl)?;
+        let parent = self.tree.find(parent_path)?;
+        self.identities.may(permissions::CREATE, &parent.acl)?;
+        let path = match mode.naming {
+            Naming::Given => create.path.clone(),
+            Naming::Counted => format!("{}{:010}", create.path, parent.creates),
+        };
+        validate(&path)?;
+        if self.tree.get(&path).is_some() {
+            return Err(ErrorCode::NODE_EXISTS);
+        }
+        if matches!(parent.kind, Kind::Ephemeral { .. }) {
+            return Err(ErrorCode::NO_CHILDREN_FOR_EPHEMERALS);
+        }
+        let kind = match (opcode, mode.life) {
+            (Opcode::CREATE_CONTAINER, _) => Kind::Container,
+            (_, Life::Session) => Kind::Ephemeral { owner: self.session },
+            (_, Life::Unlimited) => Kind::Persistent,
+        };
+        let parent_change = Change {
+            event: EventType::ChildrenChanged,
+            path: parent_path.to_owned(),
+            acl: parent.acl.clone(),
+        };
+        let node = Node::new(kind, create.data.clone(), acl.clone(), self.txn);
+        let stat = node.stat();
+        self.undo.push(self.tree.create(&path, node, self.txn));
+        self.changes.extend([Change { event: EventType::Created, path: path.clone(), acl }, parent_change]);
+        Ok((path, stat))
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Result<OpResult, ErrorCode> {
+        let path = &delete.path;
+        let parent = self.tree.find(checked_parent_of(path)?)?;
+        self.identities.may(permissions::DELETE, &parent.acl)?;
+        let node = self.tree.find(path)?;
+        check_version(node.version, delete.version)?;
+        if !node.children.is_empty() {
+            return Err(ErrorCode::NOT_EMPTY);
+        }
+        self.remove(path);
+        Ok(OpResult::Deleted)
+    }
+
+    /// Deletes a node that is there, whoever asks for it.
+    pub(super) fn remove(&mut self, path: &str) {
+        let parent_path = parent_of(path).expect("the path of a node");
+        let acl_of = |path: &str| self.tree.get(path).map(|node| node.acl.clone()).unwrap_or_default();
+        let change = |event, path: &str| Change { event, path: path.to_owned(), acl: acl_of(path) };
+        let changes = [change(EventType::Deleted, path), change(EventType::ChildrenChanged, parent_path)];
+        self.undo.push(self.tree.delete(path, self.txn));
+        self.changes.extend(changes);
+    }
+
+    fn set_data(&mut self, set: &SetData) -> Result<Stat, ErrorCode> {
+        validate(&set.path)?;
+        let node = self.tree.find(&set.path)?;
+        self.identities.may(permissions::WRITE, &node.acl)?;
+        check_version(node.version, set.version)?;
+        let change = Change { event: EventType::DataChanged, path: set.path.clone(), acl: node.acl.clone() };
+        let (stat, undo) = self.tree.set_data(&set.path, set.data.clone(), self.txn);
+        self.undo.push(undo);
+        self.changes.push(change);
+        Ok(stat)
+    }
+
+    fn check(&self, check: &CheckVersion) -> Result<OpResult, ErrorCode> {
+        validate(&check.path)?;
+        let node = self.tree.find(&check.path)?;
+        self.identities.may(permissions::READ, &node.acl)?;
+        check_version(node.version, check.version)?;
+        Ok(OpResult::Checked)
+    }
+
+    /// Replaces an ACL, which no multi can.
+    pub(super) fn set_acl(self, set: &SetAcl) -> Result<Stat, ErrorCode> {
+        validate(&set.path)?;
+        let acl = self.identities.expand(&set.acl)?;
+        let node = self.tree.find(&set.path)?;
+        self.identities.may(permissions::ADMIN, &node.acl)?;
+        check_version(node.acl_version, set.version)?;
+        Ok(self.tree.set_acl(&set.path, acl))
+    }
+}
+
+/// What the flags of a create ask for: `CreateMode`.
+struct Mode {
+    life: Life,
+    naming: Naming,
+}
+
+#[derive(Clone, Copy)]
+enum Life {
+    Session,
+    Unlimited,
+}
+
+#[derive(Clone, Copy)]
+enum Naming {
+    Given,
+    Counted,
+}
+
+impl Mode {
+    fn of(flags: CreateFlags) -> Result<Self, ErrorCode> {
+        let (life, naming) = match flags {
+            CreateFlags::PERSISTENT | CreateFlags::CONTAINER => (Life::Unlimited, Naming::Given),
+            CreateFlags::EPHEMERAL => (Life::Session, Naming::Given),
+            CreateFlags::PERSISTENT_SEQUENTIAL => (Life::Unlimited, Naming::Counted),
+            CreateFlags::EPHEMERAL_SEQUENTIAL => (Life::Session, Naming::Counted),
+            CreateFlags::PERSISTENT_WITH_TTL | CreateFlags::PERSISTENT_SEQUENTIAL_WITH_TTL => {
+                return Err(ErrorCode::UNIMPLEMENTED);
+            }
+            _ => return Err(ErrorCode::BAD_ARGUMENTS),
+        };
+        Ok(Self { life, naming })
+    }
+}
+
+fn refuse_ttl(create: &Create, ttl: i64) -> ErrorCode {
+    match Mode::of(create.flags) {
+        Ok(_) if ttl >= 0 => ErrorCode::BAD_ARGUMENTS,
+        Ok(_) => ErrorCode::UNIMPLEMENTED,
+        Err(error) => error,
+    }
+}
+
+/// The parent of a node that may be deleted: not the root, nor what the server needs itself.
+fn checked_parent_of(path: &str) -> Result<&str, ErrorCode> {
+    match path {
+        "/" | "/zookeeper" | "/zookeeper/quota" | "/zookeeper/config" => Err(ErrorCode::BAD_ARGUMENTS),
+        _ => match parent_of(path)? {
+            // Nothing else has such a path, and so nothing else is found by it.
+            parent if child_of(parent, name_of(path)) == path => Ok(parent),
+            _ => Err(ErrorCode::NO_NODE),
+        },
+    }
+}
+
+fn check_version(version: i32, expected: i32) -> Result<(), ErrorCode> {
+    if expected == -1 || expected == version { Ok(()) } else { Err(ErrorCode::BAD_VERSION) }
+}

@@ -1,0 +1,16 @@
+/// The password of a session, as a real server derives it from the id: `ZooKeeperServer.generatePasswd`.
+///
+/// It is 16 bytes of `java.util.Random`, seeded with the id and a constant. Whoever knows a session's id can
+/// thus attach to it, on an embedded server as on a real one.
+pub fn session_password(session_id: i64) -> [u8; 16] {
+    const SECRET: i64 = 0xB341_5C00;
+    const MULTIPLIER: u64 = 0x5_DEEC_E66D;
+    const MASK: u64 = (1 << 48) - 1;
+    let mut seed = ((session_id ^ SECRET).cast_unsigned() ^ MULTIPLIER) & MASK;
+    let mut password = [0; 16];
+    for bytes in password.chunks_exact_mut(4) {
+        seed = (seed.wrapping_mul(MULTIPLIER) + 0xB) & MASK;
+        bytes.copy_from_slice(&((seed >> 16) as u32).to_le_bytes());
+    }
+    password
+}
