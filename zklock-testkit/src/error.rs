@@ -66,6 +66,13 @@ pub enum Error {
         address: std::net::SocketAddr,
     },
 
+    /// A server was to listen where others could reach it.
+    #[error("{address} is no loopback address, and servers for tests are for nobody else")]
+    NotLoopback {
+        /// Where it was to listen.
+        address: std::net::SocketAddr,
+    },
+
     /// The operating system refused something.
     #[error("cannot {action}")]
     Io {

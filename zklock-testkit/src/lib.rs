@@ -17,8 +17,10 @@
 
 mod error;
 mod eventually;
+mod four_letter;
 mod installation;
 pub mod model;
+mod server;
 mod session_password;
 pub mod wire;
 mod zookeeper;
@@ -26,5 +28,6 @@ mod zookeeper;
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;
+pub use server::{EmbeddedServer, EmbeddedServerBuilder};
 pub use session_password::session_password;
 pub use zookeeper::{ZooKeeper, ZooKeeperBuilder};

@@ -228,6 +228,13 @@ impl Model {
         }
     }
 
+    /// Closes the connection of a session, which lives on.
+    pub fn disconnect_session(&mut self, session: i64) {
+        if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
+            self.close(connection);
+        }
+    }
+
     /// Stops and starts the server: connections and watches are gone, sessions have their whole timeout.
     pub fn restart(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
@@ -253,9 +260,7 @@ impl Model {
 
     /// Detaches a session from the connection that it has, for one that knows its password.
     fn take_over(&mut self, session: i64, password: Option<&[u8]>) -> Option<i64> {
-        if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
-            self.close(connection);
-        }
+        self.disconnect_session(session);
         (password == Some(&session_password(session))).then_some(session)
     }
 

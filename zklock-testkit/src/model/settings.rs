@@ -15,10 +15,10 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// ZooKeeper's defaults, but with a tick of half a second.
+    /// ZooKeeper's defaults: a tick of two seconds.
     fn default() -> Self {
         Self {
-            tick_time: Duration::from_millis(500),
+            tick_time: Duration::from_secs(2),
             min_session_timeout: None,
             max_session_timeout: None,
             container_check_interval: Duration::from_secs(60),
@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// The timeout that a client gets that asks for so many milliseconds.
-    pub(super) fn negotiate(&self, asked: i32) -> i32 {
+    pub(crate) fn negotiate(&self, asked: i32) -> i32 {
         let ticks = |count| self.tick().saturating_mul(count);
         let least = self.min_session_timeout.map_or_else(|| ticks(2), whole_millis);
         let greatest = self.max_session_timeout.map_or_else(|| ticks(20), whole_millis);
@@ -58,7 +58,7 @@ mod tests {
     fn timeouts_are_kept_between_two_and_twenty_ticks() {
         let settings = Settings::default();
         for (asked, given) in
-            [(i32::MIN, 1_000), (0, 1_000), (1_000, 1_000), (4_321, 4_321), (i32::MAX, 10_000)]
+            [(i32::MIN, 4_000), (0, 4_000), (4_000, 4_000), (4_321, 4_321), (i32::MAX, 40_000)]
         {
             assert_eq!(settings.negotiate(asked), given, "{asked}");
         }

@@ -1,0 +1,46 @@
+//! The embedded ZooKeeper server alone, for development without Java.
+#![allow(clippy::print_stdout, reason = "its output is for the person who runs it")]
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use zklock_testkit::{EmbeddedServer, Error};
+
+/// Serves the client protocol of ZooKeeper, keeping everything in memory, until it is ended.
+#[derive(Debug, Parser)]
+#[command(name = "zklock-testkit", version)]
+struct Arguments {
+    /// Where to listen: a loopback address, where port 0 stands for a free one.
+    #[arg(long, default_value = "127.0.0.1:2181")]
+    listen: SocketAddr,
+
+    /// ZooKeeper's `tickTime` in milliseconds: session timeouts are at least two of them.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
+    tick_time: u64,
+}
+
+fn main() -> ExitCode {
+    match serve(&Arguments::parse()) {
+        Ok(server) => {
+            println!("listening on {}", server.address());
+            loop {
+                std::thread::park();
+            }
+        }
+        Err(error) => {
+            eprintln!("zklock-testkit: {error}{}", cause_of(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(arguments: &Arguments) -> Result<EmbeddedServer, Error> {
+    let tick_time = Duration::from_millis(arguments.tick_time);
+    EmbeddedServer::builder().listen(arguments.listen).tick_time(tick_time).start()
+}
+
+fn cause_of(error: &dyn std::error::Error) -> String {
+    error.source().map(|cause| format!(": {cause}")).unwrap_or_default()
+}

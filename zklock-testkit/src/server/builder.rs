@@ -1,0 +1,73 @@
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use super::{Core, EmbeddedServer};
+use crate::Error;
+use crate::model::Settings;
+use crate::wire::MAX_FRAME;
+
+/// The options of an [`EmbeddedServer`].
+#[derive(Clone, Debug)]
+#[must_use = "a server starts by `start`"]
+pub struct EmbeddedServerBuilder {
+    listen: SocketAddr,
+    settings: Settings,
+    max_buffer: usize,
+}
+
+impl EmbeddedServerBuilder {
+    pub(super) fn new() -> Self {
+        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), settings: Settings::default(), max_buffer: MAX_FRAME }
+    }
+
+    /// Sets where to listen: a loopback address, by default 127.0.0.1 with a free port.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// Sets ZooKeeper's `tickTime`, in whole milliseconds from 1 on; by default 2 s.
+    ///
+    /// Sessions end at multiples of it.
+    pub fn tick_time(mut self, tick_time: Duration) -> Self {
+        self.settings.tick_time = tick_time;
+        self
+    }
+
+    /// Sets the least session timeout that is given; by default two ticks.
+    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.min_session_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the greatest session timeout that is given; by default twenty ticks.
+    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.max_session_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets ZooKeeper's `jute.maxbuffer`: the most bytes of a request, by default 1 MiB less one.
+    pub fn max_buffer(mut self, bytes: usize) -> Self {
+        self.max_buffer = bytes;
+        self
+    }
+
+    /// Sets `znode.container.checkIntervalMs`: how often used-up containers are deleted, by default 60 s.
+    pub fn container_check_interval(mut self, interval: Duration) -> Self {
+        self.settings.container_check_interval = interval;
+        self
+    }
+
+    /// Starts the server; it serves when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotLoopback`] for an address that others could reach, and [`Error::Io`] when the address is
+    /// taken.
+    pub fn start(self) -> Result<EmbeddedServer, Error> {
+        if !self.listen.ip().is_loopback() {
+            return Err(Error::NotLoopback { address: self.listen });
+        }
+        EmbeddedServer::new(self.listen, Core::new(self.settings, self.max_buffer))
+    }
+}

@@ -1,0 +1,173 @@
+//! One connection: frames in, frames out.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use super::core::{Accepted, Core, Outgoing};
+use super::words;
+use crate::model::{ConnectionId, Message};
+use crate::wire::{
+    ConnectRequest, Frames, Malformed, Reader, Record, Request, RequestHeader, Writer, frames,
+};
+
+/// How long to wait before the next try to accept a connection.
+pub(super) const RETRY: Duration = Duration::from_millis(10);
+
+/// How long a connection may take to say what it is for: `zookeeper.nio.sessionlessCnxnTimeout`.
+const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why a connection ended before it should.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("malformed: {0}")]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it did not say what it is for")]
+    Silent,
+    #[error("it does not read")]
+    Stuck,
+}
+
+/// Serves a connection until either side ends it.
+pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) {
+    let Some(accepted) = core.accept(peer) else {
+        tracing::warn!(%peer, "a connection is one too many");
+        return;
+    };
+    let (id, abort) = (accepted.id, accepted.abort.clone());
+    let outcome = tokio::select! {
+        outcome = converse(&core, stream, accepted) => outcome,
+        () = abort.cancelled() => Err(Fault::Stuck),
+    };
+    core.disconnect(id);
+    if let Err(fault) = outcome {
+        tracing::warn!(%peer, %fault, "a connection was closed");
+    }
+}
+
+async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<(), Fault> {
+    stream.set_nodelay(true)?;
+    let (mut input, mut output) = stream.into_split();
+    let mut first = [0; 4];
+    let began = tokio::time::timeout(FIRST_FRAME_WITHIN, input.read_exact(&mut first)).await;
+    match began.map_err(|_| Fault::Silent)? {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+        began => began?,
+    };
+    core.until_running().await;
+    if let Some(answer) = words::answer(core, accepted.id, first) {
+        output.write_all(answer.as_bytes()).await?;
+        output.shutdown().await?;
+        return Ok(());
+    }
+    let mut input = FramedRead::new(input, frames(core.max_buffer));
+    input.read_buffer_mut().extend_from_slice(&first);
+    // What a server sends may be longer than what it takes.
+    let output = FramedWrite::new(output, frames(i32::MAX as usize));
+    Conversation { core, id: accepted.id, input, output, state: State::New }.run(accepted).await
+}
+
+struct Conversation<'a> {
+    core: &'a Core,
+    id: ConnectionId,
+    input: FramedRead<OwnedReadHalf, Frames>,
+    output: FramedWrite<OwnedWriteHalf, Frames>,
+    state: State,
+}
+
+/// What the next frame is.
+enum State {
+    New,
+    Connected,
+}
+
+impl Conversation<'_> {
+    /// Answers each frame before the next is read, so that a client that does not read is not read from.
+    async fn run(mut self, mut accepted: Accepted) -> Result<(), Fault> {
+        loop {
+            self.core.until_running().await;
+            tokio::select! {
+                biased;
+                outgoing = accepted.outgoing.recv() => {
+                    if self.send(outgoing, &mut accepted).await? == Then::End {
+                        return Ok(());
+                    }
+                }
+                frame = self.input.next() => match frame {
+                    Some(frame) => self.take(frame?).await?,
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
+        let frame = frame.freeze();
+        match self.state {
+            State::New => {
+                let request = ConnectRequest::from_bytes(frame)?;
+                self.state = State::Connected;
+                self.core.connect(self.id, &request).await;
+            }
+            State::Connected => {
+                let mut reader = Reader::new(frame);
+                let header = RequestHeader::read(&mut reader)?;
+                let request = Request::from_bytes(header.opcode, reader.rest())?;
+                self.core.request(self.id, header.xid, request).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what there is, in as few packets as it takes.
+    async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> Result<Then, Fault> {
+        let mut next = first;
+        // Without a way to us there is nothing to come.
+        let mut then = if next.is_some() { Then::GoOn } else { Then::End };
+        while let (Some(outgoing), Then::GoOn) = (next.take(), then) {
+            match outgoing {
+                Outgoing::Send(message) => self.output.feed(encoded(&message)).await?,
+                Outgoing::Close => then = Then::End,
+            }
+            next = accepted.outgoing.try_recv().ok();
+        }
+        SinkExt::<Bytes>::flush(&mut self.output).await?;
+        if then == Then::End {
+            self.output.get_mut().shutdown().await?;
+        }
+        Ok(then)
+    }
+}
+
+/// Whether a connection has more to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    End,
+}
+
+fn encoded(message: &Message) -> Bytes {
+    let mut writer = Writer::default();
+    match message {
+        Message::Connected(response) => response.write(&mut writer),
+        Message::Reply(header, response) => {
+            header.write(&mut writer);
+            response.write(&mut writer);
+        }
+        Message::Event(header, event) => {
+            header.write(&mut writer);
+            event.write(&mut writer);
+        }
+    }
+    writer.finish()
+}

@@ -1,0 +1,278 @@
+//! The model, the clock, and the ways to the connections.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{ConnectionId, Message, Model, Output, Settings};
+use crate::wire::{ConnectRequest, Request};
+
+/// How many messages may wait for a connection whose client does not read.
+const OUTGOING: usize = 10_000;
+
+/// How many connections there may be.
+const CONNECTIONS: usize = 1_000;
+
+/// What a server is, apart from its sockets.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) settings: Settings,
+    pub(super) max_buffer: usize,
+    clock: Clock,
+    state: Mutex<State>,
+    paused: watch::Sender<Paused>,
+    /// Told when a deadline may have come closer.
+    deadlines: Notify,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Paused {
+    No,
+    Yes,
+}
+
+#[derive(Debug)]
+struct State {
+    model: Model,
+    routes: HashMap<ConnectionId, Route>,
+    traffic: Traffic,
+}
+
+/// The way to a connection.
+#[derive(Debug)]
+struct Route {
+    peer: SocketAddr,
+    outgoing: mpsc::Sender<Outgoing>,
+    abort: CancellationToken,
+    traffic: Traffic,
+}
+
+/// What a connection is to do.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Send(Message),
+    Close,
+}
+
+/// How many packets came and went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) received: u64,
+    pub(super) sent: u64,
+}
+
+/// A connection as the words tell of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) address: SocketAddr,
+    pub(super) traffic: Traffic,
+    pub(super) id: ConnectionId,
+}
+
+/// The wall clock at the start, and a steady one from there on.
+#[derive(Debug)]
+struct Clock {
+    base: Duration,
+    start: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Duration {
+        self.base + self.start.elapsed()
+    }
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) id: ConnectionId,
+    pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    pub(super) abort: CancellationToken,
+}
+
+impl Core {
+    pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
+        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let clock = Clock { base, start: Instant::now() };
+        let model = Model::new(settings, base);
+        let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
+        let (paused, _) = watch::channel(Paused::No);
+        Self { settings, max_buffer, clock, state: Mutex::new(state), paused, deadlines: Notify::new() }
+    }
+
+    /// Looks at the model.
+    pub(super) fn model<T>(&self, look: impl FnOnce(&Model) -> T) -> T {
+        look(&self.state().model)
+    }
+
+    /// Changes the model from outside of the protocol, whether or not the server is paused.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Model) -> T) -> T {
+        let mut state = self.state();
+        let result = change(&mut state.model);
+        state.dispatch();
+        result
+    }
+
+    pub(super) fn accept(&self, peer: SocketAddr) -> Option<Accepted> {
+        let mut state = self.state();
+        if state.routes.len() >= CONNECTIONS {
+            return None;
+        }
+        let id = state.model.open(peer.ip());
+        let (sender, outgoing) = mpsc::channel(OUTGOING);
+        let abort = CancellationToken::new();
+        let route = Route { peer, outgoing: sender, abort: abort.clone(), traffic: Traffic::default() };
+        state.routes.insert(id, route);
+        Some(Accepted { id, outgoing, abort })
+    }
+
+    pub(super) async fn connect(&self, id: ConnectionId, request: &ConnectRequest) {
+        self.when_running(|state| {
+            state.count_received(id);
+            state.model.connect(id, request, self.clock.now());
+            state.dispatch();
+        })
+        .await;
+        self.deadlines.notify_one();
+    }
+
+    pub(super) async fn request(&self, id: ConnectionId, xid: i32, request: Request) {
+        self.when_running(|state| {
+            state.count_received(id);
+            state.model.request(id, xid, request, self.clock.now());
+            state.dispatch();
+        })
+        .await;
+    }
+
+    /// Does something before the server can be paused; waits while it is.
+    async fn when_running(&self, act: impl FnOnce(&mut State)) {
+        loop {
+            self.until_running().await;
+            let mut state = self.state();
+            if self.is_running() {
+                return act(&mut state);
+            }
+        }
+    }
+
+    pub(super) fn disconnect(&self, id: ConnectionId) {
+        let mut state = self.state();
+        state.routes.remove(&id);
+        state.model.disconnect(id);
+    }
+
+    /// Counts what is no request, as a real server does.
+    pub(super) fn count_received(&self, id: ConnectionId) {
+        self.state().count_received(id);
+    }
+
+    pub(super) fn traffic(&self) -> Traffic {
+        self.state().traffic
+    }
+
+    pub(super) fn peers(&self) -> Vec<Peer> {
+        let state = self.state();
+        let peer =
+            |(&id, route): (&ConnectionId, &Route)| Peer { address: route.peer, traffic: route.traffic, id };
+        state.routes.iter().map(peer).collect()
+    }
+
+    /// Lets time pass in the model, whenever it must, for ever.
+    pub(super) async fn keep_time(&self) {
+        loop {
+            self.when_running(|state| self.advance(state)).await;
+            let deadline = self.model(Model::next_deadline);
+            let pause = deadline.saturating_sub(self.clock.now());
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.deadlines.notified() => {}
+            }
+        }
+    }
+
+    /// Waits while the server is paused.
+    pub(super) async fn until_running(&self) {
+        // It fails only if the sender is gone, which is here.
+        let _ = self.paused.subscribe().wait_for(|&paused| paused == Paused::No).await;
+    }
+
+    /// Nothing that comes from clients is looked at any more when this returns.
+    pub(super) fn pause(&self) {
+        let _state = self.state();
+        self.paused.send_replace(Paused::Yes);
+    }
+
+    pub(super) fn resume(&self) {
+        self.advance(&mut self.state());
+        self.paused.send_replace(Paused::No);
+    }
+
+    pub(super) fn restart(&self) {
+        let now = self.clock.now();
+        self.start_again(|model| model.restart(now));
+    }
+
+    pub(super) fn restart_empty(&self) {
+        let now = self.clock.now();
+        self.start_again(|model| *model = Model::new(self.settings, now));
+    }
+
+    fn start_again(&self, prepare: impl FnOnce(&mut Model)) {
+        let mut state = self.state();
+        state.routes.clear();
+        prepare(&mut state.model);
+        self.paused.send_replace(Paused::No);
+    }
+
+    fn advance(&self, state: &mut State) {
+        state.model.advance(self.clock.now());
+        state.dispatch();
+    }
+
+    fn is_running(&self) -> bool {
+        *self.paused.borrow() == Paused::No
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn count_received(&mut self, id: ConnectionId) {
+        self.traffic.received += 1;
+        if let Some(route) = self.routes.get_mut(&id) {
+            route.traffic.received += 1;
+        }
+    }
+
+    /// Gives what the model wants done to the connections.
+    fn dispatch(&mut self) {
+        for output in self.model.take_outputs() {
+            match output {
+                Output::Send(id, message) => self.give(id, Outgoing::Send(message)),
+                Output::Close(id) => self.give(id, Outgoing::Close),
+            }
+        }
+    }
+
+    fn give(&mut self, id: ConnectionId, outgoing: Outgoing) {
+        let Some(route) = self.routes.get_mut(&id) else {
+            return;
+        };
+        if matches!(outgoing, Outgoing::Send(_)) {
+            self.traffic.sent += 1;
+            route.traffic.sent += 1;
+        }
+        if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
+            tracing::warn!(peer = %route.peer, "a client that does not read is disconnected");
+            route.abort.cancel();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::connection;
+use super::core::Core;
+use crate::Error;
+
+/// The sockets of a server, and the thread that serves them. Dropping it closes them all, and waits for that.
+#[derive(Debug)]
+pub(super) struct Listener {
+    address: SocketAddr,
+    /// Dropped first, so that the thread that is waited for ends.
+    stop: Option<DropGuard>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    pub(super) fn start(address: SocketAddr, core: &Arc<Core>) -> Result<Self, Error> {
+        let stop = CancellationToken::new();
+        let (started, result) = mpsc::channel();
+        let serve = {
+            let (core, stop) = (Arc::clone(core), stop.clone());
+            move || match listen(address) {
+                Ok((runtime, listener, bound)) => {
+                    let _ = started.send(Ok(bound));
+                    runtime.block_on(stop.run_until_cancelled(serve(&core, &listener)));
+                }
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("zklock-testkit-server".to_owned())
+            .spawn(serve)
+            .map_err(Error::io("start the server's thread"))?;
+        let bound = result.recv().map_err(|_| io::Error::other("the server's thread ended"));
+        let address = bound.and_then(|bound| bound).map_err(Error::io("listen"))?;
+        Ok(Self { address, stop: Some(stop.drop_guard()), thread: Some(thread) })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed already, and ended the server as dropping does.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<(Runtime, TcpListener, SocketAddr)> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind(address))?;
+    let bound = listener.local_addr()?;
+    Ok((runtime, listener, bound))
+}
+
+/// Accepts connections and keeps the model's time, for ever.
+async fn serve(core: &Arc<Core>, listener: &TcpListener) {
+    tokio::join!(core.keep_time(), accept(core, listener));
+}
+
+async fn accept(core: &Arc<Core>, listener: &TcpListener) {
+    loop {
+        core.until_running().await;
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                tokio::spawn(connection::serve(Arc::clone(core), stream, peer));
+            }
+            Err(error) => {
+                // Often there are no file descriptors left, and there will be when connections end.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(connection::RETRY).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The answers to four-letter words, as far as there are figures for them.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use super::core::{Core, Peer};
+use crate::model::{ConnectionId, Model, SessionView};
+
+/// What `srvr` and `mntr` say that we are.
+const VERSION: &str = concat!("3.9.4-zklock-testkit-", env!("CARGO_PKG_VERSION"));
+
+/// Answers the word that a connection began with, if it is one.
+pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Option<String> {
+    let write: fn(&Core, &mut String) -> fmt::Result = match &word {
+        b"ruok" => |_, text| text.write_str("imok"),
+        b"srvr" => srvr,
+        b"stat" => stat,
+        b"mntr" => mntr,
+        b"conf" => conf,
+        b"cons" => cons,
+        b"dump" => |core, text| core.model(|model| dump(model, text)),
+        b"wchs" => |core, text| core.model(|model| wchs(model, text)),
+        b"wchp" => |core, text| core.model(|model| wchp(model, text)),
+        _ => return None,
+    };
+    core.count_received(connection);
+    let mut text = String::new();
+    write(core, &mut text).ok()?;
+    Some(text)
+}
+
+fn srvr(core: &Core, text: &mut String) -> fmt::Result {
+    writeln!(text, "Zookeeper version: {VERSION}")?;
+    figures(core, text)
+}
+
+fn stat(core: &Core, text: &mut String) -> fmt::Result {
+    writeln!(text, "Zookeeper version: {VERSION}\nClients:")?;
+    for peer in core.peers() {
+        writeln!(text, " {}", brief(&peer))?;
+    }
+    writeln!(text)?;
+    figures(core, text)
+}
+
+/// Requests are answered while they are read, so that none is outstanding and no latency is measured.
+fn figures(core: &Core, text: &mut String) -> fmt::Result {
+    let (traffic, connections) = (core.traffic(), core.peers().len());
+    let (zxid, nodes) = core.model(|model| (model.zxid(), node_count(model)));
+    writeln!(text, "Latency min/avg/max: 0/0.0/0")?;
+    writeln!(text, "Received: {}\nSent: {}", traffic.received, traffic.sent)?;
+    writeln!(text, "Connections: {connections}\nOutstanding: 0")?;
+    writeln!(text, "Zxid: {zxid:#x}\nMode: standalone\nNode count: {nodes}")
+}
+
+fn mntr(core: &Core, text: &mut String) -> fmt::Result {
+    let (traffic, connections) = (core.traffic(), core.peers().len());
+    writeln!(text, "zk_version\t{VERSION}\nzk_server_state\tstandalone")?;
+    let mut figure = |name: &str, value: u64| writeln!(text, "zk_{name}\t{value}");
+    figure("packets_received", traffic.received)?;
+    figure("packets_sent", traffic.sent)?;
+    figure("num_alive_connections", connections as u64)?;
+    figure("outstanding_requests", 0)?;
+    core.model(|model| {
+        let ephemerals: usize = model.ephemerals().values().map(BTreeSet::len).sum();
+        figure("znode_count", node_count(model) as u64)?;
+        figure("watch_count", model.watch_count() as u64)?;
+        figure("ephemerals_count", ephemerals as u64)?;
+        figure("global_sessions", model.sessions().len() as u64)
+    })
+}
+
+fn conf(core: &Core, text: &mut String) -> fmt::Result {
+    let settings = core.settings;
+    writeln!(text, "tickTime={}", settings.tick_time.as_millis())?;
+    writeln!(text, "minSessionTimeout={}", settings.negotiate(0))?;
+    writeln!(text, "maxSessionTimeout={}\nserverId=0", settings.negotiate(i32::MAX))
+}
+
+fn cons(core: &Core, text: &mut String) -> fmt::Result {
+    let sessions = core.model(Model::sessions);
+    for peer in core.peers() {
+        let session = sessions.iter().find(|session| session.connection == Some(peer.id));
+        write!(text, " {}", brief(&peer))?;
+        if let Some(SessionView { id, timeout, .. }) = session {
+            // Within the brackets, as a real server has it.
+            text.pop();
+            write!(text, ",sid={id:#x},to={})", timeout.as_millis())?;
+        }
+        writeln!(text)?;
+    }
+    writeln!(text)
+}
+
+fn dump(model: &Model, text: &mut String) -> fmt::Result {
+    let sessions = model.sessions();
+    writeln!(text, "SessionTracker dump:\nSession Sets (1)/({}):", sessions.len())?;
+    for session in &sessions {
+        writeln!(text, "\t{:#x}", session.id)?;
+    }
+    writeln!(text, "ephemeral nodes dump:\nSessions with Ephemerals ({}):", model.ephemerals().len())?;
+    for (session, paths) in model.ephemerals() {
+        writeln!(text, "{session:#x}:")?;
+        paths.iter().try_for_each(|path| writeln!(text, "\t{path}"))?;
+    }
+    writeln!(text, "Connections dump:\nConnections Sets (1)/({}):", model.connections().len())
+}
+
+fn wchs(model: &Model, text: &mut String) -> fmt::Result {
+    let watches = model.watches();
+    let sessions: BTreeSet<i64> = watches.values().flatten().copied().collect();
+    let total: usize = watches.values().map(BTreeSet::len).sum();
+    writeln!(text, "{} connections watching {} paths", sessions.len(), watches.len())?;
+    writeln!(text, "Total watches:{total}")
+}
+
+fn wchp(model: &Model, text: &mut String) -> fmt::Result {
+    for (path, sessions) in model.watches() {
+        writeln!(text, "{path}")?;
+        sessions.iter().try_for_each(|session| writeln!(text, "\t{session:#x}"))?;
+    }
+    writeln!(text)
+}
+
+/// A real server counts the root twice.
+fn node_count(model: &Model) -> usize {
+    model.node_count() + 1
+}
+
+fn brief(peer: &Peer) -> String {
+    let Peer { address, traffic, .. } = peer;
+    format!("/{address}[1](queued=0,recved={},sent={})", traffic.received, traffic.sent)
+}
