@@ -237,6 +237,10 @@ pub enum Refusal {
     NodeExists,
     /// The node has children.
     NotEmpty,
+    /// The node has created 2³¹ children, and has no numbers left to tell their order by.
+    ///
+    /// It has again after it was deleted, as the server does with a container that is empty.
+    OutOfNumbers,
     /// Any other reason, in the server's or the client library's words.
     Other(String),
 }
@@ -247,6 +251,9 @@ impl fmt::Display for Refusal {
             Self::NoNode => f.write_str("the node does not exist"),
             Self::NodeExists => f.write_str("the node exists already"),
             Self::NotEmpty => f.write_str("the node has children"),
+            Self::OutOfNumbers => f.write_str(
+                "the node's sequence numbers are used up until it is deleted, as an empty container is",
+            ),
             Self::Other(reason) => f.write_str(reason),
         }
     }

@@ -94,7 +94,7 @@ async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError>
         return Err(tenure.lost_error(reason));
     }
     match (end, driver.refusal()) {
-        (End::Withdrawn, _) => Ok(()),
+        (End::Withdrawn | End::Unnumbered, _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
         (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(LossReason::SessionEnded)),
     }

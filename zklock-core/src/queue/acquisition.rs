@@ -58,7 +58,12 @@ enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Intent {
     Acquire,
-    Withdraw,
+    /// Leave no node, and end so.
+    Withdraw(End),
+}
+
+impl Intent {
+    const WITHDRAW: Self = Self::Withdraw(End::Withdrawn);
 }
 
 /// Whether nodes may exist that no reply told us of.
@@ -99,7 +104,7 @@ impl Acquisition {
     }
 
     fn cancel(&mut self) -> Option<Action> {
-        self.intent = Intent::Withdraw;
+        self.intent = Intent::WITHDRAW;
         match &self.state {
             State::Waiting(node) | State::Held(node) => {
                 let name = node.name.clone();
@@ -111,7 +116,7 @@ impl Acquisition {
 
     fn advance(&mut self, outcome: Event) -> Action {
         if outcome == Event::Refused {
-            self.intent = Intent::Withdraw;
+            self.intent = Intent::WITHDRAW;
         }
         match (self.state.clone(), outcome) {
             (State::Creating, Event::Entered(node, children)) => self.entered(node, children),
@@ -154,7 +159,7 @@ impl Acquisition {
 
     fn located(&mut self, mut nodes: Vec<Node>) -> Action {
         nodes.retain(|node| node.owner == self.session);
-        if self.intent == Intent::Withdraw && !nodes.is_empty() {
+        if self.intent != Intent::Acquire && !nodes.is_empty() {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
         // The first that was created has the best place; the list that follows shows the others.
@@ -166,7 +171,7 @@ impl Acquisition {
 
     /// The children are known: takes the place among them.
     fn place(&mut self, node: Node, children: &[String]) -> Action {
-        if self.intent == Intent::Withdraw {
+        if self.intent != Intent::Acquire {
             return self.delete(vec![node.name]);
         }
         let stale = turn::stale(children, self.id, &node.name);
@@ -176,6 +181,10 @@ impl Acquisition {
         }
         match Turn::of(children, &node.name) {
             Turn::Missing => self.gone(),
+            Turn::Unnumbered => {
+                self.intent = Intent::Withdraw(End::Unnumbered);
+                self.delete(vec![node.name])
+            }
             Turn::Head => {
                 self.state = State::Held(node.clone());
                 Action::Hold(node)
@@ -190,7 +199,7 @@ impl Acquisition {
     /// The known nodes are gone; others may exist if the outcome of a create was never known.
     fn gone(&mut self) -> Action {
         match (self.intent, self.traces) {
-            (Intent::Withdraw, Traces::Possible) => self.locate(),
+            (Intent::Withdraw(_), Traces::Possible) => self.locate(),
             _ => self.none_left(),
         }
     }
@@ -203,7 +212,7 @@ impl Acquisition {
 
     fn create(&mut self) -> Action {
         match self.intent {
-            Intent::Withdraw => self.finish(End::Withdrawn),
+            Intent::Withdraw(end) => self.finish(end),
             Intent::Acquire => {
                 self.state = State::Creating;
                 Action::Enter(self.id)
@@ -213,7 +222,7 @@ impl Acquisition {
 
     fn prepare(&mut self) -> Action {
         match self.intent {
-            Intent::Withdraw => self.gone(),
+            Intent::Withdraw(_) => self.gone(),
             Intent::Acquire => {
                 self.state = State::Preparing;
                 Action::Prepare
@@ -227,7 +236,7 @@ impl Acquisition {
     }
 
     fn queue(&mut self, node: Node) -> Action {
-        if self.intent == Intent::Withdraw {
+        if self.intent != Intent::Acquire {
             return self.delete(vec![node.name]);
         }
         self.state = State::Queued(node);
@@ -315,6 +324,15 @@ mod tests {
         let mut machine = started();
         check(&mut machine, Event::Unknown, Action::Locate(id()));
         check(&mut machine, Event::Located(vec![]), Action::Enter(id().next_attempt()));
+    }
+
+    #[test]
+    fn a_node_without_a_number_of_its_own_is_withdrawn_and_says_so() {
+        let last = node(i32::MAX as u32);
+        let mut machine = started();
+        check(&mut machine, head(&last), delete(&last));
+        check(&mut machine, Event::Unknown, delete(&last));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Unnumbered));
     }
 
     #[test]

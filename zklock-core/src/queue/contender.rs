@@ -1,8 +1,9 @@
 //! Names of contenders and their order.
 //!
 //! Curator's grammar (`ProtectedUtils`, `StandardLockInternalsDriver`): `_c_<uuid>-<base><sequence>`,
-//! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. After
-//! 2147483647 it goes on at -2147483648, which has eleven characters.
+//! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. At 2147483647
+//! the counter stops (`DataTree.createNode` takes only greater ones): further nodes get that same number, or,
+//! while earlier creates are still being applied, negative ones.
 
 use std::fmt;
 
@@ -67,12 +68,12 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// The sequence that the server gave to a node: a 32-bit counter that wraps around.
+/// The sequence that the server gave to a node: a 32-bit counter of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sequence(i32);
 
 impl Sequence {
-    /// Parses exactly what the server's `%010d` prints.
+    /// Parses exactly what the server's `%010d` prints, whether or not it can be trusted.
     pub(crate) fn parse(digits: &str) -> Option<Self> {
         let unsigned = digits.strip_prefix('-').unwrap_or(digits);
         let well_formed = digits.len() >= 10 && unsigned.bytes().all(|byte| byte.is_ascii_digit());
@@ -83,9 +84,14 @@ impl Sequence {
     /// How far `self` stands behind `other`; negative if it stands in front.
     ///
     /// This is serial-number arithmetic (RFC 1982): right as long as the contenders alive at one time
-    /// span less than half of the counter.
+    /// span less than half of the counter. What has a number of the counter's end stands behind all others.
     pub(crate) fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0)
+    }
+
+    /// Whether the server gave this number to nobody else, so that it says who came first.
+    pub(crate) fn is_unique(self) -> bool {
+        (0..i32::MAX).contains(&self.0)
     }
 }
 

@@ -1,24 +1,32 @@
 //! An exhaustive simulation: every schedule of a few contenders, with every fault at every step.
 //!
-//! The world is one server's view: the children of a lock, and the sessions. From each state, every
-//! event that could come next is tried: a request or its reply is lost or refused, a lost create is applied
-//! late, even after the sync that should fence it, an outsider deletes a node or the parent, a session
-//! expires, a caller cancels. Faults are limited by a budget, so the space is finite and is explored to its
-//! end.
+//! The world is the model of a server that the embedded server is made of, and the contenders' machines. From
+//! each state, every event that could come next is tried: a request or its reply is lost or refused, a lost
+//! create is applied late, even after the sync that should fence it, an outsider deletes a node or the parent,
+//! a session expires, a caller cancels. Faults are limited by a budget, so the space is finite and is explored
+//! to its end.
 
 use std::collections::HashSet;
 
 use uuid::Uuid;
 
 use super::acquisition::{Acquisition, Action, End, Event, Node};
-use super::contender::{Contender, ContenderId, Sequence};
+use super::contender::{Contender, ContenderId};
+use server::{Server, View};
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+mod server;
+
+#[derive(Clone)]
 struct World {
-    has_parent: bool,
-    next_sequence: i32,
-    creates: i64,
-    nodes: Vec<Node>,
+    server: Server,
+    peers: Vec<Peer>,
+    faults_left: usize,
+}
+
+/// What tells two worlds apart.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    server: View,
     peers: Vec<Peer>,
     faults_left: usize,
 }
@@ -98,20 +106,17 @@ impl World {
     fn new(peers: usize, faults: usize) -> Self {
         let peer = |index: usize| {
             let id = ContenderId::new(Uuid::from_u64_pair(index as u64, 1 << 20));
-            let (machine, action) = Acquisition::start(id, session_of(index));
+            let (machine, action) = Acquisition::start(id, Server::session_of(index));
             let session = Session::Alive;
             let (late, fence, cancelled) = (None, Fence::Tight, Cancelled::No);
             Peer { machine, action: Some(action), session, late, fence, cancelled }
         };
-        Self {
-            has_parent: false,
-            // The queue rolls over while it is in use.
-            next_sequence: i32::MAX,
-            creates: 0,
-            nodes: Vec::new(),
-            peers: (0..peers).map(peer).collect(),
-            faults_left: faults,
-        }
+        let peers = (0..peers).map(peer).collect::<Vec<_>>();
+        Self { server: Server::new(peers.len()), peers, faults_left: faults }
+    }
+
+    fn key(&self) -> Key {
+        Key { server: self.server.view(), peers: self.peers.clone(), faults_left: self.faults_left }
     }
 
     /// The world after `step` of peer `index`, or `None` where that cannot happen.
@@ -150,9 +155,10 @@ impl World {
             Step::Refuse => is_request(&action) && self.fault() && self.report(index, Event::Refused),
             Step::LocateTooEarly => self.locate_too_early(index, &action),
             Step::OutsiderDeletesParent => {
-                let is_possible = self.has_parent && self.nodes.is_empty() && self.fault();
-                self.has_parent = self.has_parent && !is_possible;
-                is_possible
+                self.server.has_parent() && self.server.nodes().is_empty() && self.fault() && {
+                    self.server.outsider_deletes_parent();
+                    true
+                }
             }
         }
     }
@@ -179,7 +185,7 @@ impl World {
     fn check_end(&mut self, index: usize, end: End) {
         let peer = &self.peers[index];
         match (end, peer.session) {
-            (End::Withdrawn, Session::Alive) => {
+            (End::Withdrawn | End::Unnumbered, Session::Alive) => {
                 let is_fenced = peer.late.is_none() || peer.fence == Fence::Leaky;
                 assert!(is_fenced, "a contender ended before its create was fenced");
                 assert_eq!(self.nodes_of(index).count(), 0, "a contender that ended left a node");
@@ -243,7 +249,7 @@ impl World {
 
     fn apply_late(&mut self, index: usize) -> bool {
         match self.peers[index].late.take() {
-            Some(id) => self.has_parent && self.create(index, id).is_some(),
+            Some(id) => self.server.create(index, id).is_some(),
             None => false,
         }
     }
@@ -261,74 +267,61 @@ impl World {
             // The sync in front of the list fences what an older connection sent.
             self.peers[index].late = None;
         }
-        if matches!(action, Action::Enter(_) | Action::List | Action::Locate(_)) && !self.has_parent {
-            return Some(Event::ParentMissing);
-        }
         match action {
             Action::Prepare => {
-                self.has_parent = true;
+                self.server.create_parent(index);
                 Some(Event::Prepared)
             }
-            Action::Enter(id) => {
-                let node = self.create(index, *id)?;
-                Some(Event::Entered(node, Some(self.children())))
-            }
+            Action::Enter(id) => Some(match self.server.create(index, *id) {
+                Some(node) => Event::Entered(node, self.server.list(index)),
+                None => Event::ParentMissing,
+            }),
             Action::Locate(id) => {
-                let mine = |node: &&Node| Contender::parse(&node.name).is_some_and(|c| c.is_of(*id));
-                Some(Event::Located(self.nodes.iter().filter(mine).cloned().collect()))
+                let Some(children) = self.server.list(index) else {
+                    return Some(Event::ParentMissing);
+                };
+                let mine = |name: &String| Contender::parse(name).is_some_and(|c| c.is_of(*id));
+                let mine = children.into_iter().filter(mine);
+                Some(Event::Located(mine.filter_map(|name| self.server.stat(index, &name)).collect()))
             }
-            Action::List => Some(Event::Listed(self.children())),
-            Action::Watch(name) => {
-                let gone = self.nodes.iter().all(|node| node.name != *name);
-                gone.then_some(Event::PredecessorGone)
-            }
+            Action::List => Some(self.server.list(index).map_or(Event::ParentMissing, Event::Listed)),
+            Action::Watch(name) => self.server.stat(index, name).is_none().then_some(Event::PredecessorGone),
             Action::Delete(names) => {
-                self.nodes.retain(|node| !names.contains(&node.name));
+                names.iter().for_each(|name| self.server.delete(index, name));
                 Some(Event::Deleted)
             }
             Action::Hold(_) | Action::Finish(_) => None,
         }
     }
 
-    fn create(&mut self, index: usize, id: ContenderId) -> Option<Node> {
-        let name = format!("{}{:010}", id.node_prefix(), self.next_sequence);
-        self.next_sequence = self.next_sequence.wrapping_add(1);
-        self.creates += 1;
-        let node = Node { name, zxid: self.creates, owner: session_of(index) };
-        self.nodes.push(node.clone());
-        Some(node)
-    }
-
     fn expel(&mut self, index: usize) -> bool {
-        let own = self.own_node(index).map(|node| node.name.clone());
-        self.nodes.retain(|node| Some(&node.name) != own.as_ref());
+        if let Some(node) = self.own_node(index) {
+            self.server.outsider_deletes(&node.name);
+        }
         true
     }
 
     fn expire(&mut self, index: usize) -> bool {
         self.peers[index].session = Session::Expired;
         self.peers[index].late = None;
-        self.nodes.retain(|node| node.owner != session_of(index));
+        self.server.expire(index);
         true
     }
 
-    fn children(&self) -> Vec<String> {
-        self.nodes.iter().map(|node| node.name.clone()).collect()
-    }
-
-    fn nodes_of(&self, index: usize) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(move |node| node.owner == session_of(index))
+    fn nodes_of(&self, index: usize) -> impl Iterator<Item = Node> {
+        self.server.nodes().into_iter().filter(move |node| node.owner == Server::session_of(index))
     }
 
     /// The node that the contender takes for its own, if it exists.
-    fn own_node(&self, index: usize) -> Option<&Node> {
+    fn own_node(&self, index: usize) -> Option<Node> {
         let known = self.peers[index].machine.node()?;
         self.nodes_of(index).find(|node| node.name == known.name)
     }
 
     /// Mutual exclusion, as the server sees it: a holder is one whose node exists.
     fn check_exclusion(&self) {
-        let exists = |held: &Node| self.nodes.iter().any(|node| node.name == held.name);
+        let nodes = self.server.nodes();
+        let exists = |held: &Node| nodes.iter().any(|node| node.name == held.name);
         let holds = |peer: &&Peer| peer.held().is_some_and(exists);
         let holders = self.peers.iter().filter(holds).count();
         assert!(holders <= 1, "{holders} contenders hold the lock");
@@ -339,7 +332,7 @@ impl World {
         self.faults_left = 0;
         for _ in 0..LONGEST_RECOVERY {
             if self.peers.iter().all(|peer| peer.action.is_none()) {
-                return assert_eq!(self.nodes, []);
+                return assert_eq!(self.server.nodes(), []);
             }
             let moved = (0..self.peers.len()).any(|index| {
                 self.take(index, Step::Deliver)
@@ -365,10 +358,6 @@ impl Peer {
 /// More steps than any recovery without further faults takes.
 const LONGEST_RECOVERY: usize = 200;
 
-fn session_of(index: usize) -> i64 {
-    index as i64 + 1
-}
-
 fn is_request(action: &Action) -> bool {
     !matches!(action, Action::Hold(_) | Action::Finish(_))
 }
@@ -376,13 +365,13 @@ fn is_request(action: &Action) -> bool {
 /// Explores every state and returns how many there are.
 fn explore(peers: usize, faults: usize) -> usize {
     let start = World::new(peers, faults);
-    let mut seen = HashSet::from([start.clone()]);
+    let mut seen = HashSet::from([start.key()]);
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         world.check_exclusion();
         for index in 0..peers {
             for next in STEPS.iter().filter_map(|step| world.after(index, *step)) {
-                if seen.insert(next.clone()) {
+                if seen.insert(next.key()) {
                     open.push(next);
                 }
             }
@@ -405,17 +394,14 @@ fn three_contenders_exclude_each_other_and_leave_nothing_under_any_two_faults() 
 }
 
 #[test]
-fn the_simulated_queue_rolls_over() {
-    let mut world = World::new(2, 0);
-    for index in [0, 0, 0, 1] {
+fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
+    let mut world = World::new(3, 0);
+    for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
     }
-    let last = Sequence::parse("2147483647").unwrap();
-    let sequences: Vec<_> = world
-        .nodes
-        .iter()
-        .map(|node| Contender::parse(&node.name).unwrap().sequence.distance_from(last))
-        .collect();
-    assert_eq!(sequences, [0, 1]);
+    let names: Vec<_> = world.server.nodes().into_iter().map(|node| node.name).collect();
+    let sequences: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap().sequence).collect();
+    assert_eq!(sequences.iter().map(ToString::to_string).collect::<Vec<_>>(), ["2147483645", "2147483646"]);
     assert!(world.peers[0].held().is_some());
+    assert!(world.peers[2].action.is_none(), "who got no number of its own has left");
 }

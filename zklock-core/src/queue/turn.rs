@@ -11,6 +11,8 @@ pub(crate) enum Turn {
     Behind(String),
     /// It is not among the children.
     Missing,
+    /// The parent's numbers are used up, so that nobody can say who came before it.
+    Unnumbered,
 }
 
 impl Turn {
@@ -20,6 +22,9 @@ impl Turn {
         let Some(me) = contenders().find(|contender| contender.name == own) else {
             return Self::Missing;
         };
+        if !me.sequence.is_unique() {
+            return Self::Unnumbered;
+        }
         let nearest = contenders()
             .map(|other| (other.sequence.distance_from(me.sequence), other.name))
             .filter(|(distance, _)| *distance < 0)
@@ -93,14 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_goes_on_over_the_roll_over() {
-        let children = ["a-lock--2147483648", "b-lock-2147483647", "c-lock--2147483647"];
-        check(&children, "b-lock-2147483647", Turn::Head);
-        check(&children, "a-lock--2147483648", behind("b-lock-2147483647"));
-        check(&children, "c-lock--2147483647", behind("a-lock--2147483648"));
-        let children = names(&children);
+    fn who_got_a_number_of_the_counters_end_has_no_turn_and_is_in_nobodys_way() {
+        let children = ["a-lock--2147483648", "b-lock-2147483646", "c-lock-2147483647", "d-lock-2147483647"];
+        check(&children, "b-lock-2147483646", Turn::Head);
+        for unnumbered in ["a-lock--2147483648", "c-lock-2147483647", "d-lock-2147483647"] {
+            check(&children, unnumbered, Turn::Unnumbered);
+        }
+        let children = names(&children[..3]);
         let ordered: Vec<_> = in_order(&children).into_iter().map(|contender| contender.name).collect();
-        assert_eq!(ordered, ["b-lock-2147483647", "a-lock--2147483648", "c-lock--2147483647"]);
+        assert_eq!(ordered, ["b-lock-2147483646", "c-lock-2147483647", "a-lock--2147483648"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::{LockError, Phase};
+use crate::error::{LockError, Phase, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::{Contender, ContenderId};
@@ -112,6 +112,10 @@ impl Driver {
         match (end, self.refusal.take()) {
             (End::Withdrawn | End::Abandoned, Some(refusal)) => Outcome::Refused(refusal),
             (End::Withdrawn | End::Abandoned, None) => Outcome::Cancelled,
+            (End::Unnumbered, _) => {
+                let (path, refusal) = (self.path.relative().to_owned(), Refusal::OutOfNumbers);
+                Outcome::Refused(LockError::Refused { path, refusal })
+            }
             (End::Lost, _) => Outcome::SessionLost,
         }
     }

@@ -34,7 +34,7 @@ impl Driver {
     pub(super) async fn leave(&mut self, outcome: Outcome) -> Outcome {
         match self.withdraw().await {
             End::Lost => Outcome::SessionLost,
-            End::Withdrawn | End::Abandoned => match (self.refusal(), outcome) {
+            End::Withdrawn | End::Unnumbered | End::Abandoned => match (self.refusal(), outcome) {
                 (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
                 (_, outcome) => outcome,
             },

@@ -64,6 +64,16 @@ impl Model {
         self.tree.get(path)?.data.clone()
     }
 
+    /// The names of a node's children in order, or `None` if there is no such node.
+    pub fn children(&self, path: &str) -> Option<Vec<String>> {
+        Some(self.tree.get(path)?.children.iter().cloned().collect())
+    }
+
+    /// The number that the next sequential child of a node gets, or `None` if there is no such node.
+    pub fn counter(&self, path: &str) -> Option<i32> {
+        Some(self.tree.get(path)?.creates)
+    }
+
     /// The paths of all nodes, in order.
     pub fn paths(&self) -> Vec<String> {
         self.tree.paths().map(str::to_owned).collect()

@@ -64,6 +64,8 @@ pub(crate) enum Action {
 pub(crate) enum End {
     /// No node of it is left.
     Withdrawn,
+    /// No node of it is left, because the parent has no numbers left to tell its place by.
+    Unnumbered,
     /// The server denies what is needed to withdraw; its node ends with the session.
     Abandoned,
     /// Its session ended, and its node with it.

@@ -1,0 +1,162 @@
+//! The server of the simulation: the testkit's model, and the requests that a session's driver sends it.
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use zklock_testkit::model::{ConnectionId, Message, Model, Output, Settings};
+use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Request, Response};
+
+use crate::queue::acquisition::Node;
+use crate::queue::contender::{Contender, ContenderId};
+
+/// The lock's node; the path of its children is this and a slash.
+const PARENT: &str = "/lock";
+
+/// The counter of a parent that is created: it comes to its end while the lock is in use.
+const FIRST: i32 = i32::MAX - 2;
+
+/// Time does not pass: sessions end when the simulation wants it.
+const NOW: Duration = Duration::from_secs(1);
+
+/// A server with a session for each peer, and one for an outsider.
+#[derive(Clone)]
+pub(super) struct Server {
+    /// Copied only by a step that changes it.
+    model: Rc<Model>,
+    connections: Vec<ConnectionId>,
+    /// The transactions that created contenders, of which only the order matters.
+    births: Vec<i64>,
+}
+
+/// What of a server matters to what may happen next.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct View {
+    counter: Option<i32>,
+    nodes: Vec<Node>,
+    births: usize,
+}
+
+impl Server {
+    pub(super) fn new(peers: usize) -> Self {
+        let mut model = Model::new(Settings::default(), NOW);
+        // The last one is the outsider's.
+        let connections: Vec<_> = (0..=peers).map(|_| model.open(Ipv4Addr::LOCALHOST.into())).collect();
+        for (index, connection) in connections.iter().enumerate() {
+            let session = model.open_session(*connection, Duration::from_secs(10), NOW);
+            assert_eq!(session, Self::session_of(index));
+        }
+        model.take_outputs();
+        Self { model: Rc::new(model), connections, births: Vec::new() }
+    }
+
+    /// The session of a peer: the model counts them.
+    pub(super) fn session_of(index: usize) -> i64 {
+        const FIRST_SESSION: i64 = (NOW.as_millis() as i64) << 16;
+        FIRST_SESSION + index as i64
+    }
+
+    pub(super) fn view(&self) -> View {
+        let counter = self.model.counter(PARENT);
+        View { counter, nodes: self.nodes(), births: self.births.len() }
+    }
+
+    pub(super) fn has_parent(&self) -> bool {
+        self.model.node(PARENT).is_some()
+    }
+
+    /// The contenders' nodes in the order of their creation.
+    pub(super) fn nodes(&self) -> Vec<Node> {
+        let paths = self.model.children(PARENT).unwrap_or_default();
+        let mut nodes: Vec<_> = paths.into_iter().filter_map(|name| self.node(name)).collect();
+        nodes.sort_by_key(|node| node.zxid);
+        nodes
+    }
+
+    fn node(&self, name: String) -> Option<Node> {
+        let stat = self.model.node(&format!("{PARENT}/{name}"))?;
+        Contender::parse(&name)?;
+        Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
+    }
+
+    fn birth(&self, czxid: i64) -> i64 {
+        self.births.partition_point(|&birth| birth < czxid) as i64
+    }
+
+    pub(super) fn create_parent(&mut self, index: usize) {
+        let create = Create::new(PARENT, "", CreateFlags::CONTAINER);
+        if self.request(index, Request::CreateContainer(create)).is_ok() {
+            Rc::make_mut(&mut self.model).set_counter(PARENT, FIRST).expect("it was created");
+        }
+    }
+
+    pub(super) fn create(&mut self, index: usize, id: ContenderId) -> Option<Node> {
+        let path = format!("{PARENT}/{}", id.node_prefix());
+        let create = Create::new(path, "", CreateFlags::EPHEMERAL_SEQUENTIAL);
+        let (path, stat) = match self.request(index, Request::Create2(create)) {
+            Ok(Response::Created { path, stat }) => (path, stat),
+            Err(ErrorCode::NO_NODE) => return None,
+            other => panic!("a create was answered by {other:?}"),
+        };
+        self.births.push(stat.czxid);
+        let name = path.rsplit('/').next().expect("a path has a last part").to_owned();
+        Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
+    }
+
+    /// The children, or `None` if there is no parent.
+    pub(super) fn list(&mut self, index: usize) -> Option<Vec<String>> {
+        match self.request(index, Request::GetChildren { path: PARENT.to_owned(), watch: false }) {
+            Ok(Response::Children(children)) => Some(children),
+            Err(ErrorCode::NO_NODE) => None,
+            other => panic!("a list was answered by {other:?}"),
+        }
+    }
+
+    pub(super) fn stat(&mut self, index: usize, name: &str) -> Option<Node> {
+        let path = format!("{PARENT}/{name}");
+        match self.request(index, Request::Exists { path, watch: false }) {
+            Ok(Response::Stat(stat)) => {
+                let zxid = self.birth(stat.czxid);
+                Some(Node { name: name.to_owned(), zxid, owner: stat.ephemeral_owner })
+            }
+            Err(ErrorCode::NO_NODE) => None,
+            other => panic!("an exists was answered by {other:?}"),
+        }
+    }
+
+    pub(super) fn delete(&mut self, index: usize, name: &str) {
+        self.delete_path(index, format!("{PARENT}/{name}"));
+    }
+
+    pub(super) fn outsider_deletes(&mut self, name: &str) {
+        self.delete(self.connections.len() - 1, name);
+    }
+
+    pub(super) fn outsider_deletes_parent(&mut self) {
+        self.delete_path(self.connections.len() - 1, PARENT.to_owned());
+    }
+
+    pub(super) fn expire(&mut self, index: usize) {
+        let model = Rc::make_mut(&mut self.model);
+        model.expire(Self::session_of(index));
+        model.take_outputs();
+    }
+
+    fn delete_path(&mut self, index: usize, path: String) {
+        let deleted = self.request(index, Request::Delete(Delete { path, version: -1 }));
+        assert!(matches!(deleted, Ok(_) | Err(ErrorCode::NO_NODE)), "{deleted:?}");
+    }
+
+    fn request(&mut self, index: usize, request: Request) -> Result<Response, ErrorCode> {
+        let connection = self.connections[index];
+        let model = Rc::make_mut(&mut self.model);
+        model.request(connection, 1, request, NOW);
+        let replies = model.take_outputs().into_iter().find_map(|output| match output {
+            Output::Send(to, Message::Reply(header, response)) if to == connection => {
+                Some(if header.error == ErrorCode::OK { Ok(response) } else { Err(header.error) })
+            }
+            _ => None,
+        });
+        replies.expect("a session that lives is answered")
+    }
+}
