@@ -1,7 +1,8 @@
 //! Servers to test zklock against.
 //!
 //! [`ZooKeeper`] starts a real, standalone ZooKeeper as a child process: on a free loopback port, with its
-//! data in a temporary directory. [`Installation`] finds the Java classes it needs, or installs them.
+//! data in a temporary directory. [`Ensemble`] starts three that replicate each other. [`Installation`] finds
+//! the Java classes they need, or installs them.
 //!
 //! ```no_run
 //! let zookeeper = zklock_testkit::ZooKeeper::start()?;
@@ -15,12 +16,15 @@
 //!
 //! The launcher needs Linux (it reads `/proc`) and a POSIX `/bin/sh`.
 
+mod ensemble;
 mod error;
 mod eventually;
 mod installation;
+mod ports;
 pub mod wire;
 mod zookeeper;
 
+pub use ensemble::{Ensemble, EnsembleBuilder};
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;
