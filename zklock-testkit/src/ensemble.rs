@@ -73,6 +73,8 @@ impl Ensemble {
 
     /// Waits until a majority serves, and gives those servers that follow its leader.
     ///
+    /// One that does not answer within 250 ms, as if it were paused, is not among them.
+    ///
     /// # Errors
     ///
     /// Those of [`leader`](Self::leader).

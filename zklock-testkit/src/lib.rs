@@ -14,7 +14,8 @@
 //! holds the read end of a pipe, and ends the server and removes its directory when the pipe closes. The
 //! `Drop` of [`ZooKeeper`] closes the pipe, and so does the kernel when the owner is killed.
 //!
-//! The launcher needs Linux (it reads `/proc`) and a POSIX `/bin/sh`.
+//! The launcher needs Linux (it reads `/proc`, and listens at loopback addresses besides 127.0.0.1) and a POSIX
+//! `/bin/sh`.
 
 mod ensemble;
 mod error;
