@@ -1,5 +1,7 @@
 //! Every test and every example, on a real ZooKeeper.
 
+use std::process::Command;
+
 use zklock_testkit::Installation;
 
 use crate::step::{Outcome, Step, announce};
@@ -16,8 +18,17 @@ pub(crate) fn run() -> Outcome {
     let zookeeper = Installation::find_or_install()?;
     let classpath: Vec<_> = zookeeper.classpath().iter().map(|entry| entry.to_string_lossy()).collect();
     announce(&format!("ZooKeeper is {}, run by {}", classpath.join(":"), zookeeper.java().display()));
+    announce(&python());
     Step::cargo("test --locked --workspace --all-features").run()?;
     EXAMPLES.into_iter().try_for_each(|(arguments, expected)| example(arguments, expected))
+}
+
+/// Says what becomes of the one test that cannot run everywhere.
+fn python() -> String {
+    match Command::new("python3").arg("--version").output() {
+        Ok(output) => format!("{} runs kazoo's checks", String::from_utf8_lossy(&output.stdout).trim()),
+        Err(error) => format!("no Python, so kazoo's checks are left out: `python3`: {error}"),
+    }
 }
 
 /// The example must start a server of its own, rather than use one of whoever runs the tests.

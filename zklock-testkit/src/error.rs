@@ -73,6 +73,13 @@ pub enum Error {
         address: std::net::SocketAddr,
     },
 
+    /// No majority of an ensemble served in time.
+    #[error("no quorum of the ensemble was serving after {waited:?}")]
+    NoQuorum {
+        /// How long it was given.
+        waited: Duration,
+    },
+
     /// The operating system refused something.
     #[error("cannot {action}")]
     Io {

@@ -1,7 +1,8 @@
 //! Servers to test zklock against.
 //!
 //! [`ZooKeeper`] starts a real, standalone ZooKeeper as a child process: on a free loopback port, with its
-//! data in a temporary directory. [`Installation`] finds the Java classes it needs, or installs them.
+//! data in a temporary directory. [`Ensemble`] starts three that replicate each other. [`Installation`] finds
+//! the Java classes they need, or installs them.
 //!
 //! ```no_run
 //! let zookeeper = zklock_testkit::ZooKeeper::start()?;
@@ -13,18 +14,22 @@
 //! holds the read end of a pipe, and ends the server and removes its directory when the pipe closes. The
 //! `Drop` of [`ZooKeeper`] closes the pipe, and so does the kernel when the owner is killed.
 //!
-//! The launcher needs Linux (it reads `/proc`) and a POSIX `/bin/sh`.
+//! The launcher needs Linux (it reads `/proc`, and listens at loopback addresses besides 127.0.0.1) and a POSIX
+//! `/bin/sh`.
 
+mod ensemble;
 mod error;
 mod eventually;
 mod four_letter;
 mod installation;
 pub mod model;
+mod ports;
 mod server;
 mod session_password;
 pub mod wire;
 mod zookeeper;
 
+pub use ensemble::{Ensemble, EnsembleBuilder};
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;

@@ -17,7 +17,7 @@ pub use builder::ZooKeeperBuilder;
 use supervisor::Supervisor;
 
 /// How long a server may take from its start until it serves.
-const START_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a server may take to answer, so that a paused one cannot block its owner for ever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// A server that is starting accepts some connections and never answers them, so it is soon asked again.
 const PROBE_WITHIN: Duration = Duration::from_millis(250);
 
-/// A running standalone ZooKeeper, which ends when this value is dropped or its process ends.
+/// A running ZooKeeper, alone or one of an [`Ensemble`](crate::Ensemble), which ends when this value is dropped or its process ends.
 ///
 /// It listens only on the loopback interface. Its methods block the calling thread.
 ///
@@ -158,7 +158,8 @@ impl ZooKeeper {
         self.supervisor().end_server().map_err(Error::io("kill ZooKeeper"))
     }
 
-    /// Starts the server again with the same port and data, after killing it if it runs.
+    /// Starts the server again with the same port and data, after killing it if it runs, and waits until it
+    /// serves. One of an ensemble serves only with a quorum.
     ///
     /// # Errors
     ///
@@ -203,9 +204,14 @@ impl ZooKeeper {
 
     /// Whether the server behind our port serves, and is ours: another process may have been given the port.
     fn serves(&self) -> bool {
-        let answers = |word, part: &str| self.ask(word, PROBE_WITHIN).is_ok_and(|text| text.contains(part));
+        let answers = |word, part: &str| self.probe(word).is_ok_and(|text| text.contains(part));
         let name = self.directory().file_name().unwrap_or_default().to_string_lossy();
-        answers("ruok", "imok") && answers("srvr", "Mode: standalone") && answers("conf", &name)
+        answers("ruok", "imok") && answers("srvr", "Mode: ") && answers("conf", &name)
+    }
+
+    /// Asks a question that is asked again if the answer does not come soon.
+    pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
+        self.ask(word, PROBE_WITHIN)
     }
 
     fn ask(&self, word: &str, within: Duration) -> io::Result<String> {

@@ -2,34 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::{Error, Installation, ZooKeeper, eventually};
+use zklock_testkit::{Error, Installation, ZooKeeper};
 
-const SOON: Duration = Duration::from_secs(10);
+#[path = "launcher/process.rs"]
+mod process;
 
-/// Makes [`owner_process`] act as the process that owns a server.
-const OWNER: &str = "ZKLOCK_TESTKIT_OWNER";
-
-#[track_caller]
-fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
-    assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
-}
-
-/// The letter of `/proc` for what a process does, if there is such a process.
-fn process_state(pid: u32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
-}
-
-/// A process that nobody has waited for yet has ended all the same.
-fn has_ended(pid: u32) -> bool {
-    matches!(process_state(pid), None | Some('Z' | 'X'))
-}
+use process::{Owner, owner_orders, process_state, tell_of, wait_to_be_killed, wait_until};
 
 #[test]
 fn a_server_starts_and_answers() {
@@ -122,74 +105,31 @@ fn a_stopped_server_leaves_nothing() {
 
 #[test]
 fn a_server_ends_with_its_killed_owner() {
-    let mut owner = Owner::spawn("serving");
-    owner.process.kill().unwrap();
-    owner.check_that_nothing_remains();
+    Owner::spawn("serve").check_that_nothing_outlives_it(1);
 }
 
 #[test]
 fn a_paused_server_ends_with_its_killed_owner() {
-    let mut owner = Owner::spawn("paused");
-    owner.process.kill().unwrap();
-    owner.check_that_nothing_remains();
+    Owner::spawn("pause").check_that_nothing_outlives_it(1);
 }
 
 #[test]
 fn a_killed_server_leaves_no_directory_behind_a_killed_owner() {
-    let mut owner = Owner::spawn("killed");
-    owner.process.kill().unwrap();
-    owner.check_that_nothing_remains();
+    Owner::spawn("kill").check_that_nothing_outlives_it(1);
 }
 
 /// Not a test of its own: the process whose end the tests above watch.
 #[test]
 fn owner_process() {
-    let Ok(state) = std::env::var(OWNER) else { return };
-    let zookeeper = ZooKeeper::start().unwrap();
-    // A child that outlives its parent must not keep the server; this one ends with the test.
-    let mut sibling = Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::null()).spawn().unwrap();
-    eprintln!("OWNED {} {}", zookeeper.pid().unwrap(), zookeeper.directory().display());
-    match state.as_str() {
-        "paused" => zookeeper.pause().unwrap(),
-        "killed" => zookeeper.kill().unwrap(),
+    let Some(orders) = owner_orders() else { return };
+    let servers = [ZooKeeper::start().unwrap()];
+    tell_of(&servers);
+    match orders.as_str() {
+        "pause" => servers[0].pause().unwrap(),
+        "kill" => servers[0].kill().unwrap(),
         _ => {}
     }
-    eprintln!("READY");
-    sibling.wait().unwrap();
-}
-
-struct Owner {
-    process: Child,
-    _sibling_input: ChildStdin,
-    server: u32,
-    directory: PathBuf,
-}
-
-impl Owner {
-    /// Runs [`owner_process`] until its server is in `state`.
-    fn spawn(state: &str) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "owner_process", "--nocapture"])
-            .env(OWNER, state)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let owned = lines.find_map(|line| Some(line.strip_prefix("OWNED ")?.to_owned())).unwrap();
-        lines.find(|line| line == "READY").unwrap();
-        let _sibling_input = process.stdin.take().unwrap();
-        let (server, directory) = owned.split_once(' ').unwrap();
-        Self { process, _sibling_input, server: server.parse().unwrap(), directory: directory.into() }
-    }
-
-    #[track_caller]
-    fn check_that_nothing_remains(&mut self) {
-        self.process.wait().unwrap();
-        wait_until("the server ends", || has_ended(self.server));
-        wait_until("the directory is removed", || !self.directory.exists());
-    }
+    wait_to_be_killed();
 }
 
 /// Finds an installation with the real search path, but only these variables besides.
@@ -216,7 +156,7 @@ fn a_class_path_without_a_server_shows_the_error_of_java() {
     let empty = tempfile::tempdir().unwrap();
     let installation = find_with("ZOOKEEPER_CLASSPATH", empty.path()).unwrap();
     let error = ZooKeeper::builder().installation(installation).start().unwrap_err();
-    assert!(matches!(&error, Error::Exited { log } if log.contains("ZooKeeperServerMain")), "{error}");
+    assert!(matches!(&error, Error::Exited { log } if log.contains("QuorumPeerMain")), "{error}");
 }
 
 #[test]

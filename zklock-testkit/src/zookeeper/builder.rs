@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use super::ZooKeeper;
 use super::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, Installation};
+use crate::{Error, Installation, ports};
 
-/// How often a port that was free a moment ago may turn out to be taken.
-const PORT_TRIES: usize = 5;
+/// What ZooKeeper's own script runs, too: a server alone unless its settings name others.
+const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// A small heap and a short start matter more than throughput.
 const JVM_OPTIONS: [&str; 7] = [
@@ -91,34 +91,41 @@ impl ZooKeeperBuilder {
     /// Those of [`Installation::find_or_install`]; [`Error::Exited`] and [`Error::NotReady`] carry the end of
     /// the server's log; [`Error::Io`] when the directory, the port or the process cannot be had.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(free_address)
+        self.start_at(|| ports::free(Ipv4Addr::LOCALHOST, 1).map(|addresses| addresses[0]))
     }
 
-    fn start_at(
-        mut self,
-        mut next_address: impl FnMut() -> io::Result<SocketAddr>,
-    ) -> Result<ZooKeeper, Error> {
-        let installation = self.installation.take().map_or_else(Installation::find_or_install, Ok)?;
-        let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
-        let command = self.command(&installation, directory.path())?;
-        let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
-        let mut zookeeper = ZooKeeper::new(directory, supervisor);
-        for _ in 1..PORT_TRIES {
-            match self.start_on(&mut zookeeper, next_address()) {
-                Err(Error::Exited { log }) if log.contains("Address already in use") => {}
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(zookeeper),
-            }
-        }
-        self.start_on(&mut zookeeper, next_address())?;
+    fn start_at(self, mut next_address: impl FnMut() -> io::Result<SocketAddr>) -> Result<ZooKeeper, Error> {
+        let mut zookeeper = self.prepare(&self.find_installation()?)?;
+        ports::start_on_free(|| {
+            let address = next_address().map_err(Error::io("find a free port"))?;
+            self.configure(&mut zookeeper, address, "")?;
+            zookeeper.restart()
+        })?;
         Ok(zookeeper)
     }
 
-    fn start_on(&self, zookeeper: &mut ZooKeeper, address: io::Result<SocketAddr>) -> Result<(), Error> {
-        zookeeper.set_address(address.map_err(Error::io("find a free port"))?);
-        let settings = zookeeper.directory().join("zoo.cfg");
-        fs::write(settings, self.settings(zookeeper.address())).map_err(Error::io("write zoo.cfg"))?;
-        zookeeper.restart()
+    pub(crate) fn find_installation(&self) -> Result<Installation, Error> {
+        self.installation.clone().map_or_else(Installation::find_or_install, Ok)
+    }
+
+    /// Makes a server that has neither an address nor a process yet.
+    pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
+        let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
+        let command = self.command(installation, directory.path())?;
+        let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
+        Ok(ZooKeeper::new(directory, supervisor))
+    }
+
+    /// Sets where a server listens when it starts next, and what it shares with others of an ensemble.
+    pub(crate) fn configure(
+        &self,
+        zookeeper: &mut ZooKeeper,
+        address: SocketAddr,
+        shared: &str,
+    ) -> Result<(), Error> {
+        zookeeper.set_address(address);
+        let settings = self.settings(address) + shared;
+        fs::write(zookeeper.directory().join("zoo.cfg"), settings).map_err(Error::io("write zoo.cfg"))
     }
 
     fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
@@ -130,7 +137,7 @@ impl ZooKeeperBuilder {
         command.extend(JVM_OPTIONS.map(OsString::from));
         command.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}").into()));
         command.extend(["-cp".into(), classpath]);
-        command.extend(["org.apache.zookeeper.server.ZooKeeperServerMain", "./zoo.cfg"].map(OsString::from));
+        command.extend([MAIN_CLASS, "./zoo.cfg"].map(OsString::from));
         Ok(command)
     }
 
@@ -164,18 +171,17 @@ fn new_directory() -> io::Result<TempDir> {
     Ok(directory)
 }
 
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut addresses = [taken.local_addr().unwrap(), free_address().unwrap()].into_iter();
+        let free = ports::free(Ipv4Addr::LOCALHOST, 1).unwrap();
+        let mut addresses = [taken.local_addr().unwrap(), free[0]].into_iter();
         let zookeeper = ZooKeeper::builder().start_at(|| Ok(addresses.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
         assert_eq!(zookeeper.four_letter("ruok").unwrap(), "imok");

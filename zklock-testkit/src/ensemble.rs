@@ -1,0 +1,174 @@
+use std::thread;
+
+use crate::zookeeper::START_WITHIN;
+use crate::{Error, ZooKeeper, eventually};
+
+mod builder;
+
+pub use builder::EnsembleBuilder;
+
+/// Three running ZooKeepers that replicate each other, each of which ends like a single [`ZooKeeper`].
+///
+/// They listen only on the loopback interface. The methods block the calling thread.
+///
+/// ```no_run
+/// use zklock_testkit::Ensemble;
+///
+/// let ensemble = Ensemble::start()?;
+/// println!("connect to {}", ensemble.connect_string());
+/// let old = ensemble.leader()?;
+/// old.kill()?;
+/// assert_ne!(ensemble.leader()?.address(), old.address());
+/// old.restart()?;
+/// # Ok::<(), zklock_testkit::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Ensemble {
+    servers: Vec<ZooKeeper>,
+    connect_string: String,
+}
+
+impl Ensemble {
+    /// Starts an ensemble with the default options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EnsembleBuilder::start`].
+    pub fn start() -> Result<Self, Error> {
+        Self::builder().start()
+    }
+
+    /// Gives the options of an ensemble to set and start.
+    pub fn builder() -> EnsembleBuilder {
+        EnsembleBuilder::new()
+    }
+
+    /// Where clients connect: the addresses of all servers, parted by commas.
+    pub fn connect_string(&self) -> &str {
+        &self.connect_string
+    }
+
+    /// The servers, each with its own address, log and process to kill, pause and restart.
+    pub fn servers(&self) -> &[ZooKeeper] {
+        &self.servers
+    }
+
+    /// One of the servers, counted from zero.
+    ///
+    /// # Panics
+    ///
+    /// When `index` is three or more.
+    pub fn server(&self, index: usize) -> &ZooKeeper {
+        &self.servers[index]
+    }
+
+    /// Waits until a majority serves, and gives the server that leads it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoQuorum`] when too few servers run, or have not agreed within 30 s.
+    pub fn leader(&self) -> Result<&ZooKeeper, Error> {
+        Ok(self.quorum()?.leader)
+    }
+
+    /// Waits until a majority serves, and gives those servers that follow its leader.
+    ///
+    /// One that does not answer within 250 ms, as if it were paused, is not among them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`leader`](Self::leader).
+    pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
+        Ok(self.quorum()?.followers)
+    }
+
+    /// Starts all servers again with the same ports and data, after killing those that run.
+    ///
+    /// It waits until all serve. Unlike [`ZooKeeper::restart`], it brings back an ensemble of which none runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EnsembleBuilder::start`].
+    pub fn restart(&self) -> Result<(), Error> {
+        thread::scope(|scope| {
+            let restarts: Vec<_> =
+                self.servers.iter().map(|server| scope.spawn(|| server.restart())).collect();
+            restarts.into_iter().try_for_each(|restart| restart.join().expect("no restart panics"))
+        })
+    }
+
+    /// Ends the servers and removes their directories, as dropping the ensemble does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when the end cannot be waited for.
+    pub fn stop(self) -> Result<(), Error> {
+        self.servers.into_iter().try_for_each(ZooKeeper::stop)
+    }
+
+    fn quorum(&self) -> Result<Quorum<'_>, Error> {
+        let late = || Error::NoQuorum { waited: START_WITHIN };
+        eventually(START_WITHIN, || Quorum::of(&self.servers)).ok_or_else(late)
+    }
+}
+
+/// A majority of an ensemble.
+struct Quorum<'a> {
+    leader: &'a ZooKeeper,
+    followers: Vec<&'a ZooKeeper>,
+}
+
+impl<'a> Quorum<'a> {
+    fn of(servers: &'a [ZooKeeper]) -> Option<Self> {
+        let mut leaders = Vec::new();
+        let mut followers = Vec::new();
+        for server in servers {
+            match Role::of(server) {
+                Some(Role::Leader { zxid }) => leaders.push((zxid, server)),
+                Some(Role::Follower) => followers.push(server),
+                None => {}
+            }
+        }
+        // A leader that was paused takes a while to learn that there is a later one.
+        let (_, leader) = leaders.into_iter().max_by_key(|(zxid, _)| *zxid)?;
+        (2 * (1 + followers.len()) > servers.len()).then_some(Self { leader, followers })
+    }
+}
+
+/// What a server that serves says it is.
+#[derive(Debug, PartialEq, Eq)]
+enum Role {
+    Leader { zxid: u64 },
+    Follower,
+}
+
+impl Role {
+    fn of(server: &ZooKeeper) -> Option<Self> {
+        Self::parse(&server.probe("srvr").ok()?)
+    }
+
+    fn parse(answer: &str) -> Option<Self> {
+        let value = |name| answer.lines().find_map(|line| line.strip_prefix(name));
+        match value("Mode: ")? {
+            "leader" => {
+                let zxid = value("Zxid: 0x")?;
+                Some(Self::Leader { zxid: u64::from_str_radix(zxid, 16).ok()? })
+            }
+            "follower" => Some(Self::Follower),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_tells_its_role_only_when_it_serves() {
+        let leader = "Zookeeper version: 3.8.0\nZxid: 0x2000000ab\nMode: leader\nNode count: 5\n";
+        assert_eq!(Role::parse(leader), Some(Role::Leader { zxid: 0x2_0000_00ab }));
+        assert_eq!(Role::parse("Zxid: 0x0\nMode: follower\n"), Some(Role::Follower));
+        assert_eq!(Role::parse("This ZooKeeper instance is not currently serving requests\n"), None);
+    }
+}

@@ -1,0 +1,152 @@
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use super::Ensemble;
+use crate::zookeeper::ZooKeeperBuilder;
+use crate::{Error, Installation, ZooKeeper, ports};
+
+/// The smallest number of which one may fail.
+const SERVERS: usize = 3;
+
+/// Options of an [`Ensemble`] that is yet to start.
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until `start`"]
+pub struct EnsembleBuilder {
+    server: ZooKeeperBuilder,
+    init_limit: u32,
+    sync_limit: u32,
+}
+
+impl EnsembleBuilder {
+    pub(super) fn new() -> Self {
+        Self { server: ZooKeeper::builder(), init_limit: 10, sync_limit: 5 }
+    }
+
+    /// Runs this installation, instead of the one that [`Installation::find_or_install`] gives.
+    pub fn installation(mut self, installation: Installation) -> Self {
+        self.server = self.server.installation(installation);
+        self
+    }
+
+    /// Sets ZooKeeper's unit of time (default: 2 s); sessions expire only at multiples of it.
+    pub fn tick_time(mut self, tick_time: Duration) -> Self {
+        self.server = self.server.tick_time(tick_time);
+        self
+    }
+
+    /// Sets the shortest session timeout that a client may ask for (default: 1 s).
+    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
+        self.server = self.server.min_session_timeout(timeout);
+        self
+    }
+
+    /// Sets the longest session timeout that a client may ask for (default: 20 times the tick time).
+    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
+        self.server = self.server.max_session_timeout(timeout);
+        self
+    }
+
+    /// Sets a Java system property of each server, such as `znode.container.checkIntervalMs`.
+    pub fn system_property(mut self, name: &str, value: &str) -> Self {
+        self.server = self.server.system_property(name, value);
+        self
+    }
+
+    /// Sets how many ticks a follower may take to connect to its leader and to get its data (default: 10).
+    pub fn init_limit(mut self, ticks: u32) -> Self {
+        self.init_limit = ticks;
+        self
+    }
+
+    /// Sets after how many ticks of silence a leader and a follower give each other up (default: 5).
+    ///
+    /// So long does it take until another server leads in the place of a paused one; a killed one is missed at
+    /// once.
+    pub fn sync_limit(mut self, ticks: u32) -> Self {
+        self.sync_limit = ticks;
+        self
+    }
+
+    /// Starts the servers and waits until all serve; this blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ZooKeeperBuilder::start`].
+    pub fn start(self) -> Result<Ensemble, Error> {
+        self.start_at(Places::find)
+    }
+
+    fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<Ensemble, Error> {
+        let installation = self.server.find_installation()?;
+        let prepare = |id| self.prepare(&installation, id);
+        let servers = (1..=SERVERS).map(prepare).collect::<Result<_, _>>()?;
+        let mut ensemble = Ensemble { servers, connect_string: String::new() };
+        ports::start_on_free(|| {
+            let places = next_places().map_err(Error::io("find free ports"))?;
+            let shared = self.shared_settings(&places);
+            for (server, address) in ensemble.servers.iter_mut().zip(&places.clients) {
+                self.server.configure(server, *address, &shared)?;
+            }
+            ensemble.restart()
+        })?;
+        let addresses: Vec<_> = ensemble.servers.iter().map(ZooKeeper::connect_string).collect();
+        ensemble.connect_string = addresses.join(",");
+        Ok(ensemble)
+    }
+
+    /// A server learns from its data directory which of them it is.
+    fn prepare(&self, installation: &Installation, id: usize) -> Result<ZooKeeper, Error> {
+        let server = self.server.prepare(installation)?;
+        let data = server.directory().join("data");
+        fs::create_dir(&data)
+            .and_then(|()| fs::write(data.join("myid"), id.to_string()))
+            .map_err(Error::io("write myid"))?;
+        Ok(server)
+    }
+
+    fn shared_settings(&self, places: &Places) -> String {
+        let limits = format!("initLimit={}\nsyncLimit={}\n", self.init_limit, self.sync_limit);
+        let line = |(id, (quorum, election)): (usize, &(SocketAddr, SocketAddr))| {
+            format!("server.{id}={quorum}:{}\n", election.port())
+        };
+        limits + &(1..).zip(&places.peers).map(line).collect::<String>()
+    }
+}
+
+/// Where the servers of an ensemble listen.
+struct Places {
+    clients: Vec<SocketAddr>,
+    /// For each server, where it listens as the leader, and where it takes votes.
+    peers: Vec<(SocketAddr, SocketAddr)>,
+}
+
+impl Places {
+    fn find() -> io::Result<Self> {
+        let peers = ports::free(ports::private_loopback(), 2 * SERVERS)?;
+        Ok(Self {
+            clients: ports::free(Ipv4Addr::LOCALHOST, SERVERS)?,
+            peers: peers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn ports_that_are_taken_are_replaced() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let taken_address = taken.local_addr().unwrap();
+        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        places[0].clients[1] = taken_address;
+        let mut places = places.into_iter();
+        let ensemble = Ensemble::builder().start_at(|| Ok(places.next().unwrap())).unwrap();
+        assert!(ensemble.servers().iter().all(|server| server.address() != taken_address));
+        assert!(ensemble.leader().is_ok());
+    }
+}
