@@ -18,10 +18,12 @@
 mod error;
 mod eventually;
 mod installation;
+mod proxy;
 pub mod wire;
 mod zookeeper;
 
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;
+pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 pub use zookeeper::{ZooKeeper, ZooKeeperBuilder};
