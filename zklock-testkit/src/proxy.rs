@@ -174,7 +174,7 @@ impl Proxy {
 
     /// Resets new connections as soon as they are made, until the link heals. Present ones stay.
     ///
-    /// The proxy still listens, so that connecting works and the first read or write fails.
+    /// The proxy still listens, so that connecting may work; then the first read or write fails.
     pub fn refuse(&self) {
         self.change(|link| link.admission = Admission::Refuse);
     }
