@@ -3,6 +3,8 @@
 //! [`ZooKeeper`] starts a real, standalone ZooKeeper as a child process: on a free loopback port, with its
 //! data in a temporary directory. [`Installation`] finds the Java classes it needs, or installs them.
 //!
+//! [`Proxy`] stands in front of a server and loses, delays and spoils what clients and it say to each other.
+//!
 //! ```no_run
 //! let zookeeper = zklock_testkit::ZooKeeper::start()?;
 //! println!("connect to {}", zookeeper.connect_string());

@@ -144,6 +144,18 @@ async fn a_discarded_request_never_reaches_the_server() {
 }
 
 #[tokio::test]
+async fn a_discarded_request_is_not_taken_for_one_that_was_answered() {
+    let mut played = Played::start().await;
+    let discarded = played.proxy.on_request(CREATE).discard();
+    played.client.send(request_frame(1, &create("/never-answered"))).await.unwrap();
+    soon(discarded.struck()).await;
+    played.ask(1).await;
+    played.server.send(answer(1)).await.unwrap();
+    assert_eq!(played.client.receive().await.unwrap(), Some(answer(1)));
+    assert_eq!((played.proxy.replies(CREATE), played.proxy.replies(Opcode::PING)), (0, 1));
+}
+
+#[tokio::test]
 async fn a_discarded_reply_leaves_the_connection_open() {
     let proxy = proxy();
     let mut client = Client::open(proxy.address()).await;

@@ -71,7 +71,8 @@ impl<'a> RuleBuilder<'a> {
     ///
     /// A request is held even when its client has gone in the meantime, by itself or by a
     /// [`Proxy::cut`](super::Proxy::cut): the server sees its connection as open until the request is released,
-    /// gets the request, and sees the connection end after it.
+    /// gets the request, and sees the connection end after it. A server that a client has come back to in the
+    /// meantime, for the same session, has closed the older connection and ignores the request.
     pub fn hold(self) -> Hold {
         let gate = Gate::shut();
         Hold { rule: self.arm(Fault::Hold(gate.clone())), gate }
