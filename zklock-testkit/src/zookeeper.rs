@@ -1,6 +1,6 @@
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::error::tail;
-use crate::{Error, eventually};
+use crate::{Error, eventually, four_letter};
 
 mod builder;
 mod supervisor;
@@ -110,7 +110,7 @@ impl ZooKeeper {
     ///
     /// When the server cannot be reached, or has not answered within 5 s because it is paused.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
-        self.ask(word, ANSWER_WITHIN)
+        four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
     /// How many packets clients have sent to the server; each of these questions counts as one, itself included.
@@ -119,7 +119,7 @@ impl ZooKeeper {
     ///
     /// When the server does not answer.
     pub fn packets_received(&self) -> u64 {
-        self.monitored("zk_packets_received")
+        four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
 
     /// How many watches clients have set on the server.
@@ -128,7 +128,7 @@ impl ZooKeeper {
     ///
     /// When the server does not answer.
     pub fn watch_count(&self) -> u64 {
-        self.monitored("zk_watch_count")
+        four_letter::monitored(self.address, "zk_watch_count", ANSWER_WITHIN)
     }
 
     /// Stops the server's process (SIGSTOP): it keeps its connections and says nothing.
@@ -211,21 +211,6 @@ impl ZooKeeper {
 
     /// Asks a question that is asked again if the answer does not come soon.
     pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
-        self.ask(word, PROBE_WITHIN)
-    }
-
-    fn ask(&self, word: &str, within: Duration) -> io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&self.address, within)?;
-        stream.set_read_timeout(Some(within))?;
-        stream.write_all(word.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    }
-
-    fn monitored(&self, name: &str) -> u64 {
-        let answer = self.four_letter("mntr").expect("ZooKeeper answers `mntr`");
-        let value = answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        value.unwrap_or_else(|| panic!("`{name}` is not a number in:\n{answer}"))
+        four_letter::ask(self.address, word, PROBE_WITHIN)
     }
 }

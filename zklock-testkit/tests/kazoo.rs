@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use zklock_testkit::ZooKeeper;
+use zklock_testkit::{EmbeddedServer, ZooKeeper};
 
 /// A pinned version, so that a new one cannot break a build that was fine.
 const KAZOO: &str = "2.11.0";
@@ -24,6 +24,7 @@ fn kazoo_finds_nothing_wrong() {
         return;
     }
     let python = python_with_kazoo();
+    check(&python, EmbeddedServer::start().unwrap().address());
     check(&python, ZooKeeper::start().unwrap().address());
 }
 
