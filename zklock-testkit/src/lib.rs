@@ -15,12 +15,14 @@
 //!
 //! The launcher needs Linux (it reads `/proc`) and a POSIX `/bin/sh`.
 
+pub mod conversation;
 mod error;
 mod eventually;
 mod installation;
 pub mod wire;
 mod zookeeper;
 
+pub use conversation::Conversation;
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;

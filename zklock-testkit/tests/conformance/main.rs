@@ -1,0 +1,49 @@
+//! The protocol of a ZooKeeper server, asserted of every kind of server in the same words.
+//!
+//! Every case runs on its own nodes of a server that all cases of its kind share, or on servers of its own.
+//! A case that fails on the real server is wrong; one that fails only on another kind is that kind's bug.
+
+mod case;
+mod client;
+mod server;
+
+mod acl;
+mod auth;
+mod create;
+mod delete;
+mod multi;
+mod paths;
+mod read;
+mod sequence;
+mod write;
+
+use case::Case;
+use libtest_mimic::{Arguments, Trial};
+use server::Kind;
+
+const THEMES: &[&[Case]] = &[
+    acl::CASES,
+    auth::CASES,
+    create::CASES,
+    delete::CASES,
+    multi::CASES,
+    paths::CASES,
+    read::CASES,
+    sequence::CASES,
+    write::CASES,
+];
+
+#[expect(clippy::print_stdout, reason = "the number of cases is for whoever runs them")]
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for kind in Kind::ALL {
+        let cases = THEMES.iter().copied().flatten();
+        let of_kind: Vec<Trial> = cases.map(|case| case.on(kind)).collect();
+        if !arguments.list {
+            println!("conformance: {} cases on {kind}", of_kind.len());
+        }
+        trials.extend(of_kind);
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
