@@ -23,7 +23,7 @@ cases! {
     an_ephemeral_node_is_not_taken_over,
     a_parent_must_exist,
     an_ephemeral_node_has_no_children,
-    a_node_that_exists_matters_more_than_an_ephemeral_parent,
+    a_bad_path_matters_more_than_an_ephemeral_parent,
     a_container_may_have_children,
     the_root_exists,
     create_and_create2_do_the_same,
@@ -208,7 +208,7 @@ async fn an_ephemeral_node_has_no_children(server: &Server) {
     assert_eq!(client.stat(&path).await.unwrap().cversion, 0);
 }
 
-async fn a_node_that_exists_matters_more_than_an_ephemeral_parent(server: &Server) {
+async fn a_bad_path_matters_more_than_an_ephemeral_parent(server: &Server) {
     let mut client = server.client().await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
     let bad = Create::new(server.path("/a/"), "", CreateFlags::PERSISTENT);

@@ -11,10 +11,15 @@ mod acl;
 mod auth;
 mod create;
 mod delete;
+mod frames;
 mod multi;
 mod paths;
+mod persistent_watches;
 mod read;
 mod sequence;
+mod sessions;
+mod set_watches;
+mod watches;
 mod write;
 
 use case::Case;
@@ -26,10 +31,15 @@ const THEMES: &[&[Case]] = &[
     auth::CASES,
     create::CASES,
     delete::CASES,
+    frames::CASES,
     multi::CASES,
     paths::CASES,
+    persistent_watches::CASES,
     read::CASES,
     sequence::CASES,
+    sessions::CASES,
+    set_watches::CASES,
+    watches::CASES,
     write::CASES,
 ];
 
