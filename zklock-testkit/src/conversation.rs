@@ -199,7 +199,7 @@ impl Conversation {
             match self.message().await? {
                 Message::Event(event) => self.events.push_back(event),
                 Message::Reply(reply) if reply.xid == xid => return Ok(reply),
-                Message::Reply(reply) => return Err(ConversationError::Unexpected(reply)),
+                Message::Reply(reply) => return Err(ConversationError::Unexpected(Box::new(reply))),
             }
         }
     }
@@ -212,7 +212,7 @@ impl Conversation {
     pub async fn event(&mut self) -> Result<WatchEvent, ConversationError> {
         match self.receive().await? {
             Message::Event(event) => Ok(event),
-            Message::Reply(reply) => Err(ConversationError::Unexpected(reply)),
+            Message::Reply(reply) => Err(ConversationError::Unexpected(Box::new(reply))),
         }
     }
 
@@ -258,7 +258,7 @@ impl Conversation {
     pub async fn close(mut self) -> Result<Reply, ConversationError> {
         let reply = self.call(Request::CloseSession).await?;
         match self.until_closed().await?.pop() {
-            Some(Message::Reply(late)) => Err(ConversationError::Unexpected(late)),
+            Some(Message::Reply(late)) => Err(ConversationError::Unexpected(Box::new(late))),
             _ => Ok(reply),
         }
     }

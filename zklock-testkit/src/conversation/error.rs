@@ -22,7 +22,7 @@ pub enum ConversationError {
 
     /// An answer came while something else was waited for.
     #[error("something else was waited for than {0:?}")]
-    Unexpected(Reply),
+    Unexpected(Box<Reply>),
 
     /// An answer came to a request that was not sent.
     #[error("request {xid} was never sent")]

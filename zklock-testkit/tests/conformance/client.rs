@@ -199,12 +199,9 @@ impl Client {
     }
 
     /// Waits until the server closes the connection, without having said anything more.
-    #[track_caller]
-    pub(crate) fn is_closed(&mut self) -> impl Future<Output = ()> {
-        async {
-            let rest = self.0.until_closed().await.expect("the server closes the connection");
-            assert_eq!(rest, []);
-        }
+    pub(crate) async fn is_closed(&mut self) {
+        let rest = self.0.until_closed().await.expect("the server closes the connection");
+        assert_eq!(rest, []);
     }
 }
 

@@ -16,7 +16,6 @@ use crate::server::Server;
 
 cases! {
     an_unknown_request_is_answered_and_ends_the_connection,
-    a_check_alone_is_an_unknown_request,
     an_unknown_request_does_not_end_the_session,
     the_ensemble_is_not_changed,
     a_truncated_request_is_malformed,
@@ -51,11 +50,6 @@ async fn an_unknown_request_is_answered_and_ends_the_connection(server: &Server)
     for opcode in [0, 10, 23, 99, 110, 12345, -2, i32::MAX, i32::MIN] {
         assert_unimplemented(&mut server.client().await, unknown(opcode)).await;
     }
-}
-
-async fn a_check_alone_is_an_unknown_request(server: &Server) {
-    let check = zklock_testkit::wire::CheckVersion { path: server.path(""), version: 0 };
-    assert_unimplemented(&mut server.client().await, Request::Check(check)).await;
 }
 
 async fn an_unknown_request_does_not_end_the_session(server: &Server) {

@@ -9,6 +9,7 @@ mod server;
 
 mod acl;
 mod auth;
+mod containers;
 mod create;
 mod delete;
 mod frames;
@@ -16,10 +17,13 @@ mod multi;
 mod paths;
 mod persistent_watches;
 mod read;
+mod restart;
 mod sequence;
 mod sessions;
 mod set_watches;
+mod transactions;
 mod watches;
+mod words;
 mod write;
 
 use case::Case;
@@ -29,6 +33,7 @@ use server::Kind;
 const THEMES: &[&[Case]] = &[
     acl::CASES,
     auth::CASES,
+    containers::CASES,
     create::CASES,
     delete::CASES,
     frames::CASES,
@@ -36,10 +41,13 @@ const THEMES: &[&[Case]] = &[
     paths::CASES,
     persistent_watches::CASES,
     read::CASES,
+    restart::CASES,
     sequence::CASES,
     sessions::CASES,
     set_watches::CASES,
+    transactions::CASES,
     watches::CASES,
+    words::CASES,
     write::CASES,
 ];
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use zklock_testkit::ZooKeeper;
+use zklock_testkit::wire::{Create, CreateFlags};
 
 use crate::client::Client;
 
@@ -27,6 +28,14 @@ impl Kind {
     /// The server that all cases share.
     fn shared(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::default()));
+        match self {
+            Self::Real => &REAL,
+        }
+    }
+
+    /// The server that all cases of containers share, which looks for them all the time.
+    fn reaper(self) -> &'static Running {
+        static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
         match self {
             Self::Real => &REAL,
         }
@@ -65,6 +74,10 @@ impl Default for Options {
 }
 
 impl Options {
+    fn reaper() -> Self {
+        Self { container_check_interval: Duration::from_millis(20), ..Self::default() }
+    }
+
     fn real(&self) -> ZooKeeper {
         let interval = self.container_check_interval.as_millis().to_string();
         let builder = ZooKeeper::builder()
@@ -125,6 +138,16 @@ impl Server {
     /// Opens a session.
     pub(crate) async fn client(&self) -> Client {
         self.kind.shared().client().await
+    }
+
+    /// Opens a session with a server that deletes containers as soon as it may, where the case's own node is
+    /// a persistent one as well.
+    pub(crate) async fn reaper_client(&self) -> Client {
+        let mut client = self.kind.reaper().client().await;
+        // It is there already when this is not the first client of the case.
+        let root = Create::new(&self.root, "", CreateFlags::PERSISTENT);
+        let _ = client.create(root).await;
+        client
     }
 
     /// The case's own node, or one below it.
