@@ -24,6 +24,7 @@
 //! The launcher needs Linux (it reads `/proc`, and listens at loopback addresses besides 127.0.0.1) and a POSIX
 //! `/bin/sh`.
 
+pub mod conversation;
 mod ensemble;
 mod error;
 mod eventually;
@@ -37,6 +38,7 @@ mod session_password;
 pub mod wire;
 mod zookeeper;
 
+pub use conversation::Conversation;
 pub use ensemble::{Ensemble, EnsembleBuilder};
 pub use error::Error;
 pub use eventually::eventually;

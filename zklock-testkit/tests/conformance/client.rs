@@ -1,0 +1,247 @@
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+
+use bytes::Bytes;
+use zklock_testkit::Conversation;
+use zklock_testkit::conversation::{ConversationError, Reply};
+use zklock_testkit::wire::{
+    Acl, AddWatch, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Id,
+    Request, Response, SetAcl, SetData, Stat, WatchEvent, WatcherType,
+};
+
+/// A conversation that is expected to go on; only what the server answers may be a failure.
+pub(crate) struct Client(Conversation);
+
+impl Deref for Client {
+    type Target = Conversation;
+
+    fn deref(&self) -> &Conversation {
+        &self.0
+    }
+}
+
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut Conversation {
+        &mut self.0
+    }
+}
+
+impl Client {
+    pub(crate) async fn open(server: SocketAddr) -> Self {
+        Self::connect(server, ConnectRequest::default()).await
+    }
+
+    pub(crate) async fn connect(server: SocketAddr, request: ConnectRequest) -> Self {
+        Self(Conversation::connect(server, request).await.expect("the server gives a session"))
+    }
+
+    pub(crate) async fn attach(server: SocketAddr, session: &ConnectResponse) -> Self {
+        Self::connect(server, ConnectRequest::attach(session)).await
+    }
+
+    pub(crate) async fn close(self) {
+        self.0.close().await.expect("the session is closed");
+    }
+
+    pub(crate) fn abandon(self) -> ConnectResponse {
+        self.0.abandon()
+    }
+
+    pub(crate) async fn full(&mut self, request: Request) -> Reply {
+        self.0.call(request).await.expect("the server answers")
+    }
+
+    pub(crate) async fn ask(&mut self, request: Request) -> Result<Response, ErrorCode> {
+        self.full(request).await.outcome
+    }
+
+    /// The last transaction that the server has applied.
+    pub(crate) async fn zxid(&mut self) -> i64 {
+        self.full(Request::Ping).await.zxid
+    }
+
+    pub(crate) async fn create(&mut self, create: Create) -> Result<String, ErrorCode> {
+        match self.ask(Request::Create(create)).await? {
+            Response::Path(path) => Ok(path),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn create2(&mut self, create: Create) -> Result<(String, Stat), ErrorCode> {
+        self.created(Request::Create2(create)).await
+    }
+
+    pub(crate) async fn created(&mut self, request: Request) -> Result<(String, Stat), ErrorCode> {
+        match self.ask(request).await? {
+            Response::Created { path, stat } => Ok((path, stat)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Creates an open, persistent node without data.
+    pub(crate) async fn make(&mut self, path: &str) {
+        self.make_as(path, CreateFlags::PERSISTENT).await;
+    }
+
+    /// Creates an open node without data.
+    pub(crate) async fn make_as(&mut self, path: &str, flags: CreateFlags) -> String {
+        self.create(Create::new(path, "", flags)).await.expect("the node is created")
+    }
+
+    /// Creates a persistent node with such an ACL.
+    pub(crate) async fn make_for(&mut self, path: &str, acl: Vec<Acl>) {
+        let create = Create { acl, ..Create::new(path, "", CreateFlags::PERSISTENT) };
+        self.create(create).await.expect("the node is created");
+    }
+
+    pub(crate) async fn delete(&mut self, path: &str) -> Result<(), ErrorCode> {
+        self.delete_version(path, -1).await
+    }
+
+    pub(crate) async fn delete_version(&mut self, path: &str, version: i32) -> Result<(), ErrorCode> {
+        match self.ask(Request::Delete(Delete { path: path.into(), version })).await? {
+            Response::Empty => Ok(()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<Stat, ErrorCode> {
+        let request = Request::Exists { path: path.into(), watch: false };
+        self.ask(request).await.map(stat_of)
+    }
+
+    pub(crate) async fn data(&mut self, path: &str) -> Result<(Option<Bytes>, Stat), ErrorCode> {
+        match self.ask(Request::GetData { path: path.into(), watch: false }).await? {
+            Response::Data { data, stat } => Ok((data, stat)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The names of a node's children in their order.
+    pub(crate) async fn children(&mut self, path: &str) -> Result<Vec<String>, ErrorCode> {
+        match self.ask(Request::GetChildren { path: path.into(), watch: false }).await? {
+            Response::Children(names) => Ok(sorted(names)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn children2(&mut self, path: &str) -> Result<(Vec<String>, Stat), ErrorCode> {
+        match self.ask(Request::GetChildren2 { path: path.into(), watch: false }).await? {
+            Response::Children2 { children, stat } => Ok((sorted(children), stat)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn set(&mut self, path: &str, data: &str) -> Result<Stat, ErrorCode> {
+        self.set_version(path, data, -1).await
+    }
+
+    pub(crate) async fn set_version(
+        &mut self,
+        path: &str,
+        data: &str,
+        version: i32,
+    ) -> Result<Stat, ErrorCode> {
+        let data = Some(Bytes::from(data.to_owned()));
+        self.ask(Request::SetData(SetData { path: path.into(), data, version })).await.map(stat_of)
+    }
+
+    pub(crate) async fn acl(&mut self, path: &str) -> Result<(Vec<Acl>, Stat), ErrorCode> {
+        match self.ask(Request::GetAcl { path: path.into() }).await? {
+            Response::Acl { acl, stat } => Ok((acl, stat)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn set_acl(&mut self, path: &str, acl: Vec<Acl>) -> Result<Stat, ErrorCode> {
+        self.ask(Request::SetAcl(SetAcl { path: path.into(), acl, version: -1 })).await.map(stat_of)
+    }
+
+    /// Adds an identity of the scheme `digest`, and tells how ACLs name it.
+    pub(crate) async fn authenticate(&mut self, user: &str, password: &str) {
+        let auth = Some(Bytes::from(format!("{user}:{password}")));
+        let answer = self.ask(Request::Auth { scheme: "digest".into(), auth }).await;
+        assert_eq!(answer, Ok(Response::Empty));
+    }
+
+    pub(crate) async fn watch_data(&mut self, path: &str) {
+        self.ask(Request::GetData { path: path.into(), watch: true }).await.expect("the node is there");
+    }
+
+    pub(crate) async fn watch_children(&mut self, path: &str) {
+        self.ask(Request::GetChildren { path: path.into(), watch: true }).await.expect("the node is there");
+    }
+
+    pub(crate) async fn watch_exists(&mut self, path: &str) -> Result<Stat, ErrorCode> {
+        self.ask(Request::Exists { path: path.into(), watch: true }).await.map(stat_of)
+    }
+
+    pub(crate) async fn add_watch(&mut self, path: &str, mode: i32) {
+        let answer = self.ask(Request::AddWatch(AddWatch { path: path.into(), mode })).await;
+        assert_eq!(answer, Ok(Response::Zero));
+    }
+
+    pub(crate) async fn check_watches(&mut self, path: &str, kind: WatcherType) -> Result<(), ErrorCode> {
+        let answer = self.ask(Request::CheckWatches { path: path.into(), kind }).await?;
+        assert_eq!(answer, Response::Empty);
+        Ok(())
+    }
+
+    pub(crate) async fn remove_watches(&mut self, path: &str, kind: WatcherType) -> Result<(), ErrorCode> {
+        let answer = self.ask(Request::RemoveWatches { path: path.into(), kind }).await?;
+        assert_eq!(answer, Response::Empty);
+        Ok(())
+    }
+
+    /// All events of what has been answered so far.
+    pub(crate) async fn seen(&mut self) -> Vec<WatchEvent> {
+        self.0.events().await.expect("the server answers")
+    }
+
+    /// Waits until the server closes the connection, without having said anything more.
+    pub(crate) async fn is_closed(&mut self) {
+        let rest = self.0.until_closed().await.expect("the server closes the connection");
+        assert_eq!(rest, []);
+    }
+}
+
+/// Why there is no session.
+pub(crate) async fn refusal(server: SocketAddr, request: ConnectRequest) -> ConversationError {
+    match Conversation::connect(server, request).await {
+        Ok(conversation) => panic!("there is a session: {:?}", conversation.session()),
+        Err(error) => error,
+    }
+}
+
+pub(crate) fn stat_of(response: Response) -> Stat {
+    match response {
+        Response::Stat(stat) => stat,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+pub(crate) fn created(path: impl Into<String>) -> WatchEvent {
+    WatchEvent { event: EventType::Created, path: path.into() }
+}
+
+pub(crate) fn deleted(path: impl Into<String>) -> WatchEvent {
+    WatchEvent { event: EventType::Deleted, path: path.into() }
+}
+
+pub(crate) fn changed(path: impl Into<String>) -> WatchEvent {
+    WatchEvent { event: EventType::DataChanged, path: path.into() }
+}
+
+pub(crate) fn children_changed(path: impl Into<String>) -> WatchEvent {
+    WatchEvent { event: EventType::ChildrenChanged, path: path.into() }
+}
+
+/// A line of an ACL for everybody.
+pub(crate) fn world(permissions: i32) -> Acl {
+    Acl::new(permissions, Id::new("world", "anyone"))
+}

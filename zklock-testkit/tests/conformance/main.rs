@@ -1,0 +1,67 @@
+//! The protocol of a ZooKeeper server, asserted of every kind of server in the same words.
+//!
+//! Every case runs on its own nodes of a server that all cases of its kind share, or on servers of its own.
+//! A case that fails on the real server is wrong; one that fails only on another kind is that kind's bug.
+
+mod case;
+mod client;
+mod server;
+
+mod acl;
+mod auth;
+mod containers;
+mod create;
+mod delete;
+mod frames;
+mod multi;
+mod paths;
+mod persistent_watches;
+mod read;
+mod restart;
+mod sequence;
+mod sessions;
+mod set_watches;
+mod transactions;
+mod watches;
+mod words;
+mod write;
+
+use case::Case;
+use libtest_mimic::{Arguments, Trial};
+use server::Kind;
+
+const THEMES: &[&[Case]] = &[
+    acl::CASES,
+    auth::CASES,
+    containers::CASES,
+    create::CASES,
+    delete::CASES,
+    frames::CASES,
+    multi::CASES,
+    paths::CASES,
+    persistent_watches::CASES,
+    read::CASES,
+    restart::CASES,
+    sequence::CASES,
+    sessions::CASES,
+    set_watches::CASES,
+    transactions::CASES,
+    watches::CASES,
+    words::CASES,
+    write::CASES,
+];
+
+#[expect(clippy::print_stdout, reason = "the number of cases is for whoever runs them")]
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for kind in Kind::ALL {
+        let cases = THEMES.iter().copied().flatten();
+        let of_kind: Vec<Trial> = cases.map(|case| case.on(kind)).collect();
+        if !arguments.list {
+            println!("conformance: {} cases on {kind}", of_kind.len());
+        }
+        trials.extend(of_kind);
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}

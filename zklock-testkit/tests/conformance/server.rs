@@ -1,0 +1,162 @@
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use zklock_testkit::ZooKeeper;
+use zklock_testkit::wire::{Create, CreateFlags};
+
+use crate::client::Client;
+
+/// What is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// ZooKeeper itself.
+    Real,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 1] = [Self::Real];
+
+    fn start(self, options: &Options) -> Running {
+        match self {
+            Self::Real => Running::Real(options.real()),
+        }
+    }
+
+    /// The server that all cases share.
+    fn shared(self) -> &'static Running {
+        static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::default()));
+        match self {
+            Self::Real => &REAL,
+        }
+    }
+
+    /// The server that all cases of containers share, which looks for them all the time.
+    fn reaper(self) -> &'static Running {
+        static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
+        match self {
+            Self::Real => &REAL,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Real => "real",
+        })
+    }
+}
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) tick_time: Duration,
+    pub(crate) min_session_timeout: Duration,
+    pub(crate) max_session_timeout: Duration,
+    pub(crate) max_buffer: usize,
+    pub(crate) container_check_interval: Duration,
+}
+
+impl Default for Options {
+    /// Sessions may be short enough to wait for their end.
+    fn default() -> Self {
+        Self {
+            tick_time: Duration::from_millis(200),
+            min_session_timeout: Duration::from_millis(400),
+            max_session_timeout: Duration::from_secs(60),
+            max_buffer: zklock_testkit::wire::MAX_FRAME,
+            container_check_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Options {
+    fn reaper() -> Self {
+        Self { container_check_interval: Duration::from_millis(20), ..Self::default() }
+    }
+
+    fn real(&self) -> ZooKeeper {
+        let interval = self.container_check_interval.as_millis().to_string();
+        let builder = ZooKeeper::builder()
+            .tick_time(self.tick_time)
+            .min_session_timeout(self.min_session_timeout)
+            .max_session_timeout(self.max_session_timeout)
+            .system_property("jute.maxbuffer", &self.max_buffer.to_string())
+            .system_property("znode.container.checkIntervalMs", &interval);
+        builder.start().expect("ZooKeeper starts")
+    }
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) enum Running {
+    Real(ZooKeeper),
+}
+
+impl Running {
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Real(server) => server.address(),
+        }
+    }
+
+    /// Kills the server and starts it again with the same data.
+    pub(crate) fn restart(&self) {
+        match self {
+            Self::Real(server) => server.restart().expect("ZooKeeper restarts"),
+        }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::open(self.address()).await
+    }
+}
+
+/// What a case is run on: a place of its own in a server that others use at the same time.
+pub(crate) struct Server {
+    kind: Kind,
+    root: String,
+}
+
+impl Server {
+    pub(crate) async fn of_case(kind: Kind) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let root = format!("/c-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut client = kind.shared().client().await;
+        client.make(&root).await;
+        client.close().await;
+        Self { kind, root }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.kind.shared().address()
+    }
+
+    /// Opens a session.
+    pub(crate) async fn client(&self) -> Client {
+        self.kind.shared().client().await
+    }
+
+    /// Opens a session with a server that deletes containers as soon as it may, where the case's own node is
+    /// a persistent one as well.
+    pub(crate) async fn reaper_client(&self) -> Client {
+        let mut client = self.kind.reaper().client().await;
+        // It is there already when this is not the first client of the case.
+        let root = Create::new(&self.root, "", CreateFlags::PERSISTENT);
+        let _ = client.create(root).await;
+        client
+    }
+
+    /// The case's own node, or one below it.
+    pub(crate) fn path(&self, below: &str) -> String {
+        format!("{}{below}", self.root)
+    }
+
+    /// Starts a server that nobody else uses.
+    pub(crate) fn own(&self, options: &Options) -> Running {
+        self.kind.start(options)
+    }
+}
