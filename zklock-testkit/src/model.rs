@@ -33,7 +33,8 @@ use watches::Watches;
 
 use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, ReplyHeader, Request, Response, WatchEvent, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response,
+    WatchEvent, xid,
 };
 
 /// One connection of a client, for as long as it lasts.
@@ -179,14 +180,34 @@ impl Model {
                 self.reply(connection, xid, Ok(Response::Empty));
                 self.close(connection);
             }
+            Request::Unknown { opcode: Opcode::RECONFIG, .. } => {
+                self.next_txn();
+                self.reply(connection, xid, Err(ErrorCode::RECONFIG_DISABLED));
+            }
             Request::Unknown { .. } | Request::Check(_) => {
-                self.reply(connection, xid, Err(ErrorCode::UNIMPLEMENTED));
+                let header = ReplyHeader { xid, zxid: Self::NO_ZXID, error: ErrorCode::UNIMPLEMENTED };
+                self.send(connection, Message::Reply(header, Response::Empty));
                 self.close(connection);
             }
             request => {
                 let result = self.answer(connection, request);
                 self.reply(connection, xid, result);
             }
+        }
+    }
+
+    /// Takes a request whose header alone could be decoded.
+    ///
+    /// As a real server does, this one says so and lets the connection go on, unless it was to prove an
+    /// identity.
+    pub fn malformed(&mut self, connection: ConnectionId, header: RequestHeader, now: Duration) {
+        self.advance(now);
+        match self.session_of(connection) {
+            Some(session) if header.opcode != Opcode::AUTH => {
+                self.sessions.touch(session, self.now);
+                self.reply(connection, header.xid, Err(ErrorCode::MARSHALLING_ERROR));
+            }
+            _ => self.close(connection),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::acl::Identities;
 use super::node::Txn;
 use super::reads::Reading;
-use super::writes::{Change, Transaction};
+use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
 use crate::wire::{
     ErrorCode, Op, OpResult, ReplyHeader, Request, Response, SetWatches, WatchEvent, permissions, xid,
@@ -42,7 +42,7 @@ impl Model {
             Request::SetData(set) => self.write(connection, &Op::SetData(set)),
             Request::Multi(ops) => Ok(Response::Multi(self.multi(connection, &ops))),
             Request::SetAcl(set) => self
-                .transaction(connection, |transaction| (transaction.set_acl(&set), Vec::new()))
+                .transaction(connection, Form::Single, |transaction| (transaction.set_acl(&set), Vec::new()))
                 .map(Response::Stat),
             Request::SetWatches(set) | Request::SetWatches2(set) => {
                 self.set_watches(connection, &set);
@@ -83,7 +83,7 @@ impl Model {
     }
 
     fn write(&mut self, connection: ConnectionId, op: &Op) -> Result<Response, ErrorCode> {
-        self.transaction(connection, |mut transaction| match transaction.apply(op) {
+        self.transaction(connection, Form::Single, |mut transaction| match transaction.apply(op) {
             Ok(result) => (Ok(response_of(result)), transaction.commit()),
             Err(error) => (Err(error), Vec::new()),
         })
@@ -91,7 +91,7 @@ impl Model {
 
     /// Does all operations or none.
     fn multi(&mut self, connection: ConnectionId, ops: &[Op]) -> Vec<OpResult> {
-        self.transaction(connection, |mut transaction| {
+        self.transaction(connection, Form::Multi, |mut transaction| {
             let mut results = Vec::with_capacity(ops.len());
             for op in ops {
                 match transaction.apply(op) {
@@ -110,12 +110,14 @@ impl Model {
     fn transaction<T>(
         &mut self,
         connection: ConnectionId,
+        form: Form,
         run: impl FnOnce(Transaction<'_>) -> (T, Vec<Change>),
     ) -> T {
         let identities = self.identities(connection);
         let session = self.session_of(connection).unwrap_or_default();
         let txn = self.next_txn();
-        let (result, changes) = run(Transaction::new(&mut self.tree, session, &identities, txn));
+        let (result, changes) =
+            run(Transaction::new(&mut self.tree, Author { session, identities: &identities }, form, txn));
         self.announce(changes);
         result
     }
@@ -143,7 +145,8 @@ impl Model {
     fn delete_all(&mut self, paths: &[String]) {
         let nobody = Identities::default();
         let txn = self.next_txn();
-        let mut transaction = Transaction::new(&mut self.tree, 0, &nobody, txn);
+        let mut transaction =
+            Transaction::new(&mut self.tree, Author { session: 0, identities: &nobody }, Form::Single, txn);
         paths.iter().for_each(|path| transaction.remove(path));
         let changes = transaction.commit();
         self.announce(changes);
@@ -179,7 +182,7 @@ impl Model {
     }
 
     /// What stands for a transaction where there is none: `WatchedEvent.NO_ZXID`.
-    const NO_ZXID: i64 = -1;
+    pub(super) const NO_ZXID: i64 = -1;
 
     fn tell(&mut self, connection: ConnectionId, zxid: i64, event: WatchEvent) {
         let header = ReplyHeader { xid: xid::NOTIFICATION, zxid, error: ErrorCode::OK };

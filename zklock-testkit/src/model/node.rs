@@ -13,14 +13,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// `EphemeralType.CONTAINER_EPHEMERAL_OWNER`.
-    const CONTAINER_OWNER: i64 = i64::MIN;
-
+    /// The owner as clients see it, which for a container is none: `DataNode.getClientEphemeralOwner`.
     fn ephemeral_owner(self) -> i64 {
         match self {
-            Self::Persistent => 0,
             Self::Ephemeral { owner } => owner,
-            Self::Container => Self::CONTAINER_OWNER,
+            Self::Persistent | Self::Container => 0,
         }
     }
 }

@@ -18,20 +18,34 @@ pub(super) struct Change {
     pub(super) acl: Vec<Acl>,
 }
 
+/// Who makes changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Author<'a> {
+    pub(super) session: i64,
+    pub(super) identities: &'a Identities,
+}
+
+/// What asks for changes. A request's opcode makes a container, and within a multi a create's flags do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Single,
+    Multi,
+}
+
 /// Changes that are made together, or undone together.
 #[derive(Debug)]
 pub(super) struct Transaction<'a> {
     tree: &'a mut Tree,
-    session: i64,
-    identities: &'a Identities,
+    author: Author<'a>,
+    form: Form,
     txn: Txn,
     undo: Vec<Undo>,
     changes: Vec<Change>,
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(tree: &'a mut Tree, session: i64, identities: &'a Identities, txn: Txn) -> Self {
-        Self { tree, session, identities, txn, undo: Vec::new(), changes: Vec::new() }
+    pub(super) fn new(tree: &'a mut Tree, author: Author<'a>, form: Form, txn: Txn) -> Self {
+        Self { tree, author, form, txn, undo: Vec::new(), changes: Vec::new() }
     }
 
     pub(super) fn commit(self) -> Vec<Change> {
@@ -65,9 +79,9 @@ impl<'a> Transaction<'a> {
     fn create(&mut self, create: &Create, opcode: Opcode) -> Result<(String, Stat), ErrorCode> {
         let mode = Mode::of(create.flags)?;
         let parent_path = parent_of(&create.path)?;
-        let acl = self.identities.expand(&create.acl)?;
+        let acl = self.author.identities.expand(&create.acl)?;
         let parent = self.tree.find(parent_path)?;
-        self.identities.may(permissions::CREATE, &parent.acl)?;
+        self.author.identities.may(permissions::CREATE, &parent.acl)?;
         let path = match mode.naming {
             Naming::Given => create.path.clone(),
             Naming::Counted => format!("{}{:010}", create.path, parent.creates),
@@ -79,11 +93,16 @@ impl<'a> Transaction<'a> {
         if matches!(parent.kind, Kind::Ephemeral { .. }) {
             return Err(ErrorCode::NO_CHILDREN_FOR_EPHEMERALS);
         }
-        let kind = match (opcode, mode.life) {
-            (Opcode::CREATE_CONTAINER, _) => Kind::Container,
-            (_, Life::Session) => Kind::Ephemeral { owner: self.session },
-            (_, Life::Unlimited) => Kind::Persistent,
+        let kind = match (self.form, opcode, create.flags) {
+            (Form::Single, Opcode::CREATE_CONTAINER, _) | (Form::Multi, _, CreateFlags::CONTAINER) => {
+                Some(Kind::Container)
+            }
+            _ => None,
         };
+        let kind = kind.unwrap_or(match mode.life {
+            Life::Session => Kind::Ephemeral { owner: self.author.session },
+            Life::Unlimited => Kind::Persistent,
+        });
         let parent_change = Change {
             event: EventType::ChildrenChanged,
             path: parent_path.to_owned(),
@@ -99,7 +118,7 @@ impl<'a> Transaction<'a> {
     fn delete(&mut self, delete: &Delete) -> Result<OpResult, ErrorCode> {
         let path = &delete.path;
         let parent = self.tree.find(checked_parent_of(path)?)?;
-        self.identities.may(permissions::DELETE, &parent.acl)?;
+        self.author.identities.may(permissions::DELETE, &parent.acl)?;
         let node = self.tree.find(path)?;
         check_version(node.version, delete.version)?;
         if !node.children.is_empty() {
@@ -122,7 +141,7 @@ impl<'a> Transaction<'a> {
     fn set_data(&mut self, set: &SetData) -> Result<Stat, ErrorCode> {
         validate(&set.path)?;
         let node = self.tree.find(&set.path)?;
-        self.identities.may(permissions::WRITE, &node.acl)?;
+        self.author.identities.may(permissions::WRITE, &node.acl)?;
         check_version(node.version, set.version)?;
         let change = Change { event: EventType::DataChanged, path: set.path.clone(), acl: node.acl.clone() };
         let (stat, undo) = self.tree.set_data(&set.path, set.data.clone(), self.txn);
@@ -134,7 +153,7 @@ impl<'a> Transaction<'a> {
     fn check(&self, check: &CheckVersion) -> Result<OpResult, ErrorCode> {
         validate(&check.path)?;
         let node = self.tree.find(&check.path)?;
-        self.identities.may(permissions::READ, &node.acl)?;
+        self.author.identities.may(permissions::READ, &node.acl)?;
         check_version(node.version, check.version)?;
         Ok(OpResult::Checked)
     }
@@ -142,9 +161,9 @@ impl<'a> Transaction<'a> {
     /// Replaces an ACL, which no multi can.
     pub(super) fn set_acl(self, set: &SetAcl) -> Result<Stat, ErrorCode> {
         validate(&set.path)?;
-        let acl = self.identities.expand(&set.acl)?;
+        let acl = self.author.identities.expand(&set.acl)?;
         let node = self.tree.find(&set.path)?;
-        self.identities.may(permissions::ADMIN, &node.acl)?;
+        self.author.identities.may(permissions::ADMIN, &node.acl)?;
         check_version(node.acl_version, set.version)?;
         Ok(self.tree.set_acl(&set.path, acl))
     }

@@ -56,6 +56,7 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
 }
 
 async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<(), Fault> {
+    let peer = stream.peer_addr()?;
     stream.set_nodelay(true)?;
     let (mut input, mut output) = stream.into_split();
     let mut first = [0; 4];
@@ -74,12 +75,13 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
     input.read_buffer_mut().extend_from_slice(&first);
     // What a server sends may be longer than what it takes.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
-    Conversation { core, id: accepted.id, input, output, state: State::New }.run(accepted).await
+    Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
 }
 
 struct Conversation<'a> {
     core: &'a Core,
     id: ConnectionId,
+    peer: SocketAddr,
     input: FramedRead<OwnedReadHalf, Frames>,
     output: FramedWrite<OwnedWriteHalf, Frames>,
     state: State,
@@ -115,15 +117,20 @@ impl Conversation<'_> {
         let frame = frame.freeze();
         match self.state {
             State::New => {
-                let request = ConnectRequest::from_bytes(frame)?;
+                let request = ConnectRequest::read(&mut Reader::new(frame))?;
                 self.state = State::Connected;
                 self.core.connect(self.id, &request).await;
             }
             State::Connected => {
                 let mut reader = Reader::new(frame);
                 let header = RequestHeader::read(&mut reader)?;
-                let request = Request::from_bytes(header.opcode, reader.rest())?;
-                self.core.request(self.id, header.xid, request).await;
+                match Request::read(header.opcode, &mut reader) {
+                    Ok(request) => self.core.request(self.id, header.xid, request).await,
+                    Err(error) => {
+                        tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                        self.core.malformed(self.id, header).await;
+                    }
+                }
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{ConnectionId, Message, Model, Output, Settings};
-use crate::wire::{ConnectRequest, Request};
+use crate::wire::{ConnectRequest, Request, RequestHeader};
 
 /// How many messages may wait for a connection whose client does not read.
 const OUTGOING: usize = 10_000;
@@ -139,6 +139,15 @@ impl Core {
         })
         .await;
         self.deadlines.notify_one();
+    }
+
+    pub(super) async fn malformed(&self, id: ConnectionId, header: RequestHeader) {
+        self.when_running(|state| {
+            state.count_received(id);
+            state.model.malformed(id, header, self.clock.now());
+            state.dispatch();
+        })
+        .await;
     }
 
     pub(super) async fn request(&self, id: ConnectionId, xid: i32, request: Request) {

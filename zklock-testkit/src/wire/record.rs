@@ -88,7 +88,7 @@ pub struct Stat {
     pub cversion: i32,
     /// How often its ACL was changed.
     pub aversion: i32,
-    /// The session that an ephemeral node belongs to, or zero; `i64::MIN` for a container.
+    /// The session that an ephemeral node belongs to, or zero.
     pub ephemeral_owner: i64,
     /// The length of its data in bytes.
     pub data_length: i32,

@@ -162,19 +162,12 @@ impl Request {
         }
     }
 
-    /// Decodes the request that fills what follows its header.
+    /// Decodes the request that follows its header, and takes no notice of what follows it, as servers do.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when the bytes are no such request, or more than it.
-    pub fn from_bytes(opcode: Opcode, body: Bytes) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(body);
-        let request = Self::read(opcode, &mut reader)?;
-        reader.end()?;
-        Ok(request)
-    }
-
-    fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+    /// [`Malformed`] when the bytes are no such request.
+    pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(match opcode {
             Opcode::CREATE => Self::Create(Create::read(reader)?),
             Opcode::CREATE2 => Self::Create2(Create::read(reader)?),

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use zklock_testkit::ZooKeeper;
 use zklock_testkit::wire::{Create, CreateFlags};
+use zklock_testkit::{EmbeddedServer, ZooKeeper};
 
 use crate::client::Client;
 
@@ -14,30 +14,37 @@ use crate::client::Client;
 pub(crate) enum Kind {
     /// ZooKeeper itself.
     Real,
+    /// Ours.
+    Embedded,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 1] = [Self::Real];
+    pub(crate) const ALL: [Self; 2] = [Self::Real, Self::Embedded];
 
     fn start(self, options: &Options) -> Running {
         match self {
             Self::Real => Running::Real(options.real()),
+            Self::Embedded => Running::Embedded(options.embedded()),
         }
     }
 
     /// The server that all cases share.
     fn shared(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::default()));
+        static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::default()));
         match self {
             Self::Real => &REAL,
+            Self::Embedded => &EMBEDDED,
         }
     }
 
     /// The server that all cases of containers share, which looks for them all the time.
     fn reaper(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
+        static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::reaper()));
         match self {
             Self::Real => &REAL,
+            Self::Embedded => &EMBEDDED,
         }
     }
 }
@@ -46,6 +53,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Real => "real",
+            Self::Embedded => "embedded",
         })
     }
 }
@@ -88,18 +96,30 @@ impl Options {
             .system_property("znode.container.checkIntervalMs", &interval);
         builder.start().expect("ZooKeeper starts")
     }
+
+    fn embedded(&self) -> EmbeddedServer {
+        let builder = EmbeddedServer::builder()
+            .tick_time(self.tick_time)
+            .min_session_timeout(self.min_session_timeout)
+            .max_session_timeout(self.max_session_timeout)
+            .max_buffer(self.max_buffer)
+            .container_check_interval(self.container_check_interval);
+        builder.start().expect("the embedded server starts")
+    }
 }
 
 /// A server that runs.
 #[derive(Debug)]
 pub(crate) enum Running {
     Real(ZooKeeper),
+    Embedded(EmbeddedServer),
 }
 
 impl Running {
     pub(crate) fn address(&self) -> SocketAddr {
         match self {
             Self::Real(server) => server.address(),
+            Self::Embedded(server) => server.address(),
         }
     }
 
@@ -107,6 +127,7 @@ impl Running {
     pub(crate) fn restart(&self) {
         match self {
             Self::Real(server) => server.restart().expect("ZooKeeper restarts"),
+            Self::Embedded(server) => server.restart().expect("the embedded server restarts"),
         }
     }
 
