@@ -16,6 +16,7 @@ mod frames;
 mod multi;
 mod paths;
 mod persistent_watches;
+mod random;
 mod read;
 mod restart;
 mod sequence;
@@ -63,5 +64,6 @@ fn main() {
         }
         trials.extend(of_kind);
     }
+    trials.extend(random::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

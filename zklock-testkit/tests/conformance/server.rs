@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 1] = [Self::Real];
 
-    fn start(self, options: &Options) -> Running {
+    pub(crate) fn start(self, options: &Options) -> Running {
         match self {
             Self::Real => Running::Real(options.real()),
         }
