@@ -55,7 +55,8 @@ const THEMES: &[&[Case]] = &[
 #[expect(clippy::print_stdout, reason = "the number of cases is for whoever runs them")]
 fn main() {
     let arguments = Arguments::from_args();
-    let mut trials = Vec::new();
+    // The longest test comes first.
+    let mut trials = random::trials();
     for kind in Kind::ALL {
         let cases = THEMES.iter().copied().flatten();
         let of_kind: Vec<Trial> = cases.map(|case| case.on(kind)).collect();
@@ -64,6 +65,5 @@ fn main() {
         }
         trials.extend(of_kind);
     }
-    trials.extend(random::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

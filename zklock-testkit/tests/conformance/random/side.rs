@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::{
     Acl, CheckVersion, Create, CreateFlags, Delete, Op, Request, SetAcl, SetData, SetWatches, WatcherType,
@@ -36,8 +37,8 @@ impl Side {
         };
         side.view.add(first.session_id());
         side.clients.push(first);
-        for _ in 1..sessions {
-            let client = side.new_client().await;
+        for client in join_all((1..sessions).map(|_| Client::open(side.address))).await {
+            side.view.add(client.session_id());
             side.clients.push(client);
         }
         side
@@ -93,9 +94,7 @@ impl Side {
         for session in 1..self.clients.len() {
             seen.extend(self.exchange(session, vec![Request::Ping]).await);
         }
-        for client in self.clients.drain(..) {
-            client.close().await;
-        }
+        join_all(self.clients.drain(..).map(Client::close)).await;
         seen
     }
 
