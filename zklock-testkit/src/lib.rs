@@ -13,6 +13,8 @@
 //! holds the read end of a pipe, and ends the server and removes its directory when the pipe closes. The
 //! `Drop` of [`ZooKeeper`] closes the pipe, and so does the kernel when the owner is killed.
 //!
+//! [`Conversation`] speaks the client protocol of [`wire`] with any of them, without what a client library adds.
+//!
 //! The launcher needs Linux (it reads `/proc`) and a POSIX `/bin/sh`.
 
 pub mod conversation;
