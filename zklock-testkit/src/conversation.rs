@@ -245,6 +245,15 @@ impl Conversation {
         }
     }
 
+    /// Closes the client's end of the connection, and leaves the session to its timeout.
+    ///
+    /// # Errors
+    ///
+    /// [`ConversationError::Closed`] when there is no connection any more.
+    pub async fn disconnect(&mut self) -> Result<(), ConversationError> {
+        Ok(self.stream.get_mut().shutdown().await?)
+    }
+
     /// Drops the connection and leaves the session to its timeout, or to whoever attaches to it.
     pub fn abandon(self) -> ConnectResponse {
         self.session

@@ -5,7 +5,7 @@
 //! | [`EmbeddedServer`] | a server inside of this process, over a deterministic [`model`] | tests without Java |
 //! | [`ZooKeeper`], [`Ensemble`] | real servers as child processes | tests against the real thing |
 //! | [`Proxy`] | stands before any of them and loses, delays and spoils what is said | breaking things at exact points |
-//! | [`wire`] | the records of the protocol | tests of the protocol itself |
+//! | [`wire`], [`Conversation`] | the records of the protocol, and one connection | tests of the protocol itself |
 //!
 //! ```
 //! let server = zklock_testkit::EmbeddedServer::start()?;

@@ -16,6 +16,8 @@ cases! {
     a_digest_opens_its_nodes,
     another_password_is_another_identity,
     identities_add_up,
+    a_digest_needs_no_password,
+    a_digest_needs_a_proof,
     an_identity_is_of_the_connection,
     the_owner_of_a_node_is_who_created_it,
     every_identity_that_was_proven_owns_a_node,
@@ -87,6 +89,20 @@ async fn identities_add_up(server: &Server) {
     client.authenticate("user", "password").await;
     client.make_for(&server.path("/a"), vec![Acl::new(permissions::READ, digest())]).await;
     assert!(client.data(&server.path("/a")).await.is_ok());
+}
+
+async fn a_digest_needs_no_password(server: &Server) {
+    let mut client = server.client().await;
+    for proof in ["user", "", ":", "user:a:b"] {
+        assert_eq!(client.ask(auth("digest", proof)).await, Ok(Response::Empty), "{proof:?}");
+    }
+    let users: Vec<String> = identities(&mut client).await.into_iter().map(|(_, user)| user).collect();
+    assert_eq!(users, ["", "", "user", "user", "127.0.0.1"]);
+}
+
+async fn a_digest_needs_a_proof(server: &Server) {
+    let mut client = server.client().await;
+    assert_failed(&mut client, Request::Auth { scheme: "digest".into(), auth: None }).await;
 }
 
 async fn an_identity_is_of_the_connection(server: &Server) {

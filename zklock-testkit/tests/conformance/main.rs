@@ -2,6 +2,11 @@
 //!
 //! Every case runs on its own nodes of a server that all cases of its kind share, or on servers of its own.
 //! A case that fails on the real server is wrong; one that fails only on another kind is that kind's bug.
+//!
+//! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` needs the permission to read, and
+//! so do the events of a watch; an event tells its zxid; a one-shot watch does not replace a persistent one of
+//! the same path, and persistent watches have kinds of their own to be removed and checked by; a `check` outside
+//! of a multi is an unknown request instead of the end of the server; and a `create2` in a multi tells a stat.
 
 mod case;
 mod client;
@@ -16,6 +21,7 @@ mod frames;
 mod multi;
 mod paths;
 mod persistent_watches;
+mod random;
 mod read;
 mod restart;
 mod sequence;
@@ -54,7 +60,8 @@ const THEMES: &[&[Case]] = &[
 #[expect(clippy::print_stdout, reason = "the number of cases is for whoever runs them")]
 fn main() {
     let arguments = Arguments::from_args();
-    let mut trials = Vec::new();
+    // The longest test comes first.
+    let mut trials = random::trials();
     for kind in Kind::ALL {
         let cases = THEMES.iter().copied().flatten();
         let of_kind: Vec<Trial> = cases.map(|case| case.on(kind)).collect();

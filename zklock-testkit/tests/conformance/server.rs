@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 2] = [Self::Real, Self::Embedded];
 
-    fn start(self, options: &Options) -> Running {
+    pub(crate) fn start(self, options: &Options) -> Running {
         match self {
             Self::Real => Running::Real(options.real()),
             Self::Embedded => Running::Embedded(options.embedded()),

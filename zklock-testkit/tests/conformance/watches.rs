@@ -34,6 +34,7 @@ cases! {
     a_watch_in_a_pipeline_sees_what_follows,
     watches_die_with_their_connection,
     the_end_of_a_session_is_told,
+    the_own_end_is_told_before_its_answer,
     a_counter_is_part_of_the_path,
     the_root_is_watched_too,
     a_new_acl_tells_nothing,
@@ -334,6 +335,19 @@ async fn the_end_of_a_session_is_told(server: &Server) {
     other.watch_children(&server.path("")).await;
     one.close().await;
     assert_eq!(other.seen().await, [deleted(server.path("/a")), children_changed(server.path(""))]);
+}
+
+async fn the_own_end_is_told_before_its_answer(server: &Server) {
+    let mut client = server.client().await;
+    client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
+    client.watch_data(&server.path("/a")).await;
+    client.watch_children(&server.path("")).await;
+    client.send(Request::CloseSession).await.unwrap();
+    for event in [deleted(server.path("/a")), children_changed(server.path(""))] {
+        assert_eq!(client.receive().await.unwrap(), Message::Event(event));
+    }
+    assert!(matches!(client.receive().await.unwrap(), Message::Reply(_)));
+    client.is_closed().await;
 }
 
 async fn a_counter_is_part_of_the_path(server: &Server) {

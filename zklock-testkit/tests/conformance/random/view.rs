@@ -1,0 +1,96 @@
+use zklock_testkit::conversation::{Message, Reply};
+use zklock_testkit::wire::{OpResult, Response, Stat};
+
+/// What two servers may differ in: where a run begins, and the ids of its sessions.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// The last transaction before the run.
+    start: i64,
+    /// The sessions of the run in the order in which they were opened.
+    sessions: Vec<i64>,
+}
+
+impl View {
+    pub(crate) fn new(start: i64) -> Self {
+        Self { start, sessions: Vec::new() }
+    }
+
+    pub(crate) fn start(&self) -> i64 {
+        self.start
+    }
+
+    pub(crate) fn add(&mut self, session: i64) {
+        self.sessions.push(session);
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Replaces zxids by their distance from the start, and sessions by their numbers; forgets times.
+    pub(crate) fn of(&self, message: Message) -> Message {
+        match message {
+            Message::Event(event) => Message::Event(event),
+            Message::Reply(Reply { xid, zxid, outcome }) => {
+                let outcome = outcome.map(|response| self.response(response));
+                Message::Reply(Reply { xid, zxid: self.zxid(zxid), outcome })
+            }
+        }
+    }
+
+    fn zxid(&self, zxid: i64) -> i64 {
+        if zxid > 0 { zxid - self.start } else { zxid }
+    }
+
+    fn stat(&self, stat: Stat) -> Stat {
+        if stat.version == 0 {
+            assert_eq!(stat.ctime, stat.mtime, "data that was never replaced is as old as its node");
+        }
+        let owner = self.sessions.iter().position(|session| *session == stat.ephemeral_owner);
+        let number = |position| i64::try_from(position).expect("there are few sessions") + 1;
+        Stat {
+            czxid: self.zxid(stat.czxid),
+            mzxid: self.zxid(stat.mzxid),
+            pzxid: self.zxid(stat.pzxid),
+            ctime: 0,
+            mtime: 0,
+            ephemeral_owner: owner.map_or(stat.ephemeral_owner, number),
+            ..stat
+        }
+    }
+
+    fn response(&self, response: Response) -> Response {
+        match response {
+            Response::Created { path, stat } => Response::Created { path, stat: self.stat(stat) },
+            Response::Stat(stat) => Response::Stat(self.stat(stat)),
+            Response::Data { data, stat } => Response::Data { data, stat: self.stat(stat) },
+            Response::Acl { acl, stat } => Response::Acl { acl, stat: self.stat(stat) },
+            Response::Children(names) => Response::Children(sorted(names)),
+            Response::Children2 { children, stat } => {
+                Response::Children2 { children: sorted(children), stat: self.stat(stat) }
+            }
+            Response::Ephemerals(paths) => Response::Ephemerals(sorted(paths)),
+            Response::Multi(results) => {
+                Response::Multi(results.into_iter().map(|result| self.result(result)).collect())
+            }
+            other => other,
+        }
+    }
+
+    fn result(&self, result: OpResult) -> OpResult {
+        match result {
+            OpResult::Created2 { opcode, path, stat } => {
+                OpResult::Created2 { opcode, path, stat: self.stat(stat) }
+            }
+            OpResult::DataSet(stat) => OpResult::DataSet(self.stat(stat)),
+            OpResult::Data { data, stat } => OpResult::Data { data, stat: self.stat(stat) },
+            OpResult::Children(names) => OpResult::Children(sorted(names)),
+            other => other,
+        }
+    }
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
