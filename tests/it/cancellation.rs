@@ -5,9 +5,10 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use zklock::{LockError, Mutex, MutexGuard};
 
-use crate::support::{Space, soon, until};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const PATH: &str = "/reports/weekly";
 
@@ -45,16 +46,18 @@ async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
     unreachable!("an acquisition ends after finitely many polls")
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_dropped_at_any_poll_leaves_no_node() {
-    let space = Space::new();
+async fn an_acquisition_dropped_at_any_poll_leaves_no_node(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     assert!(drop_at_every_poll(&space, &mutex).await > 1);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
-    let space = Space::new();
+async fn an_acquisition_dropped_after_any_delay_leaves_no_node(kind: Kind) {
+    let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let (mutex, contended) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
     let guard = mutex.lock().await.unwrap();
@@ -69,9 +72,10 @@ async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
     contended.lock().await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node() {
-    let space = Space::new();
+async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     for micros in (0..4_000).step_by(37) {
         drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
@@ -80,9 +84,10 @@ async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node() 
     space.until_empty(PATH).await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender() {
-    let space = Space::new();
+async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let mut paths = Vec::new();
     // The parents are missing, so these drops hit their creation too.
@@ -102,9 +107,10 @@ async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contende
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
-    let space = Space::new();
+async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass(kind: Kind) {
+    let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let quitter = other.mutex(PATH).unwrap();
@@ -119,9 +125,10 @@ async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
     soon(last).await.unwrap().unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next() {
-    let space = Space::new();
+async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     {
         let mut lock = pin!(mutex.lock());
@@ -140,9 +147,10 @@ async fn poll_once(mut lock: Pin<&mut impl Future<Output = Result<MutexGuard, Lo
     .await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches() {
-    let space = Space::new();
+async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches(kind: Kind) {
+    let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = other.mutex(PATH).unwrap();
@@ -152,13 +160,14 @@ async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches() {
     }
     space.until_queued(PATH, 1).await;
     guard.release().await.unwrap();
-    let watches = || crate::support::server().four_letter("wchp").unwrap();
+    let watches = || space.server().four_letter("wchp").unwrap();
     until(|| async { !watches().contains(&space.full(PATH)) }, "no watch is left").await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_aborted_task_releases_the_guard_that_it_holds() {
-    let space = Space::new();
+async fn an_aborted_task_releases_the_guard_that_it_holds(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let holder = mutex.clone();
     let holder = tokio::spawn(async move {
@@ -170,9 +179,10 @@ async fn an_aborted_task_releases_the_guard_that_it_holds() {
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_whose_future_is_dropped_goes_on() {
-    let space = Space::new();
+async fn a_release_whose_future_is_dropped_goes_on(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     for polls in 0..3 {
         let guard = mutex.lock().await.unwrap();
@@ -181,9 +191,10 @@ async fn a_release_whose_future_is_dropped_goes_on() {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_panics_releases_its_lock() {
-    let space = Space::new();
+async fn a_body_that_panics_releases_its_lock(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let panicking = mutex.clone();
     let task = tokio::spawn(async move { panicking.run(async |_| panic!("a bug of the user")).await });

@@ -3,16 +3,18 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use rstest_reuse::apply;
 use zklock::{Acl, Config, LockError};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, outsider, server, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, server, soon};
 
 const PATH: &str = "/a";
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent() {
-    let space = Space::new();
+async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let too_long = format!("/{}", "x".repeat(1 << 20));
     let cases = [
@@ -39,9 +41,10 @@ async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent
     assert_eq!(space.children("").await, [""; 0]);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not() {
-    let space = Space::new();
+async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let error = failed(mutex.lock_timeout(Duration::ZERO).await);
     assert_eq!(error.to_string(), "invalid wait for lock /a: zero leaves no time to ask; use `try_lock`");
@@ -53,9 +56,10 @@ async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not() {
     space.until_empty(PATH).await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
-    let config = || Config::new(server().connect_string());
+async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind) {
+    let config = || Config::new(server(kind).connect_string());
     let cases = [
         (Config::new(""), "connect"),
         (Config::new("host:port"), "connect"),
@@ -121,9 +125,10 @@ async fn assert_unreachable(address: &str) {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing() {
-    let space = Space::new();
+async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
     let guard = owner.mutex(PATH).unwrap().lock().await.unwrap();
     for intruder in [space.config(), space.config().digest("owner", "guess")] {
@@ -138,27 +143,28 @@ async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing() {
     guard.release().await.unwrap();
 }
 
-/// Creates the lock's node with these permissions for everybody.
-async fn restricted(space: &Space, permission: zk::Permission) {
-    let anyone = [zk::Acl::new(permission, zk::AuthId::anyone())];
+/// Creates the lock's node with these permissions for everybody, and returns a connection that may do all.
+async fn restricted(space: &Space, permission: zk::Permission) -> zk::Client {
+    let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
+    let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
     let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&anyone));
-    let outsider = outsider().await;
+    let acl = [anyone, creator];
+    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&acl));
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"outsider:secret").await.unwrap();
     outsider.create(&space.namespace, b"", &open).await.unwrap();
     outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
+    outsider
 }
 
-async fn children_of_restricted(space: &Space) -> i32 {
-    // A stat needs no permission, where a list does.
-    outsider().await.check_stat(&space.full(PATH)).await.unwrap().unwrap().num_children
-}
-
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
+async fn a_denied_create_list_or_delete_is_told_and_not_retried(kind: Kind) {
     use zk::Permission as P;
     for (granted, left) in [(P::READ, 0), (P::CREATE | P::DELETE, 0), (P::READ | P::CREATE, 1)] {
-        let space = Space::new();
-        restricted(&space, granted).await;
+        let space = Space::new(kind);
+        let outsider = restricted(&space, granted).await;
+        let contenders = async || outsider.list_children(&space.full(PATH)).await.unwrap().len();
         let client = space.client().await;
         let mutex = client.mutex(PATH).unwrap();
         let outcome = soon(mutex.lock()).await;
@@ -168,16 +174,17 @@ async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
         };
         assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{granted}: {error}");
         // A node that may not be deleted ends with its session.
-        assert_eq!(children_of_restricted(&space).await, left, "{granted}");
+        assert_eq!(contenders().await, left, "{granted}");
         client.shutdown(Duration::ZERO).await;
-        assert_eq!(children_of_restricted(&space).await, 0, "{granted}");
+        assert_eq!(contenders().await, 0, "{granted}");
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_below_an_ephemeral_node_is_refused() {
-    let space = Space::new();
-    let outsider = outsider().await;
+async fn a_lock_below_an_ephemeral_node_is_refused(kind: Kind) {
+    let space = Space::new(kind);
+    let outsider = space.outsider().await;
     let acls = zk::Acls::anyone_all();
     outsider.create(&space.namespace, b"", &zk::CreateMode::Persistent.with_acls(acls)).await.unwrap();
     outsider.create(&space.full(PATH), b"", &zk::CreateMode::Ephemeral.with_acls(acls)).await.unwrap();
@@ -186,9 +193,10 @@ async fn a_lock_below_an_ephemeral_node_is_refused() {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_below_another_locks_path_does_not_disturb_it() {
-    let space = Space::new();
+async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let outer = client.mutex("/a").unwrap().lock().await.unwrap();
     let inner = client.mutex("/a/b").unwrap().lock().await.unwrap();

@@ -4,23 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
 
-use crate::support::session_end::end_session;
-use crate::support::{Space, failed, outsider, server, soon, until};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/payments/7";
 
-fn end_session_of(client: &Client) {
-    let session = client.session_id().expect("the client has a session");
-    end_session(server().address(), session);
-}
-
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_node_is_deleted_is_told() {
-    let space = Space::new();
+async fn a_holder_whose_node_is_deleted_is_told(kind: Kind) {
+    let space = Space::new(kind);
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
@@ -32,9 +28,10 @@ async fn a_holder_whose_node_is_deleted_is_told() {
     assert!(failed(guard.release().await).is_lost());
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_is_told_although_other_contenders_came_and_went() {
-    let space = Space::new();
+async fn a_holder_is_told_although_other_contenders_came_and_went(kind: Kind) {
+    let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     for _ in 0..3 {
@@ -44,13 +41,14 @@ async fn a_holder_is_told_although_other_contenders_came_and_went() {
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
-    let space = Space::new();
+async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let guard = Arc::new(client.mutex(PATH).unwrap().lock().await.unwrap());
     guard.create("/ledger", "mine").await.unwrap();
-    let (outsider, node) = (outsider().await, space.children(PATH).await.remove(0));
+    let (outsider, node) = (space.outsider().await, space.children(PATH).await.remove(0));
     let write = |turn: u32| {
         let guard = guard.clone();
         // Again and again until it fails, so that some are under way at any moment.
@@ -76,14 +74,15 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next_session() {
-    let space = Space::new();
+async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next_session(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let first_session = client.session_id();
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
-    end_session_of(&client);
+    space.end_session_of(&client);
     let reason = soon(guard.lost()).await;
     assert!(matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted), "{reason}");
     assert!(failed(guard.set_data(PATH, "late").await).is_lost());
@@ -112,12 +111,13 @@ async fn held_and_waited_for(
     (guard, waiting)
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
-    let space = Space::new();
+async fn a_waiter_whose_session_is_ended_enters_the_queue_again(kind: Kind) {
+    let space = Space::new(kind);
     let (holder, client) = (space.client().await, space.client().await);
     let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
-    end_session_of(&client);
+    space.end_session_of(&client);
     let sessions = || async {
         let participants = holder.mutex(PATH).unwrap().participants().await.unwrap();
         participants.len() == 2 && Some(participants[1].session_id) == client.session_id()
@@ -127,29 +127,31 @@ async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_node_is_deleted_enters_the_queue_again() {
-    let space = Space::new();
+async fn a_waiter_whose_node_is_deleted_enters_the_queue_again(kind: Kind) {
+    let space = Space::new(kind);
     let (holder, client) = (space.client().await, space.client().await);
     let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     let before = holder.mutex(PATH).unwrap().participants().await.unwrap();
     let node = space.full(&format!("{PATH}/{}", before[1].node));
-    outsider().await.delete(&node, None).await.unwrap();
+    space.outsider().await.delete(&node, None).await.unwrap();
     space.until_queued(PATH, 2).await;
     assert!(guard.is_held());
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_before_the_loss_is_returned() {
+async fn a_body_is_dropped_before_the_loss_is_returned(kind: Kind) {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {
         fn drop(&mut self) {
             self.0.store(true, Ordering::SeqCst);
         }
     }
-    let space = Space::new();
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (started, is_running) = oneshot::channel();
     let (dropped, went_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -172,9 +174,10 @@ async fn a_body_is_dropped_before_the_loss_is_returned() {
     space.until_empty(PATH).await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_ends_after_the_loss_is_no_success() {
-    let space = Space::new();
+async fn a_body_that_ends_after_the_loss_is_no_success(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let deletes = async {
@@ -187,13 +190,14 @@ async fn a_body_that_ends_after_the_loss_is_no_success() {
     assert!(failed(guard.run(deletes).await).is_lost());
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended() {
-    let space = Space::new();
+async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let first = client.session_id();
     assert_eq!(client.health(), Health::Connected);
-    end_session_of(&client);
+    space.end_session_of(&client);
     until(
         || async {
             client.session_id().is_some_and(|id| Some(id) != first) && client.health() == Health::Connected

@@ -4,17 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{FencingToken, LockError, MutexGuard, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, outsider, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/jobs/nightly";
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
-    let space = Space::new();
+async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: Kind) {
+    let space = Space::new(kind);
     let (inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -39,9 +41,10 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_are_served_in_the_order_of_the_queue() {
-    let space = Space::new();
+async fn those_who_wait_are_served_in_the_order_of_the_queue(kind: Kind) {
+    let space = Space::new(kind);
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiters = Vec::new();
@@ -60,9 +63,10 @@ async fn those_who_wait_are_served_in_the_order_of_the_queue() {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace() {
-    let space = Space::new();
+async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace(kind: Kind) {
+    let space = Space::new(kind);
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().try_lock().await.unwrap().expect("the lock is free");
     let contended = second.mutex(PATH).unwrap().try_lock().await.unwrap();
@@ -72,9 +76,10 @@ async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace() {
     assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_some());
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
-    let space = Space::new();
+async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let other = space.client().await.mutex(PATH).unwrap();
@@ -85,17 +90,19 @@ async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
     assert!(guard.is_held());
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_dropped_guard_releases_in_the_background() {
-    let space = Space::new();
+async fn a_dropped_guard_releases_in_the_background(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     drop(client.mutex(PATH).unwrap().lock().await.unwrap());
     space.until_empty(PATH).await;
 }
 
+#[apply(on_both_servers)]
 #[test]
-fn a_guard_dropped_outside_of_any_runtime_releases() {
-    let space = Space::new();
+fn a_guard_dropped_outside_of_any_runtime_releases(kind: Kind) {
+    let space = Space::new(kind);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = runtime.block_on(space.client());
     let guard = runtime.block_on(client.mutex(PATH).unwrap().lock()).unwrap();
@@ -105,9 +112,10 @@ fn a_guard_dropped_outside_of_any_runtime_releases() {
     tokio::runtime::Runtime::new().unwrap().block_on(space.until_empty(PATH));
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guard_keeps_its_lock_after_the_client_was_dropped() {
-    let space = Space::new();
+async fn a_guard_keeps_its_lock_after_the_client_was_dropped(kind: Kind) {
+    let space = Space::new(kind);
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     guard.verify().await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1);
@@ -135,9 +143,10 @@ fn guards_clients_and_futures_can_move_between_threads() {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn participants_are_listed_in_the_order_of_the_queue() {
-    let space = Space::new();
+async fn participants_are_listed_in_the_order_of_the_queue(kind: Kind) {
+    let space = Space::new(kind);
     let holder = space.config().identity("holder").connect().await.unwrap();
     let waiter = space.config().identity("waiter").connect().await.unwrap();
     let mutex = holder.mutex(PATH).unwrap();
@@ -155,14 +164,15 @@ async fn participants_are_listed_in_the_order_of_the_queue() {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guarded_write_is_applied_while_the_lock_is_held() {
-    let space = Space::new();
+async fn a_guarded_write_is_applied_while_the_lock_is_held(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard.create("/ledger", "one").await.unwrap();
     guard.set_data("/ledger", "two").await.unwrap();
-    let read = outsider().await.get_data(&space.full("/ledger")).await.unwrap().0;
+    let read = space.outsider().await.get_data(&space.full("/ledger")).await.unwrap().0;
     assert_eq!(read, b"two");
     assert_eq!(refusal(guard.create("/ledger", "").await), ("/ledger".into(), Refusal::NodeExists));
     assert_eq!(refusal(guard.delete("/jobs").await), ("/jobs".into(), Refusal::NotEmpty));
@@ -182,16 +192,17 @@ fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn children_of_other_kinds_neither_block_nor_are_touched() {
-    let space = Space::new();
+async fn children_of_other_kinds_neither_block_nor_are_touched(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-latch-0000000000"];
     for stranger in strangers {
         let path = space.full(&format!("{PATH}/{stranger}"));
-        outsider().await.create(&path, b"", &options).await.unwrap();
+        space.outsider().await.create(&path, b"", &options).await.unwrap();
     }
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
@@ -203,12 +214,13 @@ async fn children_of_other_kinds_neither_block_nor_are_touched() {
     assert_eq!(left, expected);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contender_of_another_client_library_is_waited_for() {
-    let space = Space::new();
+async fn a_contender_of_another_client_library_is_waited_for(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
-    let other = outsider().await;
+    let other = space.outsider().await;
     let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
     let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lock-";
     other.create(&space.full(&format!("{PATH}/{name}")), b"10.0.0.1", &options).await.unwrap();
@@ -220,15 +232,16 @@ async fn a_contender_of_another_client_library_is_waited_for() {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_that_vanish_are_created_again() {
-    let space = Space::new();
+async fn parents_that_vanish_are_created_again(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let (parent, namespace) = (space.full(PATH), space.full("/jobs"));
     let removed = Arc::new(AtomicUsize::new(0));
     let count = removed.clone();
     let remover = tokio::spawn(async move {
-        let outsider = outsider().await;
+        let outsider = space.outsider().await;
         loop {
             let is_removed = outsider.delete(&parent, None).await.is_ok();
             count.fetch_add(usize::from(is_removed), Ordering::Relaxed);
@@ -248,10 +261,11 @@ async fn parents_that_vanish_are_created_again() {
     remover.abort();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_chroot_and_a_namespace_are_created_when_first_needed() {
-    let space = Space::new();
-    let connect = format!("{}{}", crate::support::server().connect_string(), space.full("/chroot"));
+async fn a_chroot_and_a_namespace_are_created_when_first_needed(kind: Kind) {
+    let space = Space::new(kind);
+    let connect = format!("{}{}", space.server().connect_string(), space.full("/chroot"));
     let client = zklock::Config::new(connect).namespace("/app").connect().await.unwrap();
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     assert_eq!(guard.path(), "/a");

@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
-use zklock_testkit::ZooKeeper;
 
-use crate::support::{TICK, failed, soon, until};
+use crate::support::{Kind, Server, TICK, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/outage";
 
-/// A server of the test's own.
-fn start() -> ZooKeeper {
-    ZooKeeper::builder().tick_time(TICK).start().expect("a ZooKeeper starts")
-}
-
-async fn connect(server: &ZooKeeper, session: Duration) -> Client {
+async fn connect(server: &Server, session: Duration) -> Client {
     let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
     config.connect().await.expect("the server accepts a client")
 }
@@ -27,9 +22,10 @@ async fn until_state(guard: &MutexGuard, state: LeaseState) {
     until(|| async { guard.state() == state }, "the lease has its state").await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
-    let server = start();
+async fn a_short_outage_suspends_a_lock_and_gives_it_back(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(20)).await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
@@ -45,9 +41,10 @@ async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
     guard.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
-    let server = start();
+async fn a_long_outage_ends_the_lease_before_the_session_can_expire(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(4)).await;
     let guard = lock(&client).await;
     let body = tokio::spawn(async move {
@@ -65,9 +62,10 @@ async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
     soon(lock(&client)).await.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
-    let server = start();
+async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {
+    let server = Server::start(kind);
     let (client, other) =
         (connect(&server, Duration::from_secs(20)).await, connect(&server, Duration::from_secs(20)).await);
     let guard = lock(&client).await;
@@ -85,9 +83,10 @@ async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
     assert_eq!(next.fencing_token(), before[1].fencing_token);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
-    let server = start();
+async fn a_release_during_an_outage_is_done_when_the_server_is_back(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(20)).await;
     let guard = lock(&client).await;
     let other = connect(&server, Duration::from_secs(20)).await;
@@ -101,9 +100,10 @@ async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
     soon(waiting).await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn nothing_hangs_past_its_deadline_during_an_outage() {
-    let server = start();
+async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
+    let server = Server::start(kind);
     let short = Duration::from_millis(300);
     let config = Config::new(server.connect_string()).default_wait(short).tick_time(TICK);
     let client = config.connect().await.unwrap();
@@ -124,9 +124,10 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
     soon(client.shutdown(Duration::ZERO)).await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
-    let server = start();
+async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(20)).await;
     let guard = lock(&client).await;
     server.kill().unwrap();
@@ -139,9 +140,10 @@ async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
     soon(guard.scope(mutex.lock())).await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_idle_holder_outlives_its_lease_by_heartbeats() {
-    let server = start();
+async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(3)).await;
     let guard = lock(&client).await;
     // Time is what is tested here: longer than a lease of a session of three seconds can last.
@@ -150,9 +152,10 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats() {
     guard.verify().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
-    let server = start();
+async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(10)).await;
     let name = "x".repeat(120);
     let mut locking = tokio::task::JoinSet::new();
@@ -170,9 +173,10 @@ async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
     assert_eq!(client.session_id(), session);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
-    let server = start();
+async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up(kind: Kind) {
+    let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(20)).await;
     lock(&client).await.release().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -186,9 +190,10 @@ async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     until(|| async { mutex.participants().await.unwrap().is_empty() }, "no contender is left").await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_connects_when_its_server_starts_late() {
-    let server = start();
+async fn a_client_connects_when_its_server_starts_late(kind: Kind) {
+    let server = Server::start(kind);
     server.kill().unwrap();
     let config = Config::new(server.connect_string()).connect_timeout(Duration::MAX);
     let connecting = tokio::spawn(config.connect());

@@ -7,12 +7,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rstest_reuse::apply;
 use rustix::process::{Pid, Signal, kill_process};
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
-use crate::support::{Space, TICK, server};
+use crate::support::{Kind, Space, TICK, on_both_servers};
 
 const PATH: &str = "/fleet/deploy";
+/// The test that is a holder in another process; there, its case does not matter.
+const HOLDER: &str = "process::holder_process::case_1_embedded";
 const NAMESPACE: &str = "ZKLOCK_TEST_HOLDER_NAMESPACE";
 const CONNECT: &str = "ZKLOCK_TEST_HOLDER_CONNECT";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
@@ -46,11 +49,12 @@ fn report(line: &str) {
 }
 
 /// Holds the lock for the parent, where there is one; the parent's tests depend on what it reports.
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holder_process() {
+async fn holder_process(kind: Kind) {
     let [connect, namespace, session] = [CONNECT, NAMESPACE, SESSION_MS].map(std::env::var);
     let (Ok(connect), Ok(namespace), Ok(session)) = (connect, namespace, session) else {
-        return the_holder_ends_when_its_lock_is_deleted().await;
+        return the_holder_ends_when_its_lock_is_deleted(kind).await;
     };
     let session = Duration::from_millis(session.parse().unwrap());
     let client = config(&connect, &namespace).session_timeout(session).connect().await.unwrap();
@@ -70,13 +74,13 @@ async fn hold_until_lost(client: Client) -> String {
     }
 }
 
-async fn the_holder_ends_when_its_lock_is_deleted() {
-    let space = Space::new();
-    let client = config(server().connect_string(), &space.namespace).connect().await.unwrap();
+async fn the_holder_ends_when_its_lock_is_deleted(kind: Kind) {
+    let space = Space::new(kind);
+    let client = config(space.server().connect_string(), &space.namespace).connect().await.unwrap();
     let holder = tokio::spawn(hold_until_lost(client));
     space.until_queued(PATH, 1).await;
     let node = format!("{PATH}/{}", space.children(PATH).await[0]);
-    crate::support::outsider().await.delete(&space.full(&node), None).await.unwrap();
+    space.outsider().await.delete(&space.full(&node), None).await.unwrap();
     assert_eq!(crate::support::soon(holder).await.unwrap(), "lost, said, refused");
 }
 
@@ -90,8 +94,8 @@ struct Holder {
 impl Holder {
     fn start(space: &Space, session: Duration) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "process::holder_process", "--nocapture"])
-            .env(CONNECT, server().connect_string())
+            .args(["--exact", HOLDER, "--nocapture"])
+            .env(CONNECT, space.server().connect_string())
             .env(NAMESPACE, &space.namespace)
             .env(SESSION_MS, session.as_millis().to_string())
             .stdin(Stdio::piped())
@@ -131,9 +135,10 @@ fn zxid_of(report: &str) -> u64 {
     token.split('.').next().unwrap().parse().unwrap()
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before() {
-    let space = Space::new();
+async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(kind: Kind) {
+    let space = Space::new(kind);
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
@@ -150,9 +155,10 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     guard.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing() {
-    let space = Space::new();
+async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing(kind: Kind) {
+    let space = Space::new(kind);
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
@@ -163,18 +169,19 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
     holder.signal(Signal::CONT);
     assert_eq!(holder.reported(), "body dropped");
     assert_eq!(holder.reported(), "lost, said, refused");
-    let data = crate::support::outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
+    let data = space.outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
     assert_eq!(data, b"the successor's");
     guard.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
-    let space = Space::new();
+async fn a_holder_stopped_for_less_than_its_lease_goes_on(kind: Kind) {
+    let space = Space::new(kind);
     let mut holder = Holder::start(&space, SESSION * 5);
     holder.reported();
     let turns = || async {
-        let data = crate::support::outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
+        let data = space.outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
         String::from_utf8(data).unwrap().parse::<u64>().unwrap()
     };
     holder.signal(Signal::STOP);

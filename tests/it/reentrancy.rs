@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use zklock::{LockError, Mutex, Phase};
 
-use crate::support::{Space, failed, outsider, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/accounts/1";
 const SHORT: Duration = Duration::from_millis(150);
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token() {
-    let space = Space::new();
+async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     guard
@@ -30,9 +32,10 @@ async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token()
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_last_hold_frees_the_lock_in_whatever_order_they_end() {
-    let space = Space::new();
+async fn the_last_hold_frees_the_lock_in_whatever_order_they_end(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let outer = mutex.lock().await.unwrap();
     let inner = outer.scope(mutex.lock()).await.unwrap();
@@ -43,9 +46,10 @@ async fn the_last_hold_frees_the_lock_in_whatever_order_they_end() {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers() {
-    let space = Space::new();
+async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     assert!(failed(mutex.lock_timeout(SHORT).await).is_timeout());
@@ -66,9 +70,10 @@ async fn enter(mutex: &Mutex, inside: &AtomicUsize) -> Result<usize, LockError> 
         .await
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_under_one_hold_exclude_each_other() {
-    let space = Space::new();
+async fn siblings_under_one_hold_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let inside = AtomicUsize::new(0);
     let siblings = mutex.run(async |_| tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)));
@@ -76,18 +81,20 @@ async fn siblings_under_one_hold_exclude_each_other() {
     assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn strangers_that_share_a_task_exclude_each_other() {
-    let space = Space::new();
+async fn strangers_that_share_a_task_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let inside = AtomicUsize::new(0);
     let (first, second) = soon(async { tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)) }).await;
     assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_that_waits_in_vain_says_what_for() {
-    let space = Space::new();
+async fn a_sibling_that_waits_in_vain_says_what_for(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let (busy, late, tried) = guard
@@ -102,9 +109,10 @@ async fn a_sibling_that_waits_in_vain_says_what_for() {
     guard.scope(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call() {
-    let space = Space::new();
+async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (stranger, heir) = (mutex.clone(), mutex.clone());
     let run = mutex.run(async |guard| {
@@ -116,9 +124,10 @@ async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call
     soon(run).await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_heir_that_outlives_the_hold_does_not_prolong_it() {
-    let space = Space::new();
+async fn an_heir_that_outlives_the_hold_does_not_prolong_it(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let heir = mutex.clone();
@@ -135,9 +144,10 @@ async fn an_heir_that_outlives_the_hold_does_not_prolong_it() {
     assert!(soon(heir).await.unwrap().unwrap() > token, "it contends anew");
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended() {
-    let space = Space::new();
+async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let (entered, has_entered) = tokio::sync::oneshot::channel::<()>();
@@ -164,9 +174,10 @@ async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended() {
     soon(outer).await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_that_waits_does_not_keep_the_lock() {
-    let space = Space::new();
+async fn a_sibling_that_waits_does_not_keep_the_lock(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let busy = guard.scope(mutex.lock()).await.unwrap();
@@ -180,9 +191,10 @@ async fn a_sibling_that_waits_does_not_keep_the_lock() {
     assert!(later.fencing_token() > token, "it contends anew");
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_paths_and_other_clients_are_not_held() {
-    let space = Space::new();
+async fn other_paths_and_other_clients_are_not_held(kind: Kind) {
+    let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard
@@ -197,13 +209,14 @@ async fn other_paths_and_other_clients_are_not_held() {
         .await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lost_lock_is_not_entered_again() {
-    let space = Space::new();
+async fn a_lost_lock_is_not_entered_again(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     for child in space.children(PATH).await {
-        outsider().await.delete(&space.full(&format!("{PATH}/{child}")), None).await.unwrap();
+        space.outsider().await.delete(&space.full(&format!("{PATH}/{child}")), None).await.unwrap();
     }
     soon(guard.lost()).await;
     assert!(failed(guard.scope(mutex.lock()).await).is_lost());
@@ -211,9 +224,10 @@ async fn a_lost_lock_is_not_entered_again() {
     mutex.lock().await.unwrap().release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_moves_with_its_future_from_thread_to_thread() {
-    let space = Space::new();
+async fn a_hold_moves_with_its_future_from_thread_to_thread(kind: Kind) {
+    let space = Space::new(kind);
     let mutex = Arc::new(space.client().await.mutex(PATH).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().unwrap();
     let moving = mutex.clone();

@@ -3,36 +3,34 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use zklock::{Config, Mutex};
-use zklock_testkit::ZooKeeper;
 
-use crate::support::until;
+use crate::support::{Kind, Server, on_both_servers, until};
 
-/// A server that grants sessions which need not be heard of for long.
-fn patient_server() -> ZooKeeper {
-    ZooKeeper::builder().max_session_timeout(Duration::from_secs(120)).start().unwrap()
-}
+/// A session that sends nothing by itself within the time of a test.
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A lock of a session that sends nothing by itself within the time of a test.
-async fn quiet(server: &ZooKeeper) -> Mutex {
-    let session = Duration::from_secs(120);
-    let client = Config::new(server.connect_string()).session_timeout(session).connect().await.unwrap();
+/// A lock of such a session.
+async fn quiet(server: &Server) -> Mutex {
+    let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
     let mutex = client.mutex("/cost").unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     mutex
 }
 
 /// Counts the requests of what the future does.
-async fn requests(server: &ZooKeeper, future: impl Future<Output = ()>) -> u64 {
+async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
     let before = server.packets_received();
     future.await;
     // The second question counts itself.
     server.packets_received() - before - 1
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_free_lock_costs_three_requests_and_entering_again_none() {
-    let server = patient_server();
+async fn a_free_lock_costs_three_requests_and_entering_again_none(kind: Kind) {
+    let server = Server::start_patient(kind, PATIENCE);
     let mutex = quiet(&server).await;
     let free = async {
         for _ in 0..10 {
@@ -50,9 +48,10 @@ async fn a_free_lock_costs_three_requests_and_entering_again_none() {
     guard.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests_and_a_try_three() {
-    let server = patient_server();
+async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
+    let server = Server::start_patient(kind, PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
     // The first that comes makes the holder watch its own node, once.
@@ -66,7 +65,7 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three() {
     let is_queued = || async {
         questions.set(questions.get() + 1);
         // The holder its node, and the waiter the holder and the queue.
-        server.watch_count() == 3
+        server.four_letter("mntr").unwrap().contains("zk_watch_count\t3\n")
     };
     let passes = async {
         // A handle stays, or the end of the session would be counted too.

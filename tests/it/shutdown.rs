@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use zklock::{Config, LeaseState, LockError, LossReason};
-use zklock_testkit::ZooKeeper;
 
-use crate::support::{Space, TICK, failed, soon, until};
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/service";
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
-    let space = Space::new();
+async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = client.mutex(PATH).unwrap();
@@ -30,9 +31,10 @@ async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
     assert!(failed(guard.release().await).is_lost());
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_waits_for_a_body_to_end() {
-    let space = Space::new();
+async fn a_shutdown_waits_for_a_body_to_end(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let closing = client.clone();
@@ -44,15 +46,16 @@ async fn a_shutdown_waits_for_a_body_to_end() {
     soon(shutdown).await.unwrap();
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
+async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown(kind: Kind) {
     struct Running(Arc<AtomicBool>);
     impl Drop for Running {
         fn drop(&mut self) {
             self.0.store(false, Ordering::SeqCst);
         }
     }
-    let space = Space::new();
+    let space = Space::new(kind);
     for _ in 0..5 {
         let (client, other) = (space.client().await, space.client().await);
         let (running, mutex) = (Arc::new(AtomicBool::new(false)), client.mutex(PATH).unwrap());
@@ -86,9 +89,10 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
-    let space = Space::new();
+async fn every_body_is_told_of_a_shutdown_however_many_there_are(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let running = Arc::new(AtomicUsize::new(0));
     let body = |index: usize| {
@@ -109,9 +113,10 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
-    let server = ZooKeeper::builder().tick_time(TICK).start().unwrap();
+async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer(kind: Kind) {
+    let server = Server::start(kind);
     let client = Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     server.pause().unwrap();

@@ -1,55 +1,66 @@
-//! The server that all tests share, and the eyes and hands of an outsider.
+//! The servers of the tests, and the eyes and hands of an outsider.
 
-pub(crate) mod session_end;
+mod server;
+mod session_end;
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use zklock::{Client, Config};
-use zklock_testkit::ZooKeeper;
 use zookeeper_client as zk;
+
+pub(crate) use server::{Kind, Server, on_both_servers, server};
+use session_end::end_session;
 
 /// How long a test waits for a state that must come.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// The servers' tick: sessions end at multiples of it.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 
-/// The server that all tests of this binary share; it ends with the process.
-pub(crate) fn server() -> &'static ZooKeeper {
-    static SERVER: OnceLock<ZooKeeper> = OnceLock::new();
-    SERVER.get_or_init(|| ZooKeeper::builder().tick_time(TICK).start().expect("a ZooKeeper starts"))
-}
-
-/// A test's own part of the shared server.
+/// A test's own part of a shared server.
 pub(crate) struct Space {
+    server: &'static Server,
     pub(crate) namespace: String,
 }
 
 impl Space {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("/it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { namespace }
+        Self { server: server(kind), namespace }
     }
 
     /// A configuration for this space with a session that lives for six seconds.
     pub(crate) fn config(&self) -> Config {
-        Config::new(server().connect_string())
+        Config::new(self.server.connect_string())
             .namespace(&self.namespace)
             .session_timeout(Duration::from_secs(6))
             .tick_time(TICK)
+    }
+
+    pub(crate) fn server(&self) -> &'static Server {
+        self.server
     }
 
     pub(crate) async fn client(&self) -> Client {
         self.config().connect().await.expect("the server accepts a client")
     }
 
+    /// A connection without any of zklock.
+    pub(crate) async fn outsider(&self) -> zk::Client {
+        zk::Client::connect(self.server.connect_string()).await.expect("the server accepts a client")
+    }
+
+    /// Ends a client's session, as its expiry would.
+    pub(crate) fn end_session_of(&self, client: &Client) {
+        end_session(self.server.address(), client.session_id().expect("the client has a session"));
+    }
+
     /// The nodes below a lock, as an outsider sees them.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
-        let listed = outsider().await.list_children(&self.full(path)).await;
+        let listed = self.outsider().await.list_children(&self.full(path)).await;
         match listed {
             Err(zk::Error::NoNode) => Vec::new(),
             listed => listed.expect("the server lists"),
@@ -58,7 +69,7 @@ impl Space {
 
     /// Deletes the nodes below a lock, as an outsider might.
     pub(crate) async fn delete_children(&self, path: &str) {
-        let outsider = outsider().await;
+        let outsider = self.outsider().await;
         for child in self.children(path).await {
             outsider.delete(&self.full(&format!("{path}/{child}")), None).await.expect("the node is there");
         }
@@ -76,11 +87,6 @@ impl Space {
     pub(crate) fn full(&self, path: &str) -> String {
         format!("{}{path}", self.namespace)
     }
-}
-
-/// A connection without any of zklock.
-pub(crate) async fn outsider() -> zk::Client {
-    zk::Client::connect(server().connect_string()).await.expect("the server accepts a client")
 }
 
 /// Waits until a condition holds.

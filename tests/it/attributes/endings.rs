@@ -4,12 +4,13 @@ use std::future::pending;
 use std::io;
 use std::sync::atomic::Ordering;
 
+use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, distributed_lock};
 use zookeeper_client as zk;
 
 use super::Tracer;
-use crate::support::{Space, failed, outsider, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 #[derive(Clone, Copy, Debug)]
 enum By {
@@ -32,10 +33,11 @@ async fn left(outsider: &zk::Client, space: &Space, path: &str) -> Vec<String> {
     outsider.list_children(&space.full(path)).await.expect("the lock has been taken")
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_error_leaves_with_the_lock_released() {
-    let space = Space::new();
-    let (client, outsider) = (space.client().await, outsider().await);
+async fn an_error_leaves_with_the_lock_released(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
     for by in [By::Question, By::Return, By::Tail] {
         let error = failed(zklock::scope(client.clone(), failing(by)).await);
         assert_eq!(matches!(by, By::Question), error.kind() == io::ErrorKind::Other);
@@ -51,10 +53,11 @@ async fn returning(early: bool) -> Result<&'static str, LockError> {
     Ok("late")
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_return_leaves_the_body_and_not_the_lock() {
-    let space = Space::new();
-    let (client, outsider) = (space.client().await, outsider().await);
+async fn a_return_leaves_the_body_and_not_the_lock(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
     for (early, expected) in [(true, "early"), (false, "late")] {
         assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
         assert_eq!(left(&outsider, &space, "/returns").await, [""; 0]);
@@ -67,9 +70,10 @@ async fn panicking() -> Result<(), LockError> {
     panic!("out of hay");
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_goes_on_and_the_lock_is_released() {
-    let space = Space::new();
+async fn a_panic_goes_on_and_the_lock_is_released(kind: Kind) {
+    let space = Space::new(kind);
     let call = tokio::spawn(zklock::scope(space.client().await, panicking()));
     let panic = failed(soon(call).await).into_panic();
     assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
@@ -82,9 +86,10 @@ async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), Lo
     pending().await
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_the_call_drops_the_body_and_releases() {
-    let space = Space::new();
+async fn dropping_the_call_drops_the_body_and_releases(kind: Kind) {
+    let space = Space::new(kind);
     let (tracer, dropped) = Tracer::new();
     let (start, started) = oneshot::channel();
     let call = zklock::scope(space.client().await, endless(start, tracer));
@@ -96,9 +101,10 @@ async fn dropping_the_call_drops_the_body_and_releases() {
     space.until_empty("/endless").await;
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_a_call_that_waits_leaves_the_queue() {
-    let space = Space::new();
+async fn dropping_a_call_that_waits_leaves_the_queue(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let holder = client.mutex("/endless").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();

@@ -1,9 +1,10 @@
-//! The clients of the process. Nothing else in this binary may install one: the tests share the process.
+//! The clients of the process. No other test of this binary may install one.
 
-use tokio::sync::oneshot;
-use zklock::{Client, LockError, distributed_lock};
+use rstest_reuse::apply;
+use tokio::sync::{Mutex, oneshot};
+use zklock::{LockError, distributed_lock};
 
-use crate::support::{SOON, Space, failed, soon, until};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 #[distributed_lock(path = "/nightly")]
 async fn nightly(space: &Space) -> Result<usize, LockError> {
@@ -15,9 +16,13 @@ async fn report(space: &Space) -> Result<usize, LockError> {
     Ok(space.children("/report").await.len())
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_use_the_installed_clients() {
-    let (space, reporting) = (Space::new(), Space::new());
+async fn calls_use_the_installed_clients(kind: Kind) {
+    // One case at a time: they share the process.
+    static ALONE: Mutex<()> = Mutex::const_new(());
+    let _alone = ALONE.lock().await;
+    let (space, reporting) = (Space::new(kind), Space::new(kind));
     nothing_is_installed(&space).await;
 
     zklock::install(space.client().await).unwrap();
@@ -25,7 +30,7 @@ async fn calls_use_the_installed_clients() {
     assert_eq!(nightly(&space).await.unwrap(), 1);
     assert_eq!(report(&reporting).await.unwrap(), 1);
     a_second_one_is_refused(&space).await;
-    a_scoped_client_goes_before_the_default_one(&space, &reporting).await;
+    a_scoped_client_goes_before_the_default_one(&space, &reporting, &Space::new(kind)).await;
 
     let first = zklock::client().unwrap();
     zklock::shutdown(SOON).await;
@@ -76,7 +81,7 @@ async fn nothing_is_installed(space: &Space) {
 }
 
 async fn a_second_one_is_refused(space: &Space) {
-    let second: Client = Space::new().client().await;
+    let second = space.client().await;
     let error = failed(zklock::install(second.clone()));
     assert!(matches!(error, LockError::AlreadyInstalled { name: None }), "{error}");
     let error = failed(zklock::install_as("reporting", second));
@@ -84,9 +89,8 @@ async fn a_second_one_is_refused(space: &Space) {
     assert_eq!(nightly(space).await.unwrap(), 1, "the first one stays");
 }
 
-async fn a_scoped_client_goes_before_the_default_one(space: &Space, reporting: &Space) {
-    let tenant = Space::new();
-    let counts = async { (nightly(&tenant).await, nightly(space).await, report(reporting).await) };
+async fn a_scoped_client_goes_before_the_default_one(space: &Space, reporting: &Space, tenant: &Space) {
+    let counts = async { (nightly(tenant).await, nightly(space).await, report(reporting).await) };
     let (in_tenant, in_default, by_name) = zklock::scope(tenant.client().await, counts).await;
     assert_eq!((in_tenant.unwrap(), in_default.unwrap(), by_name.unwrap()), (1, 0, 1));
 }

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::fmt;
 
+use rstest_reuse::apply;
 use zklock::{LockError, distributed_lock};
 
-use crate::support::{Space, failed};
+use crate::support::{Kind, Space, failed, on_both_servers};
 
 struct Order<'a> {
     shop: &'a str,
@@ -25,9 +26,10 @@ impl Order<'_> {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn constants_fields_and_calls_become_segments() {
-    let space = Space::new();
+async fn constants_fields_and_calls_become_segments(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let order = Order { shop: "hay", id: 7 };
     assert_eq!(zklock::scope(client, order.queue(&space)).await.unwrap(), 1);
@@ -49,9 +51,10 @@ fn check(
     async move { assert!(call.await.unwrap().iter().any(|child| child == node), "{value:?}") }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn values_are_encoded_so_that_none_leaves_its_segment() {
-    let space = Space::new();
+async fn values_are_encoded_so_that_none_leaves_its_segment(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     check(&space, &client, "7", "7").await;
     check(&space, &client, "a/b", "a%2Fb").await;
@@ -64,9 +67,10 @@ async fn values_are_encoded_so_that_none_leaves_its_segment() {
     assert_eq!(space.children("/values").await.len(), 7);
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_empty_value_is_refused_before_anything_is_sent() {
-    let space = Space::new();
+async fn an_empty_value_is_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let error = failed(zklock::scope(client, locked_values("", &space)).await);
     assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
@@ -78,9 +82,10 @@ async fn computed(path: String) -> Result<(), LockError> {
     Ok(())
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_computed_path_is_checked_before_anything_is_sent() {
-    let space = Space::new();
+async fn a_computed_path_is_checked_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     for path in ["", "jobs", "/", "//jobs", "/jobs/", "/jobs/../x", "/jobs\0"] {
         let error = failed(zklock::scope(client.clone(), computed(path.to_owned())).await);
@@ -100,9 +105,10 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
+#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
-    let space = Space::new();
+async fn a_value_is_formatted_once_and_when_the_future_is_first_polled(kind: Kind) {
+    let space = Space::new(kind);
     let client = space.client().await;
     let times = Cell::new(0);
     let call = locked_values(Counted(&times), &space);

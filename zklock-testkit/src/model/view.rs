@@ -96,14 +96,22 @@ impl Model {
 
     /// The sessions that watch each path.
     pub fn watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
+        self.by_session(self.watches.by_path())
+    }
+
+    /// The sessions that watch each path for more than its children: all that a real server's words tell of.
+    pub fn data_watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
+        self.by_session(self.watches.data.by_path())
+    }
+
+    fn by_session<'a>(
+        &self,
+        watches: impl IntoIterator<Item = (&'a str, BTreeSet<ConnectionId>)>,
+    ) -> BTreeMap<String, BTreeSet<i64>> {
         let sessions = |connections: BTreeSet<ConnectionId>| {
             connections.into_iter().filter_map(|connection| self.session_of(connection)).collect()
         };
-        self.watches
-            .by_path()
-            .into_iter()
-            .map(|(path, watchers)| (path.to_owned(), sessions(watchers)))
-            .collect()
+        watches.into_iter().map(|(path, watchers)| (path.to_owned(), sessions(watchers))).collect()
     }
 
     /// The last transaction.

@@ -92,6 +92,11 @@ impl Table {
         }
     }
 
+    /// The paths that are watched, and by which connections.
+    pub(super) fn by_path(&self) -> impl Iterator<Item = (&str, BTreeSet<ConnectionId>)> {
+        self.paths.iter().map(|(path, watchers)| (path.as_str(), watchers.keys().copied().collect()))
+    }
+
     fn len(&self) -> usize {
         self.paths.values().map(BTreeMap::len).sum()
     }
@@ -142,8 +147,8 @@ impl Watches {
     /// The paths that are watched, and by which connections.
     pub(super) fn by_path(&self) -> BTreeMap<&str, BTreeSet<ConnectionId>> {
         let mut all: BTreeMap<&str, BTreeSet<ConnectionId>> = BTreeMap::new();
-        for (path, watchers) in self.data.paths.iter().chain(&self.child.paths) {
-            all.entry(path).or_default().extend(watchers.keys());
+        for (path, watchers) in self.data.by_path().chain(self.child.by_path()) {
+            all.entry(path).or_default().extend(watchers);
         }
         all
     }

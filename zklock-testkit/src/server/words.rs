@@ -107,7 +107,7 @@ fn dump(model: &Model, text: &mut String) -> fmt::Result {
 }
 
 fn wchs(model: &Model, text: &mut String) -> fmt::Result {
-    let watches = model.watches();
+    let watches = model.data_watches();
     let sessions: BTreeSet<i64> = watches.values().flatten().copied().collect();
     let total: usize = watches.values().map(BTreeSet::len).sum();
     writeln!(text, "{} connections watching {} paths", sessions.len(), watches.len())?;
@@ -115,7 +115,7 @@ fn wchs(model: &Model, text: &mut String) -> fmt::Result {
 }
 
 fn wchp(model: &Model, text: &mut String) -> fmt::Result {
-    for (path, sessions) in model.watches() {
+    for (path, sessions) in model.data_watches() {
         writeln!(text, "{path}")?;
         sessions.iter().try_for_each(|session| writeln!(text, "\t{session:#x}"))?;
     }
