@@ -20,7 +20,7 @@ use script::Script;
 use side::Side;
 
 /// Which servers are compared.
-const PAIRS: [(Kind, Kind); 1] = [(Kind::Real, Kind::Real)];
+const PAIRS: [(Kind, Kind); 1] = [(Kind::Embedded, Kind::Real)];
 
 /// How many runs there are, of three sessions or more each.
 const RUNS: u32 = 2500;

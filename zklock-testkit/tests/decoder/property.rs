@@ -1,0 +1,141 @@
+//! What must hold for every sequence of bytes, shared by the tests and the fuzz target.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use zklock_testkit::model::{Model, Settings};
+use zklock_testkit::wire::{
+    ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader, Request,
+    RequestHeader, Response, WatchEvent, Writer, xid,
+};
+
+/// What a frame is, which its bytes do not say. An input begins with the number of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    ConnectRequest = 0,
+    Request = 1,
+    ConnectResponse = 2,
+    /// Begins with the opcode of the request that it answers.
+    Reply = 3,
+    /// Frames of one connection, each behind its length in two bytes.
+    Connection = 4,
+}
+
+impl Kind {
+    fn of(number: u8) -> Self {
+        let all = [Self::ConnectRequest, Self::Request, Self::ConnectResponse, Self::Reply, Self::Connection];
+        all[usize::from(number) % all.len()]
+    }
+}
+
+/// Decodes the input; what can be decoded is encoded and decoded again, and must stay the same.
+pub(crate) fn check(input: &[u8]) {
+    let Some((&kind, rest)) = input.split_first() else {
+        return;
+    };
+    let frame = Bytes::copy_from_slice(rest);
+    // What cannot be decoded has an error, which is all that is asked of it.
+    let _ = match Kind::of(kind) {
+        Kind::Connection => {
+            converse(rest);
+            Ok(Bytes::new())
+        }
+        kind => round_trip(kind, &frame),
+    };
+}
+
+/// Decodes a frame, makes sure that its content survives, and gives its encoding.
+pub(crate) fn round_trip(kind: Kind, frame: &Bytes) -> Result<Bytes, Malformed> {
+    match kind {
+        Kind::ConnectRequest => twice(frame, ConnectRequest::from_bytes, Record::to_bytes),
+        Kind::ConnectResponse => twice(frame, ConnectResponse::from_bytes, Record::to_bytes),
+        Kind::Request => twice(frame, read_request, write_request),
+        Kind::Reply => twice(frame, read_reply, write_reply),
+        Kind::Connection => Ok(frame.clone()),
+    }
+}
+
+fn twice<T: PartialEq + std::fmt::Debug>(
+    frame: &Bytes,
+    read: impl Fn(Bytes) -> Result<T, Malformed>,
+    write: impl Fn(&T) -> Bytes,
+) -> Result<Bytes, Malformed> {
+    let decoded = read(frame.clone())?;
+    let encoded = write(&decoded);
+    assert_eq!(read(encoded.clone()).as_ref(), Ok(&decoded));
+    Ok(encoded)
+}
+
+fn read_request(frame: Bytes) -> Result<(RequestHeader, Request), Malformed> {
+    let mut reader = Reader::new(frame);
+    let header = RequestHeader::read(&mut reader)?;
+    Ok((header, Request::read(header.opcode, &mut reader)?))
+}
+
+fn write_request((header, request): &(RequestHeader, Request)) -> Bytes {
+    let mut writer = Writer::default();
+    header.write(&mut writer);
+    request.write(&mut writer);
+    writer.finish()
+}
+
+#[derive(Debug, PartialEq)]
+enum Body {
+    Response(Response),
+    Event(WatchEvent),
+    Failure,
+}
+
+type Reply = (Opcode, ReplyHeader, Body);
+
+fn read_reply(frame: Bytes) -> Result<Reply, Malformed> {
+    let mut reader = Reader::new(frame);
+    let opcode = Opcode(reader.int()?);
+    let header = ReplyHeader::read(&mut reader)?;
+    let body = match (header.xid, header.error) {
+        (xid::NOTIFICATION, _) => Body::Event(WatchEvent::from_bytes(reader.rest())?),
+        (_, ErrorCode::OK) => Body::Response(Response::from_bytes(opcode, reader.rest())?),
+        _ => reader.end().map(|()| Body::Failure)?,
+    };
+    Ok((opcode, header, body))
+}
+
+fn write_reply((opcode, header, body): &Reply) -> Bytes {
+    let mut writer = Writer::default();
+    writer.int(opcode.0);
+    header.write(&mut writer);
+    match body {
+        Body::Response(response) => response.write(&mut writer),
+        Body::Event(event) => event.write(&mut writer),
+        Body::Failure => {}
+    }
+    writer.finish()
+}
+
+/// Lets a server take the frames of a connection until one cannot be decoded.
+fn converse(mut rest: &[u8]) {
+    let mut model = Model::new(Settings::default(), Duration::ZERO);
+    let connection = model.open(Ipv4Addr::LOCALHOST.into());
+    model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
+    for millis in 0.. {
+        let Some((length, after)) = rest.split_at_checked(2) else {
+            break;
+        };
+        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+        let (frame, after) = after.split_at(length.min(after.len()));
+        rest = after;
+        let Ok((header, request)) = read_request(Bytes::copy_from_slice(frame)) else {
+            break;
+        };
+        model.request(connection, header.xid, request, Duration::from_millis(millis));
+        model.take_outputs();
+    }
+    // Whatever was left goes with the session, and what stays can be looked at.
+    model.advance(Duration::from_secs(100));
+    assert!(model.ephemerals().is_empty() && model.sessions().is_empty());
+    for path in model.paths() {
+        assert!(model.node(&path).is_some(), "{path:?}");
+    }
+}
