@@ -173,7 +173,6 @@ fn ask() -> impl Strategy<Value = Ask> {
         8 => (path(), version()).prop_map(|(path, version)| Ask::Delete(path, version)),
         6 => (any_path(), version()).prop_map(|(path, version)| Ask::SetData(path, version)),
         5 => vec(write(), 0..4).prop_map(Ask::Multi),
-        1 => (path(), 0..32).prop_map(|(path, permissions)| Ask::SetAcl(path, permissions)),
     ];
     let reads = prop_oneof![
         6 => (any_path(), watch()).prop_map(|(path, watch)| Ask::Exists(path, watch)),
@@ -191,6 +190,11 @@ fn ask() -> impl Strategy<Value = Ask> {
     prop_oneof![writes, reads]
 }
 
+/// Alone: what follows at once is judged by the new ACL or the old one, as it happens.
+fn new_acl() -> impl Strategy<Value = Vec<Ask>> {
+    (path(), 0..32).prop_map(|(path, permissions)| vec![Ask::SetAcl(path, permissions)])
+}
+
 fn watches() -> impl Strategy<Value = Watches> {
     let since = select(&[Since::Last, Since::Last, Since::Start, Since::Nothing][..]);
     let paths = || vec(any_path(), 0..3);
@@ -202,6 +206,7 @@ fn turn(sessions: usize) -> impl Strategy<Value = Turn> {
     let way = || select(&[Way::Dropped, Way::Kicked][..]);
     prop_oneof![
         20 => (0..sessions, vec(ask(), 1..5)).prop_map(|(session, asks)| Turn::Ask { session, asks }),
+        1 => (0..sessions, new_acl()).prop_map(|(session, asks)| Turn::Ask { session, asks }),
         2 => (0..sessions).prop_map(|session| Turn::Reopen { session }),
         1 => (0..sessions, way(), watches())
             .prop_map(|(session, way, watches)| Turn::Reattach { session, way, watches }),
