@@ -59,6 +59,10 @@ impl<'a> Transaction<'a> {
     /// Does one operation; after an error nothing more may be done but a roll-back.
     pub(super) fn apply(&mut self, op: &Op) -> Result<OpResult, ErrorCode> {
         match op {
+            // A multi takes it for a create of a container, whose answer tells the stat.
+            Op::Create(create) if self.form == Form::Multi && create.flags == CreateFlags::CONTAINER => {
+                self.create2(create, Opcode::CREATE2)
+            }
             Op::Create(create) => Ok(OpResult::Created(self.create(create, Opcode::CREATE)?.0)),
             Op::Create2(create) => self.create2(create, Opcode::CREATE2),
             Op::CreateContainer(create) => self.create2(create, Opcode::CREATE_CONTAINER),
