@@ -8,6 +8,9 @@ use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGua
 use crate::support::{Kind, Server, TICK, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/outage";
+/// A session that outlasts the start of a real server on a busy machine, and then a connection that was made too
+/// early: such a server never answers it, and the client gives it up after two fifths of the session.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(server: &Server, session: Duration) -> Client {
     let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
@@ -26,7 +29,7 @@ async fn until_state(guard: &MutexGuard, state: LeaseState) {
 #[tokio::test]
 async fn a_short_outage_suspends_a_lock_and_gives_it_back(kind: Kind) {
     let server = Server::start(kind);
-    let client = connect(&server, Duration::from_secs(20)).await;
+    let client = connect(&server, Duration::from_secs(10)).await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
     server.pause().unwrap();
@@ -65,9 +68,8 @@ async fn a_long_outage_ends_the_lease_before_the_session_can_expire(kind: Kind) 
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {
-    let server = Server::start(kind);
-    let (client, other) =
-        (connect(&server, Duration::from_secs(20)).await, connect(&server, Duration::from_secs(20)).await);
+    let server = Server::start_granting(kind, PATIENCE);
+    let (client, other) = (connect(&server, PATIENCE).await, connect(&server, PATIENCE).await);
     let guard = lock(&client).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
     let mutex = client.mutex(PATH).unwrap();
@@ -86,10 +88,10 @@ async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_release_during_an_outage_is_done_when_the_server_is_back(kind: Kind) {
-    let server = Server::start(kind);
-    let client = connect(&server, Duration::from_secs(20)).await;
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
     let guard = lock(&client).await;
-    let other = connect(&server, Duration::from_secs(20)).await;
+    let other = connect(&server, PATIENCE).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
     let mutex = client.mutex(PATH).unwrap();
     until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the waiter is in the queue").await;
@@ -127,8 +129,8 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
-    let server = Server::start(kind);
-    let client = connect(&server, Duration::from_secs(20)).await;
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
     let guard = lock(&client).await;
     server.kill().unwrap();
     until_state(&guard, LeaseState::Suspended).await;
@@ -155,8 +157,8 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
-    let server = Server::start(kind);
-    let client = connect(&server, Duration::from_secs(10)).await;
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
     let name = "x".repeat(120);
     let mut locking = tokio::task::JoinSet::new();
     for index in 0..1_200 {
@@ -176,8 +178,8 @@ async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up(kind: Kind) {
-    let server = Server::start(kind);
-    let client = connect(&server, Duration::from_secs(20)).await;
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
     lock(&client).await.release().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
     server.kill().unwrap();

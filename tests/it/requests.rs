@@ -30,7 +30,7 @@ async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_free_lock_costs_three_requests_and_entering_again_none(kind: Kind) {
-    let server = Server::start_patient(kind, PATIENCE);
+    let server = Server::start_granting(kind, PATIENCE);
     let mutex = quiet(&server).await;
     let free = async {
         for _ in 0..10 {
@@ -51,7 +51,7 @@ async fn a_free_lock_costs_three_requests_and_entering_again_none(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
-    let server = Server::start_patient(kind, PATIENCE);
+    let server = Server::start_granting(kind, PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
     // The first that comes makes the holder watch its own node, once.

@@ -41,22 +41,22 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Starts one of a test's own, which may be stopped and killed.
+    /// Starts one of a test's own, which may be stopped and killed. It grants sessions of ten seconds at most.
     pub(crate) fn start(kind: Kind) -> Self {
-        match kind {
-            Kind::Embedded => EmbeddedServer::builder().tick_time(TICK).start().map(Self::Embedded),
-            Kind::Real => ZooKeeper::builder().tick_time(TICK).start().map(Self::Real),
-        }
-        .expect("a server starts")
+        Self::start_granting(kind, 20 * TICK)
     }
 
-    /// Starts one that grants sessions which need not be heard of for so long.
-    pub(crate) fn start_patient(kind: Kind, session: Duration) -> Self {
+    /// Starts one that grants sessions of this length at most.
+    pub(crate) fn start_granting(kind: Kind, session: Duration) -> Self {
         match kind {
             Kind::Embedded => {
-                EmbeddedServer::builder().max_session_timeout(session).start().map(Self::Embedded)
+                let server = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(session);
+                server.start().map(Self::Embedded)
             }
-            Kind::Real => ZooKeeper::builder().max_session_timeout(session).start().map(Self::Real),
+            Kind::Real => {
+                let server = ZooKeeper::builder().tick_time(TICK).max_session_timeout(session);
+                server.start().map(Self::Real)
+            }
         }
         .expect("a server starts")
     }
