@@ -19,8 +19,10 @@ use crate::wire::{
 
 mod error;
 mod greeting;
+mod message;
 
 pub use error::ConversationError;
+pub use message::{Message, Reply};
 
 /// A server that has not said anything for so long will not.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -52,26 +54,6 @@ pub struct Conversation {
     next_xid: i32,
     unanswered: Vec<RequestHeader>,
     events: VecDeque<WatchEvent>,
-}
-
-/// The answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The number of the request.
-    pub xid: i32,
-    /// The last transaction that the server has applied.
-    pub zxid: i64,
-    /// What it answers.
-    pub outcome: Result<Response, ErrorCode>,
-}
-
-/// What a server sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// The answer to a request.
-    Reply(Reply),
-    /// What a watch has seen.
-    Event(WatchEvent),
 }
 
 impl Conversation {

@@ -1,13 +1,13 @@
 //! One connection: frames in, frames out.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Chain};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{FramedRead, FramedWrite};
@@ -71,8 +71,7 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
         output.shutdown().await?;
         return Ok(());
     }
-    let mut input = FramedRead::new(input, frames(core.max_buffer));
-    input.read_buffer_mut().extend_from_slice(&first);
+    let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
     // What a server sends may be longer than what it takes.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
     Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
@@ -82,7 +81,7 @@ struct Conversation<'a> {
     core: &'a Core,
     id: ConnectionId,
     peer: SocketAddr,
-    input: FramedRead<OwnedReadHalf, Frames>,
+    input: FramedRead<Chain<Cursor<[u8; 4]>, OwnedReadHalf>, Frames>,
     output: FramedWrite<OwnedWriteHalf, Frames>,
     state: State,
 }

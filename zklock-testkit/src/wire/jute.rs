@@ -12,10 +12,6 @@ pub enum Malformed {
     #[error("the length {0} is not possible here")]
     Length(i32),
 
-    /// A string is not UTF-8, or is null where it must not be.
-    #[error("a string is not UTF-8")]
-    Utf8,
-
     /// A value stands where only others are known.
     #[error("{value} is no {what}")]
     Value {
@@ -137,14 +133,14 @@ impl Reader {
         Ok(Some(self.bytes.split_to(size)))
     }
 
-    /// Reads a `ustring`.
+    /// Reads a `ustring`, in which U+FFFD stands for what is not UTF-8, as in Java.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] also when it is null or not UTF-8.
+    /// [`Malformed`] also when it is null.
     pub fn string(&mut self) -> Result<String, Malformed> {
         let bytes = self.buffer()?.ok_or(Malformed::Length(-1))?;
-        String::from_utf8(bytes.into()).map_err(|_| Malformed::Utf8)
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Reads a `vector`; a null one is empty.
