@@ -79,7 +79,7 @@ impl EmbeddedServer {
     }
 
     /// Asks the server one of its four-letter words: `ruok`, `srvr`, `stat`, `mntr`, `cons`, `dump`, `wchs`,
-    /// `wchp` or `conf`.
+    /// `wchp`, `isro` or `conf`.
     ///
     /// # Errors
     ///

@@ -40,6 +40,8 @@ impl Model {
             Request::CreateTtl { create, ttl } => self.write(connection, &Op::CreateTtl { create, ttl }),
             Request::Delete(delete) => self.write(connection, &Op::Delete(delete)),
             Request::SetData(set) => self.write(connection, &Op::SetData(set)),
+            Request::Multi(ops) if ops.iter().any(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
+            Request::MultiRead(ops) if !ops.iter().all(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::Multi(ops) => Ok(Response::Multi(self.multi(connection, &ops))),
             Request::SetAcl(set) => self
                 .transaction(connection, Form::Single, |transaction| (transaction.set_acl(&set), Vec::new()))

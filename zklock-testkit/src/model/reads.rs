@@ -33,16 +33,11 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn data(&mut self, path: &str, watch: bool) -> Result<Response, ErrorCode> {
-        let node = self.watched(path, watch)?;
-        Ok(Response::Data { data: node.data.clone(), stat: node.stat() })
-    }
-
-    fn watched(&mut self, path: &str, watch: bool) -> Result<&'a Node, ErrorCode> {
         let node = self.readable(path)?;
         if watch {
             self.watches.data.add(path, self.connection, Mode::OneShot);
         }
-        Ok(node)
+        Ok(Response::Data { data: node.data.clone(), stat: node.stat() })
     }
 
     pub(super) fn children(&mut self, path: &str, watch: bool) -> Result<(Vec<String>, Stat), ErrorCode> {
@@ -64,18 +59,20 @@ impl<'a> Reading<'a> {
         Ok(Response::Count(self.tree.descendants(path).try_into().unwrap_or(i32::MAX)))
     }
 
-    /// Does the reads of a multi-read, each with a result of its own.
-    pub(super) fn all(&mut self, ops: &[Op]) -> Response {
+    /// Does the reads of a multi-read, each with a result of its own. They set no watches: `Op.getData`.
+    pub(super) fn all(&self, ops: &[Op]) -> Response {
         Response::Multi(ops.iter().map(|op| self.one(op).unwrap_or_else(OpResult::Failed)).collect())
     }
 
-    fn one(&mut self, op: &Op) -> Result<OpResult, ErrorCode> {
+    fn one(&self, op: &Op) -> Result<OpResult, ErrorCode> {
         match op {
-            Op::GetData { path, watch } => {
-                let node = self.watched(path, *watch)?;
+            Op::GetData { path, .. } => {
+                let node = self.readable(path)?;
                 Ok(OpResult::Data { data: node.data.clone(), stat: node.stat() })
             }
-            Op::GetChildren { path, watch } => Ok(OpResult::Children(self.children(path, *watch)?.0)),
+            Op::GetChildren { path, .. } => {
+                Ok(OpResult::Children(self.readable(path)?.children.iter().cloned().collect()))
+            }
             _ => Err(ErrorCode::MARSHALLING_ERROR),
         }
     }

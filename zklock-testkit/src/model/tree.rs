@@ -40,8 +40,9 @@ impl Tree {
         }
     }
 
+    /// The empty path is another name of the root, for those requests that do not look at it before.
     pub(super) fn get(&self, path: &str) -> Option<&Node> {
-        self.nodes.get(path)
+        self.nodes.get(if path.is_empty() { "/" } else { path })
     }
 
     pub(super) fn find(&self, path: &str) -> Result<&Node, ErrorCode> {

@@ -89,6 +89,12 @@ impl Model {
         self.tree.ephemerals()
     }
 
+    /// How many bytes the paths and the data of all nodes have.
+    pub fn data_size(&self) -> usize {
+        let size = |path: &str| path.len() + self.data(path).map_or(0, |data| data.len());
+        self.tree.paths().map(size).sum()
+    }
+
     /// How many watches are set.
     pub fn watch_count(&self) -> usize {
         self.watches.len()

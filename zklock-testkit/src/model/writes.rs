@@ -61,7 +61,7 @@ impl<'a> Transaction<'a> {
         match op {
             // A multi takes it for a create of a container, whose answer tells the stat.
             Op::Create(create) if self.form == Form::Multi && create.flags == CreateFlags::CONTAINER => {
-                self.create2(create, Opcode::CREATE2)
+                self.create2(create, Opcode::CREATE_CONTAINER)
             }
             Op::Create(create) => Ok(OpResult::Created(self.create(create, Opcode::CREATE)?.0)),
             Op::Create2(create) => self.create2(create, Opcode::CREATE2),
@@ -71,13 +71,13 @@ impl<'a> Transaction<'a> {
             Op::Delete(delete) => self.delete(delete),
             Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
             Op::Check(check) => self.check(check),
-            Op::GetData { .. } | Op::GetChildren { .. } => Err(ErrorCode::UNIMPLEMENTED),
+            Op::GetData { .. } | Op::GetChildren { .. } => Err(ErrorCode::MARSHALLING_ERROR),
         }
     }
 
     fn create2(&mut self, create: &Create, opcode: Opcode) -> Result<OpResult, ErrorCode> {
         let (path, stat) = self.create(create, opcode)?;
-        Ok(OpResult::Created2 { opcode, path, stat })
+        Ok(OpResult::Created2 { opcode: Opcode::CREATE2, path, stat })
     }
 
     fn create(&mut self, create: &Create, opcode: Opcode) -> Result<(String, Stat), ErrorCode> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::error::TrySendError;
@@ -23,6 +23,8 @@ const CONNECTIONS: usize = 1_000;
 pub(super) struct Core {
     pub(super) settings: Settings,
     pub(super) max_buffer: usize,
+    /// Where it listens, once it does.
+    pub(super) address: OnceLock<SocketAddr>,
     clock: Clock,
     state: Mutex<State>,
     paused: watch::Sender<Paused>,
@@ -102,7 +104,15 @@ impl Core {
         let model = Model::new(settings, base);
         let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
         let (paused, _) = watch::channel(Paused::No);
-        Self { settings, max_buffer, clock, state: Mutex::new(state), paused, deadlines: Notify::new() }
+        Self {
+            settings,
+            max_buffer,
+            address: OnceLock::new(),
+            clock,
+            state: Mutex::new(state),
+            paused,
+            deadlines: Notify::new(),
+        }
     }
 
     /// Looks at the model.

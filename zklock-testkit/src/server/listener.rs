@@ -28,6 +28,7 @@ impl Listener {
             let (core, stop) = (Arc::clone(core), stop.clone());
             move || match listen(address) {
                 Ok((runtime, listener, bound)) => {
+                    core.address.get_or_init(|| bound);
                     let _ = started.send(Ok(bound));
                     runtime.block_on(stop.run_until_cancelled(serve(&core, &listener)));
                 }

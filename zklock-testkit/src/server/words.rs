@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
+use std::net::SocketAddr;
 
 use super::core::{Core, Peer};
 use crate::model::{ConnectionId, Model, SessionView};
@@ -18,6 +19,7 @@ pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Op
         b"mntr" => mntr,
         b"conf" => conf,
         b"cons" => cons,
+        b"isro" => |_, text| text.write_str("rw"),
         b"dump" => |core, text| core.model(|model| dump(model, text)),
         b"wchs" => |core, text| core.model(|model| wchs(model, text)),
         b"wchp" => |core, text| core.model(|model| wchp(model, text)),
@@ -60,10 +62,13 @@ fn mntr(core: &Core, text: &mut String) -> fmt::Result {
     figure("packets_received", traffic.received)?;
     figure("packets_sent", traffic.sent)?;
     figure("num_alive_connections", connections as u64)?;
-    figure("outstanding_requests", 0)?;
+    for unmeasured in ["outstanding_requests", "min_latency", "avg_latency", "max_latency"] {
+        figure(unmeasured, 0)?;
+    }
     core.model(|model| {
         let ephemerals: usize = model.ephemerals().values().map(BTreeSet::len).sum();
         figure("znode_count", node_count(model) as u64)?;
+        figure("approximate_data_size", model.data_size() as u64)?;
         figure("watch_count", model.watch_count() as u64)?;
         figure("ephemerals_count", ephemerals as u64)?;
         figure("global_sessions", model.sessions().len() as u64)
@@ -72,6 +77,7 @@ fn mntr(core: &Core, text: &mut String) -> fmt::Result {
 
 fn conf(core: &Core, text: &mut String) -> fmt::Result {
     let settings = core.settings;
+    writeln!(text, "clientPort={}", core.address.get().map_or(0, SocketAddr::port))?;
     writeln!(text, "tickTime={}", settings.tick_time.as_millis())?;
     writeln!(text, "minSessionTimeout={}", settings.negotiate(0))?;
     writeln!(text, "maxSessionTimeout={}\nserverId=0", settings.negotiate(i32::MAX))

@@ -44,6 +44,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether it belongs in a multi-read rather than in a multi.
+    pub fn is_read(&self) -> bool {
+        matches!(self, Self::GetData { .. } | Self::GetChildren { .. })
+    }
+
     fn opcode(&self) -> Opcode {
         match self {
             Self::Create(_) => Opcode::CREATE,
