@@ -3,6 +3,8 @@
 //! [`ZooKeeper`] starts a real, standalone ZooKeeper as a child process: on a free loopback port, with its
 //! data in a temporary directory. [`Installation`] finds the Java classes it needs, or installs them.
 //!
+//! [`Proxy`] stands in front of a server and loses, delays and spoils what clients and it say to each other.
+//!
 //! ```no_run
 //! let zookeeper = zklock_testkit::ZooKeeper::start()?;
 //! println!("connect to {}", zookeeper.connect_string());
@@ -20,6 +22,7 @@ mod eventually;
 mod four_letter;
 mod installation;
 pub mod model;
+mod proxy;
 mod server;
 mod session_password;
 pub mod wire;
@@ -28,6 +31,7 @@ mod zookeeper;
 pub use error::Error;
 pub use eventually::eventually;
 pub use installation::Installation;
+pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 pub use server::{EmbeddedServer, EmbeddedServerBuilder};
 pub use session_password::session_password;
 pub use zookeeper::{ZooKeeper, ZooKeeperBuilder};

@@ -1,0 +1,187 @@
+//! What a client and the server say to each other over one connection.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::trigger::Kind;
+use crate::wire::{
+    ConnectRequest, ConnectResponse, Malformed, Opcode, Reader, Record, ReplyHeader, RequestHeader, xid,
+};
+
+/// The requests of one connection that wait for their replies.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    stage: Stage,
+    pending: VecDeque<Asked>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// The client has said nothing.
+    #[default]
+    Silent,
+    /// The client has asked for a session.
+    Greeted,
+}
+
+/// What a request is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Session,
+    Operation { xid: i32, opcode: Opcode },
+}
+
+impl Asked {
+    pub(super) fn opcode(self) -> Opcode {
+        match self {
+            Self::Session => Opcode::CREATE_SESSION,
+            Self::Operation { opcode, .. } => opcode,
+        }
+    }
+}
+
+/// What the server said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// The session that the connection now belongs to; zero when it has expired.
+    Session(i64),
+    Frame(Kind),
+}
+
+impl Said {
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Session(_) => Kind::Reply(Opcode::CREATE_SESSION),
+            Self::Frame(kind) => kind,
+        }
+    }
+}
+
+impl Conversation {
+    /// Reads a frame of the client.
+    pub(super) fn hear_client(&mut self, body: &Bytes) -> Result<Asked, Malformed> {
+        if self.stage == Stage::Silent {
+            ConnectRequest::from_bytes(body.clone())?;
+            self.stage = Stage::Greeted;
+            return Ok(Asked::Session);
+        }
+        let RequestHeader { xid, opcode } = RequestHeader::read(&mut Reader::new(body.clone()))?;
+        Ok(Asked::Operation { xid, opcode })
+    }
+
+    /// Remembers a request that the server is going to answer.
+    pub(super) fn expect(&mut self, asked: Asked) {
+        self.pending.push_back(asked);
+    }
+
+    /// Reads a frame of the server.
+    pub(super) fn hear_server(&mut self, body: &Bytes) -> Result<Said, Malformed> {
+        if self.pending.front() == Some(&Asked::Session) {
+            let response = ConnectResponse::from_bytes(body.clone())?;
+            self.pending.pop_front();
+            return Ok(Said::Session(response.session_id));
+        }
+        let header = ReplyHeader::read(&mut Reader::new(body.clone()))?;
+        let kind = match header.xid {
+            xid::NOTIFICATION => Kind::Notification,
+            xid => self.answered(xid).map_or(Kind::Unasked, Kind::Reply),
+        };
+        Ok(Said::Frame(kind))
+    }
+
+    /// Forgets the oldest request with this number. Pings and some others share theirs.
+    fn answered(&mut self, answered: i32) -> Option<Opcode> {
+        let is = |asked: &Asked| matches!(asked, Asked::Operation { xid, .. } if *xid == answered);
+        let position = self.pending.iter().position(is)?;
+        self.pending.remove(position).map(Asked::opcode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ErrorCode;
+
+    fn connect_request() -> Bytes {
+        let request = ConnectRequest {
+            protocol_version: 0,
+            last_zxid_seen: 0,
+            timeout: 1,
+            session_id: 0,
+            password: None,
+            read_only: None,
+        };
+        request.to_bytes()
+    }
+
+    fn connect_response(session_id: i64) -> Bytes {
+        let (protocol_version, timeout, password, read_only) = (0, 1, None, None);
+        ConnectResponse { protocol_version, timeout, session_id, password, read_only }.to_bytes()
+    }
+
+    fn request(xid: i32, opcode: Opcode) -> Bytes {
+        RequestHeader { xid, opcode }.to_bytes()
+    }
+
+    fn reply(xid: i32) -> Bytes {
+        ReplyHeader { xid, zxid: 0, error: ErrorCode::OK }.to_bytes()
+    }
+
+    /// A conversation whose session is open and in which these were asked.
+    fn asked(requests: &[(i32, Opcode)]) -> Conversation {
+        let mut conversation = Conversation::default();
+        let session = conversation.hear_client(&connect_request()).unwrap();
+        conversation.expect(session);
+        assert_eq!(conversation.hear_server(&connect_response(7)), Ok(Said::Session(7)));
+        for &(xid, opcode) in requests {
+            let asked = conversation.hear_client(&request(xid, opcode)).unwrap();
+            assert_eq!(asked, Asked::Operation { xid, opcode });
+            conversation.expect(asked);
+        }
+        conversation
+    }
+
+    #[test]
+    fn replies_are_known_by_the_oldest_request_with_their_number() {
+        let requests = [
+            (1, Opcode::CREATE),
+            (xid::PING, Opcode::PING),
+            (2, Opcode::MULTI),
+            (xid::SET_WATCHES, Opcode::SET_WATCHES2),
+            (2, Opcode::DELETE),
+        ];
+        let mut conversation = asked(&requests);
+        let expected = [
+            (1, Kind::Reply(Opcode::CREATE)),
+            (xid::NOTIFICATION, Kind::Notification),
+            (2, Kind::Reply(Opcode::MULTI)),
+            (xid::PING, Kind::Reply(Opcode::PING)),
+            (xid::SET_WATCHES, Kind::Reply(Opcode::SET_WATCHES2)),
+            (2, Kind::Reply(Opcode::DELETE)),
+            (2, Kind::Unasked),
+        ];
+        for (xid, kind) in expected {
+            assert_eq!(conversation.hear_server(&reply(xid)), Ok(Said::Frame(kind)), "{xid}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_not_expected_has_no_reply() {
+        let mut conversation = asked(&[]);
+        conversation.hear_client(&request(1, Opcode::CREATE)).unwrap();
+        assert_eq!(conversation.hear_server(&reply(1)), Ok(Said::Frame(Kind::Unasked)));
+    }
+
+    #[test]
+    fn frames_without_a_header_are_malformed() {
+        let mut silent = Conversation::default();
+        assert!(silent.hear_client(&request(1, Opcode::CREATE)).is_err());
+        let mut conversation = asked(&[]);
+        assert!(conversation.hear_client(&Bytes::from_static(&[0; 7])).is_err());
+        assert!(conversation.hear_server(&Bytes::from_static(&[0; 15])).is_err());
+        let session = silent.hear_client(&connect_request()).unwrap();
+        silent.expect(session);
+        assert!(silent.hear_server(&reply(1)).is_err());
+    }
+}

@@ -1,0 +1,138 @@
+use std::collections::BTreeMap;
+use std::ops::Sub;
+
+use super::trigger::Kind;
+use crate::wire::Opcode;
+
+/// How many frames and connections have arrived at a proxy.
+///
+/// Frames count when they arrive, whatever a fault does to them then. The first frame of a connection and its
+/// answer count as [`Opcode::CREATE_SESSION`].
+///
+/// The difference of two measures what happened between them.
+///
+/// ```no_run
+/// # use zklock_testkit::{Proxy, wire::Opcode};
+/// # fn take_the_lock() {}
+/// # fn example(proxy: &Proxy) {
+/// let before = proxy.counts();
+/// take_the_lock();
+/// let spent = proxy.counts() - before;
+/// assert_eq!(spent.requests(Opcode::CREATE2), 1);
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    connections: u64,
+    requests: BTreeMap<Opcode, u64>,
+    replies: BTreeMap<Opcode, u64>,
+    unasked: u64,
+    notifications: u64,
+}
+
+impl Counts {
+    /// How many requests there were with this opcode.
+    pub fn requests(&self, opcode: Opcode) -> u64 {
+        self.requests.get(&opcode).copied().unwrap_or_default()
+    }
+
+    /// How many requests there were, with pings and the first frames of connections.
+    pub fn requests_total(&self) -> u64 {
+        self.requests.values().sum()
+    }
+
+    /// How many replies there were to requests with this opcode.
+    pub fn replies(&self, opcode: Opcode) -> u64 {
+        self.replies.get(&opcode).copied().unwrap_or_default()
+    }
+
+    /// How many replies there were, with those to pings and the first frames of connections.
+    pub fn replies_total(&self) -> u64 {
+        self.replies.values().sum::<u64>() + self.unasked
+    }
+
+    /// How many watch events there were.
+    pub fn notifications(&self) -> u64 {
+        self.notifications
+    }
+
+    /// How many connections were accepted, with those that ended and without those that were refused.
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    pub(super) fn connected(&mut self) {
+        self.connections += 1;
+    }
+
+    pub(super) fn arrived(&mut self, kind: Kind) {
+        let count = match kind {
+            Kind::Request(opcode) => self.requests.entry(opcode).or_default(),
+            Kind::Reply(opcode) => self.replies.entry(opcode).or_default(),
+            Kind::Unasked => &mut self.unasked,
+            Kind::Notification => &mut self.notifications,
+        };
+        *count += 1;
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    /// What was counted since `earlier`; zero for what `earlier` has more of.
+    fn sub(self, earlier: Self) -> Self {
+        let since = |now: BTreeMap<Opcode, u64>, then: BTreeMap<Opcode, u64>| {
+            let rest = |(opcode, count): (Opcode, u64)| {
+                (opcode, count.saturating_sub(then.get(&opcode).copied().unwrap_or_default()))
+            };
+            now.into_iter().map(rest).filter(|(_, count)| *count > 0).collect()
+        };
+        Self {
+            connections: self.connections.saturating_sub(earlier.connections),
+            requests: since(self.requests, earlier.requests),
+            replies: since(self.replies, earlier.replies),
+            unasked: self.unasked.saturating_sub(earlier.unasked),
+            notifications: self.notifications.saturating_sub(earlier.notifications),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(kinds: &[Kind]) -> Counts {
+        let mut counts = Counts::default();
+        counts.connected();
+        kinds.iter().for_each(|&kind| counts.arrived(kind));
+        counts
+    }
+
+    #[test]
+    fn each_kind_has_its_count() {
+        let (create, ping) = (Opcode::CREATE, Opcode::PING);
+        let kinds = [
+            Kind::Request(create),
+            Kind::Request(ping),
+            Kind::Reply(ping),
+            Kind::Unasked,
+            Kind::Notification,
+        ];
+        let counts = counts(&kinds);
+        assert_eq!([counts.requests(create), counts.requests(ping)], [1, 1]);
+        assert_eq!([counts.replies(create), counts.replies(ping)], [0, 1]);
+        assert_eq!([counts.requests_total(), counts.replies_total()], [2, 2]);
+        assert_eq!([counts.notifications(), counts.connections()], [1, 1]);
+    }
+
+    #[test]
+    fn the_difference_is_what_came_in_between() {
+        let create = Kind::Request(Opcode::CREATE);
+        let earlier = counts(&[create]);
+        let mut between = counts(&[create, Kind::Notification]);
+        let later = counts(&[create, create, Kind::Notification]);
+        between.connections = 0;
+        assert_eq!(later - earlier.clone(), between);
+        assert_eq!(earlier.clone() - earlier, Counts::default());
+    }
+}

@@ -1,0 +1,152 @@
+//! What is done to a frame that a rule strikes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum How {
+    /// In order, as when the other process closes it: the next read finds the end of the stream.
+    Fin,
+    /// With a reset, as when the other machine no longer knows it: reads and writes fail.
+    Rst,
+}
+
+/// Shuts frames in until it is released, once and for ever.
+#[derive(Clone, Debug)]
+pub(super) struct Gate(Arc<watch::Sender<bool>>);
+
+impl Gate {
+    pub(super) fn shut() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    pub(super) fn release(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    pub(super) async fn released(&self) {
+        // The sender is ours, so that the channel cannot be closed.
+        let _ = self.0.subscribe().wait_for(|&released| released).await;
+    }
+}
+
+pub(super) type Rewriter = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+
+/// What a rule does to a frame.
+#[derive(Clone)]
+pub(super) enum Fault {
+    Discard,
+    Cut(How),
+    Delay(Duration),
+    Hold(Gate),
+    Rewrite(Arc<Rewriter>),
+    Truncate(usize),
+}
+
+impl Fault {
+    /// Inverts every byte.
+    pub(super) fn corrupt() -> Self {
+        Self::Rewrite(Arc::new(|body| body.iter().map(|byte| !byte).collect()))
+    }
+
+    /// What travels on instead of a frame with this body, if anything does.
+    pub(super) fn applied_to(self, body: Bytes) -> Option<Parcel> {
+        let content = match self {
+            Self::Discard => return None,
+            Self::Delay(delay) => return Some(Parcel { delay, ..Content::Frame(body).into() }),
+            Self::Hold(gate) => return Some(Parcel { gate: Some(gate), ..Content::Frame(body).into() }),
+            Self::Cut(how) => Content::Cut(how),
+            Self::Rewrite(rewriter) => Content::Frame(rewriter(&body).into()),
+            Self::Truncate(keep) => Content::Part { body, keep },
+        };
+        Some(content.into())
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Discard => f.write_str("Discard"),
+            Self::Cut(how) => f.debug_tuple("Cut").field(how).finish(),
+            Self::Delay(delay) => f.debug_tuple("Delay").field(delay).finish(),
+            Self::Hold(gate) => f.debug_tuple("Hold").field(gate).finish(),
+            Self::Rewrite(_) => f.write_str("Rewrite"),
+            Self::Truncate(keep) => f.debug_tuple("Truncate").field(keep).finish(),
+        }
+    }
+}
+
+/// What travels in one direction of a connection, in the order of the stream.
+#[derive(Clone, Debug)]
+pub(super) struct Parcel {
+    pub(super) content: Content,
+    /// How long it travels longer than others.
+    pub(super) delay: Duration,
+    /// What it waits behind.
+    pub(super) gate: Option<Gate>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Frame(Bytes),
+    /// The full length, the first bytes of the body, and the end of the connection.
+    Part {
+        body: Bytes,
+        keep: usize,
+    },
+    /// The sender has ended its direction of the stream, or all of it with a reset.
+    End(How),
+    /// Both sides of the connection end here.
+    Cut(How),
+}
+
+impl From<Content> for Parcel {
+    fn from(content: Content) -> Self {
+        Self { content, delay: Duration::ZERO, gate: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: Bytes = Bytes::from_static(b"\x00\x0f\xff");
+
+    #[test]
+    fn faults_change_what_travels_on() {
+        let rewrite = Fault::Rewrite(Arc::new(|body| body[1..].to_vec()));
+        let cases = [
+            (Fault::Cut(How::Rst), Content::Cut(How::Rst)),
+            (Fault::corrupt(), Content::Frame(Bytes::from_static(b"\xff\xf0\x00"))),
+            (rewrite, Content::Frame(BODY.slice(1..))),
+            (Fault::Truncate(2), Content::Part { body: BODY, keep: 2 }),
+            (Fault::Delay(Duration::from_secs(1)), Content::Frame(BODY)),
+            (Fault::Hold(Gate::shut()), Content::Frame(BODY)),
+        ];
+        for (fault, expected) in cases {
+            let name = format!("{fault:?}");
+            assert_eq!(fault.applied_to(BODY).unwrap().content, expected, "{name}");
+        }
+        assert!(Fault::Discard.applied_to(BODY).is_none());
+    }
+
+    #[test]
+    fn a_delay_and_a_hold_say_when_the_frame_travels_on() {
+        let delayed = Fault::Delay(Duration::from_secs(1)).applied_to(BODY).unwrap();
+        assert_eq!(delayed.delay, Duration::from_secs(1));
+        let gate = Gate::shut();
+        let held = Fault::Hold(gate.clone()).applied_to(BODY).unwrap().gate.unwrap();
+        assert!(!held.is_released());
+        gate.release();
+        assert!(held.is_released());
+    }
+}

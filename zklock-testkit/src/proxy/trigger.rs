@@ -1,0 +1,124 @@
+//! Which frames a rule strikes.
+
+use crate::wire::Opcode;
+
+/// What a frame is to the rules and the counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Request(Opcode),
+    Reply(Opcode),
+    /// A reply to what was never asked, such as to a request whose number was rewritten.
+    Unasked,
+    Notification,
+}
+
+/// Which kinds of frames a rule looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Matcher {
+    Request(Opcode),
+    AnyRequest,
+    Reply(Opcode),
+    AnyReply,
+    Notification,
+}
+
+impl Matcher {
+    fn matches(self, kind: Kind) -> bool {
+        match self {
+            Self::Request(opcode) => kind == Kind::Request(opcode),
+            Self::AnyRequest => matches!(kind, Kind::Request(_)),
+            Self::Reply(opcode) => kind == Kind::Reply(opcode),
+            Self::AnyReply => matches!(kind, Kind::Reply(_) | Kind::Unasked),
+            Self::Notification => kind == Kind::Notification,
+        }
+    }
+}
+
+/// How many of the frames are struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeat {
+    Times(u64),
+    Always,
+}
+
+/// Counts the frames that a rule looks at, and tells which of them it strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trigger {
+    pub(super) matcher: Matcher,
+    /// How many frames pass before the first is struck.
+    pub(super) skip: u64,
+    pub(super) repeat: Repeat,
+}
+
+impl Trigger {
+    /// Strikes the next frame, and no other.
+    pub(super) fn new(matcher: Matcher) -> Self {
+        Self { matcher, skip: 0, repeat: Repeat::Times(1) }
+    }
+
+    /// Whether this frame, the next one, is struck.
+    pub(super) fn strikes(&mut self, kind: Kind) -> bool {
+        if !self.matcher.matches(kind) {
+            return false;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        match &mut self.repeat {
+            Repeat::Always => true,
+            Repeat::Times(0) => false,
+            Repeat::Times(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_matches_its_frames_only() {
+        use Kind as K;
+        let kinds = [
+            K::Request(Opcode::CREATE),
+            K::Request(Opcode::PING),
+            K::Reply(Opcode::CREATE),
+            K::Reply(Opcode::PING),
+            K::Unasked,
+            K::Notification,
+        ];
+        let cases = [
+            (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false]),
+            (Matcher::AnyRequest, [true, true, false, false, false, false]),
+            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, false, false]),
+            (Matcher::AnyReply, [false, false, true, true, true, false]),
+            (Matcher::Notification, [false, false, false, false, false, true]),
+        ];
+        for (matcher, expected) in cases {
+            assert_eq!(kinds.map(|kind| matcher.matches(kind)), expected, "{matcher:?}");
+        }
+    }
+
+    #[test]
+    fn a_trigger_strikes_from_the_nth_match_as_often_as_it_should() {
+        let cases = [
+            (0, Repeat::Times(1), [true, false, false, false]),
+            (2, Repeat::Times(1), [false, false, true, false]),
+            (1, Repeat::Times(2), [false, true, true, false]),
+            (0, Repeat::Times(0), [false, false, false, false]),
+            (1, Repeat::Always, [false, true, true, true]),
+        ];
+        for (skip, repeat, expected) in cases {
+            let mut trigger = Trigger { matcher: Matcher::Notification, skip, repeat };
+            let strikes = [(); 4].map(|()| {
+                assert!(!trigger.strikes(Kind::Unasked));
+                trigger.strikes(Kind::Notification)
+            });
+            assert_eq!(strikes, expected, "{skip} {repeat:?}");
+        }
+    }
+}
