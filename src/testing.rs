@@ -40,6 +40,7 @@
 mod argument;
 mod dropped_reply;
 mod harness;
+mod queue;
 mod replica;
 mod rival;
 mod server;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use zklock_core::{Client, Config};
-use zklock_testkit::{EmbeddedServer, Proxy, wire::Stat};
+use zklock_testkit::{EmbeddedServer, Proxy};
 
 use super::replica::Replica;
 use super::waiting::until_some;
@@ -87,59 +87,6 @@ impl TestServer {
             .session_timeout(self.inner.session_timeout)
             .tick_time(TICK)
             .sync_limit(TICK * 5)
-    }
-}
-
-/// What a queue is like.
-impl TestServer {
-    /// The session that holds a lock now, as [`Client::session_id`] has it.
-    ///
-    /// # Panics
-    ///
-    /// When the path does not start with a `/`.
-    pub fn holder(&self, path: &str) -> Option<i64> {
-        self.contenders(path).first().map(|contender| contender.stat.ephemeral_owner)
-    }
-
-    /// How many wait behind the holder of a lock now.
-    ///
-    /// # Panics
-    ///
-    /// When the path does not start with a `/`.
-    pub fn waiting(&self, path: &str) -> usize {
-        self.contenders(path).len().saturating_sub(1)
-    }
-
-    /// Waits until so many wait behind the holder of a lock.
-    ///
-    /// # Panics
-    ///
-    /// When that has not happened within 10 s, or the path does not start with a `/`.
-    pub async fn until_waiting(&self, path: &str, count: usize) {
-        let look = || (self.waiting(path) == count).then_some(());
-        until_some(look, || format!("{count} wait for {path}, but {} do", self.waiting(path))).await;
-    }
-
-    /// Waits until nobody holds a lock or waits for it, as when a guard was dropped.
-    ///
-    /// # Panics
-    ///
-    /// When that has not happened within 10 s, or the path does not start with a `/`.
-    pub async fn until_free(&self, path: &str) {
-        let look = || self.contenders(path).is_empty().then_some(());
-        until_some(look, || format!("{path} is free: {:?}", self.contenders(path))).await;
-    }
-
-    /// The nodes in a lock's queue, the holder's first: numbers are given in the order of creation.
-    fn contenders(&self, path: &str) -> Vec<Contender> {
-        let server = &self.inner.server;
-        let below = format!("{}/", full(path));
-        let is_child = |node: &String| node.strip_prefix(&below).is_some_and(|name| !name.contains('/'));
-        let nodes = server.paths().into_iter().filter(is_child);
-        let contenders = nodes.filter_map(|node| Some(Contender { stat: server.node(&node)?, node }));
-        let mut contenders: Vec<_> = contenders.filter(|it| it.stat.ephemeral_owner > 0).collect();
-        contenders.sort_by_key(|contender| contender.stat.czxid);
-        contenders
     }
 }
 
@@ -245,6 +192,11 @@ impl TestServer {
         until_some(look, || format!("there is a session at the test's server of {client:?}")).await
     }
 
+    /// The server itself.
+    pub(super) fn embedded(&self) -> &EmbeddedServer {
+        &self.inner.server
+    }
+
     fn with_replica<T>(&self, client: &Client, act: impl FnOnce(&Replica) -> T) -> T {
         let replicas = self.replicas();
         match replicas.iter().find(|replica| replica.client().is_same(client)) {
@@ -271,21 +223,14 @@ impl TestServer {
     }
 }
 
-/// A node in a queue.
-#[derive(Debug)]
-struct Contender {
-    node: String,
-    stat: Stat,
-}
-
 /// The path at the server.
-fn full(path: &str) -> String {
+pub(super) fn full(path: &str) -> String {
     assert!(path.starts_with('/'), "the path {path:?} is relative: start it with a `/`");
     format!("{NAMESPACE}{path}")
 }
 
 /// Each test has a server of its own, so that one will do.
-const NAMESPACE: &str = "/test";
+pub(super) const NAMESPACE: &str = "/test";
 /// The server's tick, at the multiples of which sessions time out.
 const TICK: Duration = Duration::from_millis(50);
 const CLIENTS_END_WITHIN: Duration = Duration::from_millis(500);
