@@ -168,12 +168,12 @@ impl TestServer {
     ///
     /// Methods that need an answer of the server, such as [`hold`](Self::hold), fail meanwhile.
     pub fn pause(&self) {
-        self.inner.server.pause().expect("the server of a test runs");
+        self.inner.server.pause().expect("the test has ended, and its server with it");
     }
 
     /// Ends a [`pause`](Self::pause).
     pub fn resume(&self) {
-        self.inner.server.resume().expect("the server of a test runs");
+        self.inner.server.resume().expect("the test has ended, and its server with it");
     }
 
     /// Ends the server and starts it again. Connections break; sessions and nodes are still there.

@@ -23,7 +23,7 @@ pub trait Bank {
 }
 
 /// Settles an order.
-#[distributed_lock(path = "/orders/{id}", wait = "300ms")]
+#[distributed_lock(path = "/orders/{id}", wait = "2s")]
 pub async fn settle(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     if id == 0 {
         return Err(SettleError::Unknown(id));
