@@ -2,12 +2,12 @@
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use downstream::{SettleError, SlowBank, settle};
+use zklock::Client;
 use zklock::testing::{FromTestServer, Harness, TestServer};
-use zklock::{Client, LockError};
 
 const QUICK: SlowBank = SlowBank(Duration::ZERO);
 const STUCK: SlowBank = SlowBank(Duration::MAX);
@@ -61,19 +61,24 @@ async fn a_test_may_be_ignored() {
 }
 
 #[zklock::test(flavor = "multi_thread", worker_threads = 2, session_timeout = "3s")]
-async fn tasks_run_on_threads(zk: TestServer) {
-    let _rival = zk.hold("/orders/7").await;
-    let blocked = zklock::spawn(async { std::thread::sleep(Duration::from_millis(50)) });
-    let settled = zklock::spawn(settle_seven());
-    assert!(settled.await.unwrap().unwrap_err().is_contended());
-    blocked.await.unwrap();
+async fn tasks_run_on_threads() {
+    let both = Arc::new(Barrier::new(2));
+    let block = || {
+        let both = both.clone();
+        zklock::spawn(async move { both.wait() })
+    };
+    let blocked = (block(), block());
+    blocked.0.await.unwrap();
+    blocked.1.await.unwrap();
 }
 
-async fn settle_seven() -> Result<(), LockError> {
-    match settle(7, &QUICK).await {
-        Err(SettleError::Lock(error)) => Err(error),
-        other => Ok(other.unwrap()),
-    }
+#[zklock::test]
+async fn tasks_use_the_client_of_the_test(zk: TestServer, client: Client) {
+    let stuck = zklock::spawn(settle(7, &STUCK));
+    zk.until(|zk| zk.holder("/orders/7").is_some()).await;
+    assert_eq!(zk.holder("/orders/7"), client.session_id());
+    stuck.abort();
+    zk.until(|zk| zk.holder("/orders/7").is_none()).await;
 }
 
 #[zklock::test(crate = renamed::inner, flavor = "current_thread")]
@@ -83,7 +88,7 @@ async fn the_crate_may_have_another_name(_zk: TestServer) {}
 mod apart {
     use super::*;
 
-    static BOTH_HOLD: std::sync::Barrier = std::sync::Barrier::new(2);
+    static BOTH_HOLD: Barrier = Barrier::new(2);
 
     async fn hold_while_the_other_does(zk: TestServer) {
         let rival = zk.hold("/orders/7").await;
