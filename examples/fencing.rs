@@ -6,7 +6,8 @@
 //!
 //! A lock alone cannot stop an effect that was on its way when the lock passed on. The store can, by the
 //! fencing token, and so can ZooKeeper, for what is written to it through the guard. Both replicas are in
-//! this process; the pause is played by an operator who deletes the lock's node.
+//! this process, and so is the server, unless `ZKLOCK_CONNECT=host:port` names one; the pause is played by an
+//! operator who deletes the lock's node.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use zklock::{Client, Config, FencingToken, LockError, LossReason, MutexGuard};
-use zklock_testkit::ZooKeeper;
+use zklock_testkit::EmbeddedServer;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -132,7 +133,7 @@ fn run() -> Result<(), Failure> {
     if let Ok(server) = std::env::var("ZKLOCK_CONNECT") {
         return tell(server);
     }
-    let ours = ZooKeeper::start()?;
+    let ours = EmbeddedServer::start()?;
     tell(ours.connect_string().to_owned())
 }
 

@@ -5,6 +5,8 @@
 //! cargo run --example quickstart -- --processes 4
 //! ```
 //!
+//! It needs nothing but Rust: a ZooKeeper server runs inside of it, unless `ZKLOCK_CONNECT=host:port` names one.
+//!
 //! Every tenth addition says who holds the lock; the last line is `counter = 100`, because no addition was
 //! lost. Take the lock away from [`add_one`], and most of them are.
 
@@ -19,7 +21,7 @@ use std::{env, fs, io, process};
 use clap::Parser;
 use tokio::task::JoinSet;
 use zklock::{Config, LockError};
-use zklock_testkit::ZooKeeper;
+use zklock_testkit::EmbeddedServer;
 
 const TASKS: u32 = 100;
 
@@ -76,14 +78,14 @@ fn work_in_copies(share: Share) -> Result<(), Failure> {
 }
 
 /// The server of `ZKLOCK_CONNECT`, or else one that runs for as long as the second value lives.
-fn server() -> Result<(String, Option<ZooKeeper>), Failure> {
+fn server() -> Result<(String, Option<EmbeddedServer>), Failure> {
     if let Ok(server) = env::var("ZKLOCK_CONNECT") {
         println!("using the ZooKeeper at {server}, as ZKLOCK_CONNECT says");
         return Ok((server, None));
     }
-    let ours = ZooKeeper::start()?;
+    let ours = EmbeddedServer::start()?;
     let server = ours.connect_string().to_owned();
-    println!("started a ZooKeeper at {server}; set ZKLOCK_CONNECT=host:port to use yours");
+    println!("using an embedded server at {server}; set ZKLOCK_CONNECT=host:port to use a ZooKeeper");
     Ok((server, Some(ours)))
 }
 

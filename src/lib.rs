@@ -46,6 +46,8 @@
 #[path = "private.rs"]
 pub mod __private;
 mod global;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
 pub use zklock_core::{
@@ -53,3 +55,5 @@ pub use zklock_core::{
     Participant, Phase, Refusal,
 };
 pub use zklock_macros::distributed_lock;
+#[cfg(feature = "testing")]
+pub use zklock_macros::test;

@@ -6,3 +6,10 @@ fn the_attribute_explains_itself() {
     cases.pass("tests/ui/pass/*.rs");
     cases.compile_fail("tests/ui/*.rs");
 }
+
+#[cfg(feature = "testing")]
+#[test]
+fn the_test_attribute_explains_itself() {
+    let cases = trybuild::TestCases::new();
+    cases.compile_fail("tests/ui/testing/*.rs");
+}

@@ -2,11 +2,29 @@
 
 use crate::step::{Outcome, Step};
 
-/// Checks the format, the lints and the documentation.
+/// Checks the format, the lints, the documentation and what users depend on.
 pub(crate) fn run() -> Outcome {
     Step::cargo("fmt --all --check").run()?;
     Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").run()?;
+    Step::cargo("clippy --locked --package zklock -- -D warnings").run()?;
     Step::cargo("doc --locked --workspace --no-deps --all-features --document-private-items")
         .env("RUSTDOCFLAGS", "-D warnings")
-        .run()
+        .run()?;
+    Step::cargo("fmt --manifest-path tests/downstream/Cargo.toml --check").run()?;
+    Step::cargo("clippy --locked --manifest-path tests/downstream/Cargo.toml --all-targets -- -D warnings")
+        .in_shared_target()
+        .run()?;
+    without_testkit("tree --locked --package zklock --edges normal --prefix none")?;
+    without_testkit("tree --locked --manifest-path tests/downstream/Cargo.toml --edges normal --prefix none")
+}
+
+/// What users build for production has nothing of what only their tests need.
+fn without_testkit(tree: &str) -> Outcome {
+    let packages = Step::cargo(tree).output()?;
+    let is_named = |name| packages.lines().any(|package| package.split(' ').next() == Some(name));
+    assert!(is_named("zklock-core"), "the locks are missing in what was to be looked at: {packages}");
+    match is_named("zklock-testkit") {
+        true => Err(format!("`cargo {tree}` names zklock-testkit").into()),
+        false => Ok(()),
+    }
 }

@@ -42,11 +42,27 @@ impl Step {
         self
     }
 
+    /// Builds a crate outside of the workspace into the directory of the workspace, which holds most of it already.
+    pub(crate) fn in_shared_target(self) -> Self {
+        match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(_) => self,
+            None => self.env("CARGO_TARGET_DIR", "target"),
+        }
+    }
+
     /// Runs the command; it must end well.
     pub(crate) fn run(mut self) -> Outcome {
         announce(&self.line);
         let status = self.command.status()?;
         self.check(status)
+    }
+
+    /// Runs the command and returns its output.
+    pub(crate) fn output(mut self) -> Outcome<String> {
+        announce(&self.line);
+        let output = self.command.stderr(Stdio::inherit()).output()?;
+        self.check(output.status)?;
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// Runs the command, prints its output as it comes and returns the last line of it.

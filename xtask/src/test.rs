@@ -1,26 +1,33 @@
-//! Every test and every example, on a real ZooKeeper.
+//! Every test and every example.
 
 use std::process::Command;
 
-use zklock_testkit::Installation;
+use zklock_testkit::{Installation, ZooKeeper};
 
 use crate::step::{Outcome, Step, announce};
 
-/// The examples, and the last line that each must print, if it is always the same.
-const EXAMPLES: [(&str, Option<&str>); 3] = [
-    ("run --example quickstart", Some("counter = 100")),
-    ("run --example quickstart -- --processes 4", Some("counter = 100")),
-    ("run --example fencing", Some("the value is still \"from the second\"")),
+/// The examples, and the last line that each must print.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("run --example quickstart -- --processes 4", "counter = 100"),
+    ("run --example quickstart", "counter = 100"),
+    ("run --example fencing", "the value is still \"from the second\""),
 ];
 
-/// Provides a ZooKeeper, then runs the tests and the examples.
+/// Provides a ZooKeeper, then runs the tests and the examples, the first of them on that ZooKeeper as well.
 pub(crate) fn run() -> Outcome {
     let zookeeper = Installation::find_or_install()?;
     let classpath: Vec<_> = zookeeper.classpath().iter().map(|entry| entry.to_string_lossy()).collect();
     announce(&format!("ZooKeeper is {}, run by {}", classpath.join(":"), zookeeper.java().display()));
     announce(&python());
     Step::cargo("test --locked --workspace --all-features").run()?;
-    EXAMPLES.into_iter().try_for_each(|(arguments, expected)| example(arguments, expected))
+    Step::cargo("test --locked --manifest-path tests/downstream/Cargo.toml").in_shared_target().run()?;
+    EXAMPLES.into_iter().try_for_each(|(arguments, expected)| {
+        // They start a server of their own, rather than use one of whoever runs the tests.
+        ends_with(expected, Step::cargo(arguments).without_env("ZKLOCK_CONNECT"))
+    })?;
+    let server = ZooKeeper::start()?;
+    let (arguments, expected) = EXAMPLES[0];
+    ends_with(expected, Step::cargo(arguments).env("ZKLOCK_CONNECT", server.connect_string()))
 }
 
 /// Says what becomes of the one test that cannot run everywhere.
@@ -31,13 +38,10 @@ fn python() -> String {
     }
 }
 
-/// The example must start a server of its own, rather than use one of whoever runs the tests.
-fn example(arguments: &str, expected: Option<&str>) -> Outcome {
-    let last = Step::cargo(arguments).without_env("ZKLOCK_CONNECT").last_line()?;
-    match expected {
-        Some(expected) if last != expected => {
-            Err(format!("`cargo {arguments}` ended with `{last}`, not with `{expected}`").into())
-        }
-        _ => Ok(()),
+fn ends_with(expected: &str, example: Step) -> Outcome {
+    let last = example.last_line()?;
+    match last == expected {
+        true => Ok(()),
+        false => Err(format!("the example ended with `{last}`, not with `{expected}`").into()),
     }
 }

@@ -49,15 +49,7 @@ impl Parse for LockArgs {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut draft = Draft::default();
         let mut errors = Errors::default();
-        while !input.is_empty() {
-            if let Err(error) = draft.argument(input) {
-                errors.push(error);
-                skip_to_comma(input);
-            }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
-        }
+        each(input, &mut errors, |input| draft.argument(input))?;
         let path = errors.keep(draft.take_path()).flatten();
         errors.finish()?;
         let Draft { wait, client, guard, krate, .. } = draft;
@@ -86,10 +78,7 @@ impl Draft {
             "crate" => set_once(&mut self.krate, &name, input),
             _ => Err(names::unknown(&name, &Self::NAMES)),
         }?;
-        match input.is_empty() || input.peek(Token![,]) {
-            true => Ok(()),
-            false => Err(input.error(format!("expected `,` after the value of `{name}`"))),
-        }
+        ended(&name, input)
     }
 
     /// The path, or none if its argument was there and already complained about.
@@ -105,7 +94,34 @@ fn missing_path() -> Error {
     Error::new(Span::call_site(), "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`")
 }
 
-fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+/// Reads one argument after the other, also after mistakes.
+pub(crate) fn each(
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+    mut argument: impl FnMut(ParseStream<'_>) -> Result<()>,
+) -> Result<()> {
+    while !input.is_empty() {
+        if let Err(error) = argument(input) {
+            errors.push(error);
+            skip_to_comma(input);
+        }
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that nothing follows the value of an argument but the next one.
+pub(crate) fn ended(name: &Ident, input: ParseStream<'_>) -> Result<()> {
+    match input.is_empty() || input.peek(Token![,]) {
+        true => Ok(()),
+        false => Err(input.error(format!("expected `,` after the value of `{name}`"))),
+    }
+}
+
+/// Reads the value of an argument that may be given once.
+pub(crate) fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: ParseStream<'_>) -> Result<()> {
     if !input.peek(Token![=]) {
         return Err(Error::new(name.span(), format!("`{name}` needs a value: `{name} = …`")));
     }

@@ -8,6 +8,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
 
+use crate::duration;
 use crate::grouped::ungroup;
 
 /// The value of `wait`.
@@ -35,13 +36,7 @@ impl Parse for Wait {
 }
 
 fn exact(text: &LitStr) -> Result<Duration> {
-    let duration = humantime::parse_duration(&text.value()).map_err(|error| {
-        let message = format!(
-            "{text:?} is not a duration: {error}\nwrite for example \"5s\", \"1500ms\" or \"1m 30s\"",
-            text = text.value()
-        );
-        Error::new(text.span(), message)
-    })?;
+    let duration = duration::parse(text)?;
     if duration.is_zero() {
         return Err(Error::new(
             text.span(),
@@ -70,8 +65,8 @@ impl Wait {
             None => quote!(#private::Wait::Default),
             Some(Self::Forever) => quote!(#private::Wait::Forever),
             Some(Self::Exactly(duration)) => {
-                let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-                quote!(#private::Wait::For(::core::time::Duration::new(#secs, #nanos)))
+                let duration = duration::expand(*duration);
+                quote!(#private::Wait::For(#duration))
             }
             Some(Self::Computed(expr)) => {
                 // A type mismatch is then reported at the user's expression.

@@ -265,6 +265,13 @@ impl Model {
         self.outputs.clear();
     }
 
+    /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.
+    ///
+    /// The root and the server's own nodes stay.
+    pub fn delete(&mut self, path: &str) -> usize {
+        self.delete_subtree(path)
+    }
+
     /// Sets the number that the next sequential child of a node gets.
     ///
     /// # Errors

@@ -110,6 +110,11 @@ impl Proxy {
         self.on(Matcher::Reply(opcode))
     }
 
+    /// Makes a rule for the replies to those requests with this opcode that the server did, and did not refuse.
+    pub fn on_success(&self, opcode: Opcode) -> RuleBuilder<'_> {
+        self.on(Matcher::Success(opcode))
+    }
+
     /// Makes a rule for all replies, with those to pings and to the first frames of connections.
     pub fn on_any_reply(&self) -> RuleBuilder<'_> {
         self.on(Matcher::AnyReply)

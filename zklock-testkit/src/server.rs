@@ -174,6 +174,13 @@ impl EmbeddedServer {
         self.core.change(|model| model.disconnect_session(session));
     }
 
+    /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.
+    ///
+    /// The root and the server's own nodes stay.
+    pub fn delete(&self, path: &str) -> usize {
+        self.core.change(|model| model.delete(path))
+    }
+
     /// Sets the number that the next sequential child of a node gets, to reach the end of the numbers.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use super::acl::Identities;
 use super::node::Txn;
+use super::path::child_of;
 use super::reads::Reading;
 use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
@@ -144,6 +145,21 @@ impl Model {
         }
     }
 
+    /// Deletes a node and all below it in one transaction.
+    pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
+        let below = child_of(path, "");
+        let is_servers = |found: &str| found == "/" || found.starts_with("/zookeeper");
+        let in_it = self.tree.paths().filter(|&found| found == path || found.starts_with(&below));
+        let in_it = in_it.filter(|found| !is_servers(found));
+        let mut paths: Vec<_> = in_it.map(str::to_owned).collect();
+        // Those below come first.
+        paths.sort_unstable_by_key(|path| std::cmp::Reverse(path.len()));
+        if !paths.is_empty() {
+            self.delete_all(&paths);
+        }
+        paths.len()
+    }
+
     fn delete_all(&mut self, paths: &[String]) {
         let nobody = Identities::default();
         let txn = self.next_txn();
@@ -227,4 +243,31 @@ fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
         std::cmp::Ordering::Greater => ErrorCode::RUNTIME_INCONSISTENCY,
     };
     (0..count).map(|index| OpResult::Failed(error_of(index))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::Settings;
+    use crate::wire::{Create, CreateFlags};
+
+    #[test]
+    fn a_node_is_deleted_with_all_below_it_and_nothing_beside_it() {
+        let mut model = Model::new(Settings::default(), Duration::ZERO);
+        let connection = model.open(Ipv4Addr::LOCALHOST.into());
+        model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
+        let before = model.paths();
+        for path in ["/a", "/a/b", "/a/b/c", "/a-b"] {
+            let create = Create::new(path, "", CreateFlags::PERSISTENT);
+            model.request(connection, 1, Request::Create(create), Duration::ZERO);
+        }
+        assert_eq!(model.delete("/a"), 3);
+        assert_eq!(model.delete("/a"), 0);
+        assert!(model.node("/a-b").is_some());
+        assert_eq!(model.delete("/"), 1);
+        assert_eq!(model.paths(), before);
+    }
 }

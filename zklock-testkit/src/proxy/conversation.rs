@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::trigger::Kind;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, Malformed, Opcode, Reader, Record, ReplyHeader, RequestHeader, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader,
+    RequestHeader, xid,
 };
 
 /// The requests of one connection that wait for their replies.
@@ -85,7 +86,11 @@ impl Conversation {
         let header = ReplyHeader::read(&mut Reader::new(body.clone()))?;
         let kind = match header.xid {
             xid::NOTIFICATION => Kind::Notification,
-            xid => self.answered(xid).map_or(Kind::Unasked, Kind::Reply),
+            xid => match self.answered(xid) {
+                Some(opcode) if header.error == ErrorCode::OK => Kind::Reply(opcode),
+                Some(opcode) => Kind::Refusal(opcode),
+                None => Kind::Unasked,
+            },
         };
         Ok(Said::Frame(kind))
     }
@@ -101,7 +106,6 @@ impl Conversation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ErrorCode;
 
     fn connect_request() -> Bytes {
         let request = ConnectRequest {
@@ -164,6 +168,14 @@ mod tests {
         for (xid, kind) in expected {
             assert_eq!(conversation.hear_server(&reply(xid)), Ok(Said::Frame(kind)), "{xid}");
         }
+    }
+
+    #[test]
+    fn a_reply_with_an_error_is_a_refusal() {
+        let mut conversation = asked(&[(1, Opcode::CREATE)]);
+        let refusal = ReplyHeader { xid: 1, zxid: 0, error: ErrorCode::NO_NODE }.to_bytes();
+        let said = conversation.hear_server(&refusal);
+        assert_eq!(said, Ok(Said::Frame(Kind::Refusal(Opcode::CREATE))));
     }
 
     #[test]

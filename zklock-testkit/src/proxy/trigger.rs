@@ -7,6 +7,8 @@ use crate::wire::Opcode;
 pub(super) enum Kind {
     Request(Opcode),
     Reply(Opcode),
+    /// A reply that says why the request was not done.
+    Refusal(Opcode),
     /// A reply to what was never asked, such as to a request whose number was rewritten.
     Unasked,
     Notification,
@@ -18,6 +20,7 @@ pub(super) enum Matcher {
     Request(Opcode),
     AnyRequest,
     Reply(Opcode),
+    Success(Opcode),
     AnyReply,
     Notification,
 }
@@ -27,8 +30,9 @@ impl Matcher {
         match self {
             Self::Request(opcode) => kind == Kind::Request(opcode),
             Self::AnyRequest => matches!(kind, Kind::Request(_)),
-            Self::Reply(opcode) => kind == Kind::Reply(opcode),
-            Self::AnyReply => matches!(kind, Kind::Reply(_) | Kind::Unasked),
+            Self::Reply(opcode) => kind == Kind::Reply(opcode) || kind == Kind::Refusal(opcode),
+            Self::Success(opcode) => kind == Kind::Reply(opcode),
+            Self::AnyReply => matches!(kind, Kind::Reply(_) | Kind::Refusal(_) | Kind::Unasked),
             Self::Notification => kind == Kind::Notification,
         }
     }
@@ -88,15 +92,17 @@ mod tests {
             K::Request(Opcode::PING),
             K::Reply(Opcode::CREATE),
             K::Reply(Opcode::PING),
+            K::Refusal(Opcode::CREATE),
             K::Unasked,
             K::Notification,
         ];
         let cases = [
-            (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false]),
-            (Matcher::AnyRequest, [true, true, false, false, false, false]),
-            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, false, false]),
-            (Matcher::AnyReply, [false, false, true, true, true, false]),
-            (Matcher::Notification, [false, false, false, false, false, true]),
+            (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false, false]),
+            (Matcher::AnyRequest, [true, true, false, false, false, false, false]),
+            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, true, false, false]),
+            (Matcher::Success(Opcode::CREATE), [false, false, true, false, false, false, false]),
+            (Matcher::AnyReply, [false, false, true, true, true, true, false]),
+            (Matcher::Notification, [false, false, false, false, false, false, true]),
         ];
         for (matcher, expected) in cases {
             assert_eq!(kinds.map(|kind| matcher.matches(kind)), expected, "{matcher:?}");

@@ -1,0 +1,53 @@
+//! Tests of code that locks, against a ZooKeeper server inside of the test. Needs the feature `testing`.
+//!
+//! [`#[zklock::test]`](macro@crate::test) gives each test a server of its own, which starts within
+//! milliseconds, and a client that annotated functions use in place of the installed one. Tests run in
+//! parallel and never meet. [`TestServer`] does what a test cannot wait for in production: somebody else holds
+//! the lock, the session expires, the connection breaks, a reply is lost.
+//!
+//! ```toml
+//! [dev-dependencies]
+//! zklock = { version = "0.1", features = ["testing"] }
+//! ```
+//!
+//! ```
+//! use zklock::testing::TestServer;
+//! use zklock::{LockError, distributed_lock};
+//!
+//! #[distributed_lock(path = "/orders/{id}", wait = "50ms")]
+//! async fn settle(id: u64) -> Result<u64, LockError> {
+//!     Ok(id)
+//! }
+//!
+//! #[zklock::test]
+//! async fn a_busy_order_is_reported(zk: TestServer) {
+//!     let rival = zk.hold("/orders/7").await;
+//!     assert!(settle(7).await.unwrap_err().is_contended());
+//!     rival.release().await;
+//!     assert_eq!(settle(7).await.unwrap(), 7);
+//! }
+//! # zklock::testing::Harness::new().run(async |zk: TestServer| {
+//! #     let rival = zk.hold("/orders/7").await;
+//! #     assert!(settle(7).await.unwrap_err().is_contended());
+//! #     rival.release().await;
+//! #     assert_eq!(settle(7).await.unwrap(), 7);
+//! # });
+//! ```
+//!
+//! What this module does fails by panicking, with a message that says what did not come about, because that is
+//! how a test fails.
+
+mod argument;
+mod dropped_reply;
+mod harness;
+mod queue;
+mod replica;
+mod rival;
+mod server;
+mod waiting;
+
+pub use argument::FromTestServer;
+pub use dropped_reply::DroppedReply;
+pub use harness::Harness;
+pub use rival::Rival;
+pub use server::TestServer;

@@ -1,0 +1,63 @@
+use zklock_core::{Client, MutexGuard};
+
+use super::TestServer;
+
+/// Somebody else who holds a lock: another process with a session of its own.
+///
+/// Dropping it releases the lock in the background.
+///
+/// ```
+/// # zklock::testing::Harness::new().run(async |zk| {
+/// let rival = zk.hold("/orders/7").await;
+/// assert_eq!(zk.holder("/orders/7"), rival.client().session_id());
+/// rival.release().await;
+/// assert_eq!(zk.holder("/orders/7"), None);
+/// # });
+/// ```
+#[derive(Debug)]
+#[must_use = "if unused the lock is released immediately"]
+pub struct Rival {
+    server: TestServer,
+    client: Client,
+    guard: MutexGuard,
+}
+
+impl Rival {
+    pub(super) async fn hold(server: TestServer, path: &str) -> Self {
+        let client = server.client().await;
+        let mutex = client.mutex(path).unwrap_or_else(|error| panic!("{error}"));
+        match mutex.lock().await {
+            Ok(guard) => Self { server, client, guard },
+            Err(error) => panic!("a rival could not take the lock: {error}"),
+        }
+    }
+
+    /// The rival's client, to expire, to disconnect, or to contend with.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the rival holds, to compare tokens or to write with.
+    pub fn guard(&self) -> &MutexGuard {
+        &self.guard
+    }
+
+    /// Releases the lock; whoever waits for it can have it when this returns.
+    ///
+    /// # Panics
+    ///
+    /// When the rival does not hold the lock any more.
+    pub async fn release(self) {
+        if let Err(error) = self.guard.release().await {
+            panic!("the rival could not release the lock: {error}");
+        }
+    }
+
+    /// Goes without a word, as a process that is killed.
+    ///
+    /// The lock stays taken until the session times out at the server, or until
+    /// [`expire`](TestServer::expire) of the rival's client ends it.
+    pub fn abandon(self) {
+        self.server.partition(&self.client);
+    }
+}

@@ -1,0 +1,20 @@
+use std::time::{Duration, Instant};
+
+/// Looks until there is something to be seen.
+///
+/// # Panics
+///
+/// After ten seconds, with what was waited for. They are of the real time, even if the test's clock is paused.
+pub(super) async fn until_some<T>(mut look: impl FnMut() -> Option<T>, what: impl FnOnce() -> String) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(start.elapsed() < SOON, "waited {SOON:?} in vain until {}", what());
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+const SOON: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(1);

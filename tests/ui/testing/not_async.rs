@@ -1,0 +1,4 @@
+#[zklock::test]
+fn an_order_is_settled() {}
+
+fn main() {}

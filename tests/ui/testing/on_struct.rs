@@ -1,0 +1,4 @@
+#[zklock::test]
+struct Settle;
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[zklock::test]
+#[test]
+async fn an_order_is_settled() {}
+
+fn main() {}

@@ -1,0 +1,167 @@
+//! `#[zklock::test]`: a test that has a server and a client of its own.
+
+mod args;
+mod target;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+use crate::args::Krate;
+use crate::duration;
+use crate::errors::Errors;
+use args::{Flavor, TestArgs};
+use target::TestFn;
+
+/// The item as the compiler is to see it: a test, or as it was beside the errors.
+pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let parsed_args = errors.keep(syn::parse2::<TestArgs>(args));
+    let parsed_item = errors.keep(syn::parse2::<TestFn>(item.clone()));
+    if let (Some(args), Some(target)) = (&parsed_args, &parsed_item) {
+        return harnessed(args, target);
+    }
+    // Nobody calls the function, which is no mistake of its author.
+    let allow = parsed_item.map(|_| quote!(#[allow(dead_code)]));
+    let errors = errors.to_compile_errors();
+    quote!(#allow #item #errors)
+}
+
+/// The function stays as it was written, inside of one that is called by whoever runs the tests.
+fn harnessed(args: &TestArgs, target: &TestFn) -> TokenStream {
+    let TestFn { attrs, vis, sig, .. } = target;
+    let (name, output) = (&sig.ident, &sig.output);
+    let written = target.written();
+    let harness = harness(args);
+    let arguments = target.argument_types().map(|ty| argument(args, ty));
+    quote_spanned! {Span::mixed_site()=>
+        #(#attrs)*
+        #[::core::prelude::v1::test]
+        #vis fn #name() #output {
+            #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
+            #written
+            #harness.run(async |__server| #name(#(#arguments),*).await)
+        }
+    }
+}
+
+fn harness(args: &TestArgs) -> TokenStream {
+    let testing = testing(args, Span::mixed_site());
+    let flavor = match args.flavor {
+        Flavor::CurrentThread => None,
+        Flavor::MultiThread(None) => Some(quote!(.multi_thread())),
+        Flavor::MultiThread(Some(threads)) => Some(quote!(.worker_threads(#threads))),
+    };
+    let session_timeout = args.session_timeout.map(|timeout| {
+        let timeout = duration::expand(timeout);
+        quote!(.session_timeout(#timeout))
+    });
+    quote!(#testing::Harness::new() #flavor #session_timeout)
+}
+
+/// Located at the type, because that is what has to change if it is no argument of a test.
+fn argument(args: &TestArgs, ty: &Type) -> TokenStream {
+    let span = Span::mixed_site().located_at(ty.span());
+    let testing = testing(args, span);
+    quote_spanned!(span=> <#ty as #testing::FromTestServer>::from_test_server(&__server).await)
+}
+
+/// The module of the facade that the test needs, located at `span`.
+fn testing(args: &TestArgs, span: Span) -> TokenStream {
+    let krate = match &args.krate {
+        Some(Krate(path)) => path.to_token_stream(),
+        None => quote_spanned!(span=> ::zklock),
+    };
+    quote_spanned!(span=> #krate::testing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(args: &str, item: &str, expected: &str) {
+        let shown = test(args.parse().unwrap(), item.parse().unwrap());
+        assert_eq!(pretty(&shown.to_string()), pretty(expected));
+    }
+
+    fn pretty(file: &str) -> String {
+        prettyplease::unparse(&syn::parse_file(file).unwrap())
+    }
+
+    #[test]
+    fn a_function_becomes_a_test() {
+        check(
+            "",
+            "/// Pays.
+            #[ignore]
+            async fn pays() { pay().await; }",
+            "/// Pays.
+            #[ignore]
+            #[::core::prelude::v1::test]
+            fn pays() {
+                #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
+                async fn pays() { pay().await; }
+                ::zklock::testing::Harness::new().run(async |__server| pays().await)
+            }",
+        );
+    }
+
+    #[test]
+    fn every_argument_has_its_place() {
+        check(
+            r#"flavor = "multi_thread", worker_threads = 3, session_timeout = "1s", crate = crate::zk"#,
+            "pub async fn pays(mut zk: TestServer, _: zklock::Client) -> Result<(), E> {
+                #![allow(unused)]
+                zk.pay()
+            }",
+            "#[::core::prelude::v1::test]
+            pub fn pays() -> Result<(), E> {
+                #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
+                async fn pays(mut zk: TestServer, _: zklock::Client) -> Result<(), E> {
+                    #![allow(unused)]
+                    zk.pay()
+                }
+                crate::zk::testing::Harness::new()
+                    .worker_threads(3usize)
+                    .session_timeout(::core::time::Duration::new(1u64, 0u32))
+                    .run(async |__server| pays(
+                        <TestServer as crate::zk::testing::FromTestServer>::from_test_server(&__server).await,
+                        <zklock::Client as crate::zk::testing::FromTestServer>::from_test_server(&__server)
+                            .await
+                    ).await)
+            }",
+        );
+    }
+
+    #[test]
+    fn the_function_stays_beside_an_error() {
+        check(
+            "threads = 3",
+            "async fn pays() {}",
+            r#"
+            #[allow(dead_code)]
+            async fn pays() {}
+            ::core::compile_error! { "unknown argument `threads`\nthe arguments are `flavor`, `worker_threads`, `session_timeout`, `crate`" }"#,
+        );
+    }
+
+    #[test]
+    fn mistakes_on_both_sides_are_reported() {
+        let shown = test(
+            quote!(flavor = 7),
+            quote!(
+                fn pays() {}
+            ),
+        );
+        let shown = shown.to_string();
+        assert!(shown.contains("`flavor` is") && shown.contains("make it async"), "{shown}");
+    }
+
+    #[test]
+    fn a_body_that_is_still_typed_is_kept() {
+        let shown = test(TokenStream::new(), quote!(async fn pays(zk: TestServer) { zk. })).to_string();
+        assert!(shown.contains("{ zk . }"), "{shown}");
+    }
+}

@@ -1,0 +1,144 @@
+//! What stands below `#[zklock::test]`. Its body stays raw, so that one that is still being typed expands, too.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Error, FnArg, Result, Safety, Signature, Token, Type, Visibility};
+
+use crate::errors::Errors;
+use crate::grouped::ungroup_type;
+
+/// An `async fn` that can be called without anything.
+pub(crate) struct TestFn {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    /// With its braces.
+    body: TokenStream,
+}
+
+impl Parse for TestFn {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let start = input.span();
+        let sig: Signature =
+            input.parse().map_err(|_| Error::new(start, "`#[zklock::test]` goes on an `async fn`"))?;
+        if input.peek(Token![;]) {
+            return Err(Error::new(sig.ident.span(), "there is no body to test"));
+        }
+        let mut errors = Errors::default();
+        errors.keep(check_attrs(&attrs));
+        check(&sig, &mut errors);
+        errors.finish()?;
+        Ok(Self { attrs, vis, sig, body: input.parse()? })
+    }
+}
+
+impl TestFn {
+    /// The function as it was written, without its attributes.
+    pub(crate) fn written(&self) -> TokenStream {
+        let Self { sig, body, .. } = self;
+        quote!(#sig #body)
+    }
+
+    pub(crate) fn argument_types(&self) -> impl Iterator<Item = &Type> {
+        self.sig.inputs.iter().filter_map(|argument| match argument {
+            FnArg::Typed(typed) => Some(&*typed.ty),
+            FnArg::Receiver(_) => None,
+        })
+    }
+}
+
+/// A second test attribute would run the body twice, and once without a server.
+fn check_attrs(attrs: &[Attribute]) -> Result<()> {
+    let names_test = |attr: &&Attribute| {
+        attr.path().segments.last().is_some_and(|last| last.ident == "test" && last.arguments.is_none())
+    };
+    match attrs.iter().find(names_test) {
+        None => Ok(()),
+        Some(second) => Err(Error::new_spanned(second, "this function is a test already: remove this")),
+    }
+}
+
+fn check(sig: &Signature, errors: &mut Errors) {
+    if sig.asyncness.is_none() {
+        let message = "`#[zklock::test]` runs an `async fn`: make it async";
+        errors.push(Error::new_spanned(sig.fn_token, message));
+    }
+    let mut refuse = |at: Option<&dyn ToTokens>, message: &str| {
+        errors.keep(at.map_or(Ok(()), |at| Err(Error::new_spanned(at, message))));
+    };
+    refuse(sig.constness.as_ref().map(|at| at as _), "a test cannot be `const`");
+    let safety = (!matches!(sig.safety, Safety::Default)).then_some(&sig.safety);
+    refuse(safety.map(|at| at as _), "a test cannot be `unsafe`: nobody keeps its promise");
+    refuse(sig.abi.as_ref().map(|at| at as _), "a test cannot be `extern`");
+    let generics = (!sig.generics.params.is_empty()).then_some(&sig.generics);
+    refuse(generics.map(|at| at as _), "nobody says what the generics of a test stand for");
+    refuse(sig.generics.where_clause.as_ref().map(|at| at as _), "a test has nothing to bound");
+    for argument in &sig.inputs {
+        match argument {
+            FnArg::Receiver(receiver) => refuse(Some(receiver), "a test is a free function without `self`"),
+            FnArg::Typed(typed) => {
+                let is_impl = matches!(ungroup_type(&typed.ty), Type::ImplTrait(_));
+                let message = "nobody says which type this is: write for example `TestServer`";
+                refuse(is_impl.then_some(&*typed.ty).map(|at| at as _), message);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        let errors: Vec<_> = match syn::parse_str::<TestFn>(input) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
+        };
+        assert_eq!(errors, expected, "{input}");
+    }
+
+    const NO_FUNCTION: &str = "`#[zklock::test]` goes on an `async fn`";
+
+    #[test]
+    fn functions_that_need_nothing_are_accepted() {
+        check("async fn f() {}", &[]);
+        check("#[should_panic] pub(crate) async fn f((a, b): Pair, _: zk::Client) -> Result<(), E> {}", &[]);
+    }
+
+    #[test]
+    fn functions_that_cannot_be_run_are_refused() {
+        check("fn f() {}", &["`#[zklock::test]` runs an `async fn`: make it async"]);
+        check("async fn f(&self) {}", &["a test is a free function without `self`"]);
+        check("async fn f<T>(t: T) {}", &["nobody says what the generics of a test stand for"]);
+        check("async fn f() where u8: Copy {}", &["a test has nothing to bound"]);
+        check("async unsafe fn f() {}", &["a test cannot be `unsafe`: nobody keeps its promise"]);
+        check("async extern \"C\" fn f() {}", &["a test cannot be `extern`"]);
+        check(
+            "async fn f(zk: impl Sized) {}",
+            &["nobody says which type this is: write for example `TestServer`"],
+        );
+        check("async fn f();", &["there is no body to test"]);
+    }
+
+    #[test]
+    fn other_items_are_refused() {
+        for item in ["struct S;", "mod m {}", "impl S {}", "const X: u8 = 1;", "|x| {}", ""] {
+            check(item, &[NO_FUNCTION]);
+        }
+    }
+
+    #[test]
+    fn a_second_test_attribute_is_refused() {
+        for attribute in ["#[test]", "#[tokio::test]", "#[tokio::test(flavor = \"multi_thread\")]"] {
+            check(
+                &format!("{attribute} async fn f() {{}}"),
+                &["this function is a test already: remove this"],
+            );
+        }
+        check("#[cfg(test)] async fn f() {}", &[]);
+    }
+}
