@@ -2,6 +2,7 @@
 
 mod attributes;
 mod cancellation;
+mod cuts;
 mod input;
 mod loss;
 mod mutex;

@@ -1,7 +1,7 @@
 //! The servers of the tests, and the eyes and hands of an outsider.
 
 mod server;
-mod session_end;
+pub(crate) mod session_end;
 
 use std::fmt::Debug;
 use std::future::Future;
