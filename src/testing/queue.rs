@@ -9,6 +9,9 @@ use super::waiting::until_some;
 impl TestServer {
     /// The session that holds a lock now, as [`Client::session_id`](crate::Client::session_id) has it.
     ///
+    /// The server knows it before the client does. What is to happen to a client that knows that it holds the lock
+    /// is best done from inside of the locked body.
+    ///
     /// # Panics
     ///
     /// When the path does not start with a `/`.

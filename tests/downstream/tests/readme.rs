@@ -3,37 +3,29 @@
 use zklock::testing::TestServer;
 use zklock::{Client, LockError, distributed_lock};
 
-/// Pays the order 7 at once, and all others never.
-async fn pay(order: u64) {
-    if order != 7 {
-        std::future::pending().await
-    }
-}
-
 // As in the README, from here on.
 
 #[distributed_lock(path = "/orders/{id}", wait = "1s")]
-async fn settle(id: u64) -> Result<(), LockError> {
-    pay(id).await;
+async fn settle(id: u64, pay: impl AsyncFnOnce()) -> Result<(), LockError> {
+    pay().await;
     Ok(())
 }
 
 #[zklock::test]
 async fn a_busy_order_is_reported(zk: TestServer) {
     let rival = zk.hold("/orders/7").await;
-    assert!(settle(7).await.unwrap_err().is_contended());
+    assert!(settle(7, async || unreachable!()).await.unwrap_err().is_contended());
     rival.release().await;
-    assert!(settle(7).await.is_ok());
+    assert!(settle(7, async || {}).await.is_ok());
 }
 
 #[zklock::test]
 async fn a_settlement_ends_with_its_session(zk: TestServer, client: Client) {
-    let expiry = async {
-        zk.until(|zk| zk.holder("/orders/8").is_some()).await;
+    let pay = async || {
         zk.expire(&client).await;
+        std::future::pending().await // until it is dropped
     };
-    let (settled, ()) = tokio::join!(settle(8), expiry);
-    assert!(settled.unwrap_err().is_lost());
+    assert!(settle(7, pay).await.unwrap_err().is_lost());
 }
 
 // Up to here.
