@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use zklock::{Acl, Config, LockError};
+use zklock::{Acl, Config, LockError, Refusal};
+use zklock_testkit::EmbeddedServer;
 use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, failed, on_both_servers, server, soon};
@@ -204,4 +205,27 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
     inner.release().await.unwrap();
     outer.release().await.unwrap();
     client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
+}
+
+/// Only the embedded server can be brought there: a real one gets there by two thousand million locks.
+#[tokio::test]
+async fn a_lock_whose_numbers_are_used_up_says_so_and_leaves_nothing() {
+    let server = EmbeddedServer::start().unwrap();
+    let client = Config::new(server.connect_string()).connect().await.unwrap();
+    let mutex = client.mutex("/used/up").unwrap();
+    mutex.lock().await.unwrap().release().await.unwrap();
+    server.set_counter("/used/up", i32::MAX - 1).unwrap();
+    let last = mutex.lock().await.unwrap();
+    for _ in 0..2 {
+        let error = failed(mutex.lock().await);
+        let LockError::Refused { path, refusal: Refusal::OutOfNumbers } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(path, "/used/up");
+    }
+    last.verify().await.unwrap();
+    last.release().await.unwrap();
+    assert!(failed(mutex.try_lock().await).to_string().contains("used up"));
+    let left: Vec<_> = server.paths().into_iter().filter(|path| path.starts_with("/used/up/")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
