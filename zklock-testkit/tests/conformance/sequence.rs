@@ -4,7 +4,7 @@ use zklock_testkit::wire::{CheckVersion, Create, CreateFlags, ErrorCode, Op, Req
 
 use crate::case::cases;
 use crate::client::Client;
-use crate::server::Server;
+use crate::server::{Options, Server};
 
 cases! {
     it_has_ten_digits_and_starts_at_zero,
@@ -22,6 +22,8 @@ cases! {
     a_multi_counts_each_of_its_creates,
     a_failed_multi_does_not_count,
     a_failed_multi_that_is_pipelined_does_not_count,
+    it_stops_at_its_greatest_value,
+    it_has_eleven_characters_at_its_least_value,
 }
 
 const NEXT: CreateFlags = CreateFlags::PERSISTENT_SEQUENTIAL;
@@ -180,4 +182,41 @@ async fn a_failed_multi_that_is_pipelined_does_not_count(server: &Server) {
     }
     assert_eq!(answers[0], Ok(Response::Path(server.path("/n-0000000000"))));
     assert_eq!(answers[2], Ok(Response::Path(server.path("/n-0000000001"))));
+}
+
+/// Whoever relies on names that are unique, or on their order, must stop before.
+async fn it_stops_at_its_greatest_value(server: &Server) {
+    let own = server.own(&Options::default());
+    let mut client = own.client().await;
+    client.make("/q").await;
+    client.close().await;
+    own.set_counter("/q", i32::MAX - 1);
+    let mut client = own.client().await;
+    assert_eq!(client.make_as("/q/a-", NEXT).await, "/q/a-2147483646");
+    let last = client.make_as("/q/b-", NEXT).await;
+    let stat = client.stat("/q").await.unwrap();
+    assert_eq!((last.as_str(), stat.num_children), ("/q/b-2147483647", 2));
+    assert_eq!(client.make_as("/q/c-", NEXT).await, "/q/c-2147483647");
+    assert_eq!(client.create(Create::new("/q/b-", "", NEXT)).await, Err(ErrorCode::NODE_EXISTS));
+    let after = client.stat("/q").await.unwrap();
+    assert_eq!(
+        (after.pzxid, after.num_children),
+        (stat.pzxid, 3),
+        "the parent looks unchanged but for the child"
+    );
+}
+
+async fn it_has_eleven_characters_at_its_least_value(server: &Server) {
+    let own = server.own(&Options::default());
+    let mut client = own.client().await;
+    client.make("/q").await;
+    client.close().await;
+    own.set_counter("/q", i32::MIN);
+    let mut client = own.client().await;
+    assert_eq!(client.make_as("/q/a-", NEXT).await, "/q/a--2147483648");
+    assert_eq!(client.make_as("/q/a-", NEXT).await, "/q/a--2147483647");
+    client.close().await;
+    own.set_counter("/q", -5);
+    let mut client = own.client().await;
+    assert_eq!(client.make_as("/q/a-", NEXT).await, "/q/a--000000005");
 }

@@ -1,11 +1,13 @@
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use zklock_testkit::wire::{Create, CreateFlags};
-use zklock_testkit::{EmbeddedServer, ZooKeeper};
+use zklock_testkit::{EmbeddedServer, Installation, ZooKeeper};
 
 use crate::client::Client;
 
@@ -131,9 +133,32 @@ impl Running {
         }
     }
 
+    /// Sets the number that the next sequential child of a node gets; a real server is stopped for it.
+    pub(crate) fn set_counter(&self, path: &str, next: i32) {
+        match self {
+            Self::Real(server) => {
+                server.kill().expect("ZooKeeper is killed");
+                rewrite_counter(&server.directory().join("data"), path, next);
+                server.restart().expect("ZooKeeper restarts");
+            }
+            Self::Embedded(server) => server.set_counter(path, next).expect("the node is there"),
+        }
+    }
+
     pub(crate) async fn client(&self) -> Client {
         Client::open(self.address()).await
     }
+}
+
+fn rewrite_counter(data: &Path, path: &str, next: i32) {
+    let zookeeper = Installation::find().expect("it was found before");
+    let classpath = std::env::join_paths(zookeeper.classpath()).expect("the class path was one before");
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/SetCounter.java");
+    let mut java = Command::new(zookeeper.java());
+    let output =
+        java.arg("-cp").arg(classpath).arg(program).arg(data).arg(path).arg(next.to_string()).output();
+    let output = output.expect("java runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// What a case is run on: a place of its own in a server that others use at the same time.
