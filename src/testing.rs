@@ -14,7 +14,7 @@
 //! use zklock::testing::TestServer;
 //! use zklock::{LockError, distributed_lock};
 //!
-//! #[distributed_lock(path = "/orders/{id}", wait = "50ms")]
+//! #[distributed_lock(path = "/orders/{id}", wait = "1s")]
 //! async fn settle(id: u64) -> Result<u64, LockError> {
 //!     Ok(id)
 //! }

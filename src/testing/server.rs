@@ -167,11 +167,19 @@ impl TestServer {
     /// Stops the server without closing anything. Sessions time out when it resumes, as those of a real one.
     ///
     /// Methods that need an answer of the server, such as [`hold`](Self::hold), fail meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// When the test has ended.
     pub fn pause(&self) {
         self.inner.server.pause().expect("the test has ended, and its server with it");
     }
 
     /// Ends a [`pause`](Self::pause).
+    ///
+    /// # Panics
+    ///
+    /// When the test has ended.
     pub fn resume(&self) {
         self.inner.server.resume().expect("the test has ended, and its server with it");
     }

@@ -207,7 +207,8 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
     client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
 }
 
-/// Only the embedded server can be brought there: a real one gets there by two thousand million locks.
+/// On the embedded server, which can be brought there at once. That a real one numbers its nodes in the same way is
+/// shown by the conformance suite.
 #[tokio::test]
 async fn a_lock_whose_numbers_are_used_up_says_so_and_leaves_nothing() {
     let server = EmbeddedServer::start().unwrap();

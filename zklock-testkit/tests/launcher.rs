@@ -164,5 +164,5 @@ fn without_java_the_error_says_what_to_install() {
     let directory = tempfile::tempdir().unwrap();
     let classpath = OsString::from(directory.path());
     let error = Installation::find_with(|name| (name == "ZOOKEEPER_CLASSPATH").then(|| classpath.clone()));
-    assert!(error.unwrap_err().to_string().contains("apt-get install default-jre-headless"));
+    assert!(error.unwrap_err().to_string().contains("apt-get install default-jdk-headless"));
 }

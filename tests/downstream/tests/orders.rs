@@ -117,7 +117,7 @@ async fn two_replicas_take_turns(zk: TestServer, first: Client) {
     assert_eq!(settled.get(), 2);
 }
 
-#[zklock::test(session_timeout = "500ms")]
+#[zklock::test(session_timeout = "2s")]
 async fn a_partitioned_settlement_ends_before_the_next_begins(zk: TestServer, client: Client) {
     let second = zk.client().await;
     let clerk = Clerk(async |_| {
@@ -130,7 +130,7 @@ async fn a_partitioned_settlement_ends_before_the_next_begins(zk: TestServer, cl
     settle_in_turn(7, &QUICK).await.expect("the client is back");
 }
 
-#[zklock::test(session_timeout = "500ms")]
+#[zklock::test(session_timeout = "2s")]
 async fn an_abandoned_order_can_be_settled_once_its_session_has_timed_out(zk: TestServer) {
     zk.hold(PATH).await.abandon();
     settle_in_turn(7, &QUICK).await.expect("the lock is free in the end");

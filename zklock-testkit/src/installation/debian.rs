@@ -14,7 +14,7 @@ use crate::error::tail;
 pub(crate) const SERVER_PACKAGE: &str = "libzookeeper-java";
 
 /// The server's package does not depend on any Java runtime.
-pub(crate) const JAVA_PACKAGE: &str = "default-jre-headless";
+pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 

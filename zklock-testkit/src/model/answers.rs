@@ -148,7 +148,8 @@ impl Model {
     /// Deletes a node and all below it in one transaction.
     pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
         let below = child_of(path, "");
-        let is_servers = |found: &str| found == "/" || found.starts_with("/zookeeper");
+        let is_servers =
+            |found: &str| matches!(found, "/" | "/zookeeper") || found.starts_with("/zookeeper/");
         let in_it = self.tree.paths().filter(|&found| found == path || found.starts_with(&below));
         let in_it = in_it.filter(|found| !is_servers(found));
         let mut paths: Vec<_> = in_it.map(str::to_owned).collect();

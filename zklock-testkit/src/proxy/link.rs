@@ -88,11 +88,12 @@ const PORTIONS_PER_SECOND: u64 = 20;
 impl Lane {
     /// When something arrives that was sent then and travels so much longer than others.
     pub(super) fn arrival(&self, sent: Instant, longer: Duration, now: Instant) -> Arrival {
-        let due = sent + self.delay + longer;
-        match self.passage {
-            Passage::Blackhole => Arrival::Unknown,
-            Passage::Open if due <= now => Arrival::Now,
-            Passage::Open => Arrival::At(due),
+        let due = sent.checked_add(self.delay).and_then(|due| due.checked_add(longer));
+        match (self.passage, due) {
+            // What no clock can tell is never.
+            (Passage::Blackhole, _) | (Passage::Open, None) => Arrival::Unknown,
+            (Passage::Open, Some(due)) if due <= now => Arrival::Now,
+            (Passage::Open, Some(due)) => Arrival::At(due),
         }
     }
 

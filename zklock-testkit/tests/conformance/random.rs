@@ -23,7 +23,10 @@ use side::Side;
 const PAIRS: [(Kind, Kind); 1] = [(Kind::Embedded, Kind::Real)];
 
 /// How many runs there are, of three sessions or more each.
-const RUNS: u32 = 2500;
+const RUNS: u32 = 2_600;
+
+/// How many sessions these are at least.
+const LEAST_SESSIONS: usize = 10_000;
 
 pub(crate) fn trials() -> Vec<Trial> {
     PAIRS
@@ -65,7 +68,11 @@ fn compare(one: Kind, other: Kind) -> Result<(), Failed> {
         "random: {one} against {other}: {sessions} sessions in {runs} runs, {messages} messages of each compared in {:.1?}",
         start.elapsed()
     );
-    result.map_err(|error| Failed::from(error.to_string()))
+    result.map_err(|error| error.to_string())?;
+    if sessions < LEAST_SESSIONS {
+        return Err(format!("only {sessions} sessions were compared").into());
+    }
+    Ok(())
 }
 
 fn run(

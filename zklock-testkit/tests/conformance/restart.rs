@@ -48,7 +48,7 @@ async fn a_restart_changes_nothing(server: &Server) {
 
 async fn sessions_have_their_timeout_again_after_a_restart(server: &Server) {
     let own = server.own(&Options::default());
-    let mut client = Client::connect(own.address(), ConnectRequest::with_timeout(1000)).await;
+    let mut client = Client::connect(own.address(), ConnectRequest::with_timeout(4_000)).await;
     client.make_as("/a", CreateFlags::EPHEMERAL).await;
     let closed = own.client().await;
     let session = closed.session().clone();
