@@ -1,4 +1,4 @@
-//! No sequence of bytes may panic, hang or ask for more memory than it has bytes.
+//! No sequence of bytes may make the decoder or the model panic, hang or ask for much memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -4,50 +4,85 @@ mod property;
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use property::{Kind, check, round_trip};
+use property::{Kind, check, frames, read_request, round_trip};
+use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Record, Request};
 
 /// The inputs that the fuzzer starts from: frames of kazoo, of zklock and of a real server, recorded between them.
-fn corpus() -> Vec<Vec<u8>> {
+static CORPUS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/decode");
     let entries = fs::read_dir(directory).expect("the corpus is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
     paths.sort();
     paths.iter().map(|path| fs::read(path).expect("it can be read")).collect()
+});
+
+/// The frames of the corpus, those of connections one by one.
+fn real_frames() -> Vec<(Kind, Bytes)> {
+    let mut all = Vec::new();
+    for input in CORPUS.iter() {
+        match Kind::of(input[0]) {
+            Kind::Connection => all.extend(frames(&input[1..]).map(|frame| (Kind::Request, frame))),
+            kind => all.push((kind, Bytes::copy_from_slice(&input[1..]))),
+        }
+    }
+    all
+}
+
+/// Whether it is a request whose content is not looked at, so that any content will do.
+fn is_opaque(kind: Kind, frame: &Bytes) -> bool {
+    let decoded = (kind == Kind::Request).then(|| read_request(frame.clone()));
+    matches!(decoded, Some(Ok((_, Request::Unknown { .. }))))
+}
+
+/// Whether it is a greeting with the last byte, which old ones lack.
+fn says_read_only(kind: Kind, frame: &Bytes) -> bool {
+    let frame = frame.clone();
+    match kind {
+        Kind::ConnectRequest => ConnectRequest::from_bytes(frame).is_ok_and(|all| all.read_only.is_some()),
+        Kind::ConnectResponse => ConnectResponse::from_bytes(frame).is_ok_and(|all| all.read_only.is_some()),
+        _ => false,
+    }
 }
 
 #[test]
 fn real_frames_are_decoded_and_encoded_again_byte_by_byte() {
-    let kinds = [Kind::ConnectRequest, Kind::Request, Kind::ConnectResponse, Kind::Reply];
     let mut seen = [0; 4];
-    for input in corpus() {
-        let (kind, frame) = (usize::from(input[0]), Bytes::copy_from_slice(&input[1..]));
-        if let Some(&kind) = kinds.get(kind) {
-            assert_eq!(round_trip(kind, &frame).as_ref(), Ok(&frame), "{kind:?} {input:?}");
-            seen[kind as usize] += 1;
-        }
+    for (kind, frame) in real_frames() {
+        assert_eq!(round_trip(kind, &frame).as_ref(), Ok(&frame), "{kind:?}");
+        seen[kind as usize] += 1;
     }
     assert!(seen.iter().all(|&count| count > 0), "the corpus has frames of each kind: {seen:?}");
 }
 
 #[test]
 fn what_ends_within_a_real_frame_is_refused() {
-    let kinds = [Kind::ConnectRequest, Kind::Request, Kind::ConnectResponse, Kind::Reply];
-    for input in corpus() {
-        let Some(&kind) = kinds.get(usize::from(input[0])) else {
-            continue;
-        };
-        for end in 1..input.len() {
-            let frame = Bytes::copy_from_slice(&input[1..end]);
-            // A shorter record can be one, too: the last field of some is optional.
-            if let Ok(encoded) = round_trip(kind, &frame) {
-                assert_eq!(encoded, frame, "{kind:?} cut to {end}");
+    for (kind, frame) in real_frames() {
+        for end in 0..frame.len() {
+            let part = frame.slice(..end);
+            if is_opaque(kind, &part) || says_read_only(kind, &frame) && end + 1 == frame.len() {
+                assert_eq!(round_trip(kind, &part).as_ref(), Ok(&part), "{kind:?} cut to {end}");
+            } else {
+                assert!(round_trip(kind, &part).is_err(), "{kind:?} {frame:?} cut to {end}");
             }
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_real_frame_is_ignored_in_a_request_and_refused_elsewhere() {
+    for (kind, frame) in real_frames() {
+        let longer = Bytes::from([&frame, &[0; 8][..]].concat());
+        match kind {
+            Kind::Request if is_opaque(kind, &frame) => {}
+            Kind::Request => assert_eq!(round_trip(kind, &longer).as_ref(), Ok(&frame)),
+            _ => assert!(round_trip(kind, &longer).is_err(), "{kind:?} {frame:?}"),
         }
     }
 }
@@ -110,7 +145,7 @@ proptest! {
 
     #[test]
     fn damaged_frames_are_refused_or_understood(which in any::<Index>(), damages in vec(damage(), 1..4)) {
-        let mut input = which.get(&corpus()).clone();
+        let mut input = which.get(&CORPUS).clone();
         damages.iter().for_each(|damage| apply(&mut input, damage));
         check(&input);
     }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use zklock_testkit::model::{Model, Settings};
+use zklock_testkit::model::{Message, Model, Output, Settings};
 use zklock_testkit::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader, Request,
     RequestHeader, Response, WatchEvent, Writer, xid,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(number: u8) -> Self {
+    pub(crate) fn of(number: u8) -> Self {
         let all = [Self::ConnectRequest, Self::Request, Self::ConnectResponse, Self::Reply, Self::Connection];
         all[usize::from(number) % all.len()]
     }
@@ -68,7 +68,7 @@ fn twice<T: PartialEq + std::fmt::Debug>(
     Ok(encoded)
 }
 
-fn read_request(frame: Bytes) -> Result<(RequestHeader, Request), Malformed> {
+pub(crate) fn read_request(frame: Bytes) -> Result<(RequestHeader, Request), Malformed> {
     let mut reader = Reader::new(frame);
     let header = RequestHeader::read(&mut reader)?;
     Ok((header, Request::read(header.opcode, &mut reader)?))
@@ -114,28 +114,54 @@ fn write_reply((opcode, header, body): &Reply) -> Bytes {
     writer.finish()
 }
 
-/// Lets a server take the frames of a connection until one cannot be decoded.
-fn converse(mut rest: &[u8]) {
+/// Cuts a connection into frames; the last one may be shorter than it says.
+pub(crate) fn frames(mut rest: &[u8]) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk()?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (frame, after) = after.split_at(length.min(after.len()));
+        rest = after;
+        Some(Bytes::copy_from_slice(frame))
+    })
+}
+
+/// Lets a server take the frames of a connection until one has no header.
+fn converse(input: &[u8]) {
     let mut model = Model::new(Settings::default(), Duration::ZERO);
     let connection = model.open(Ipv4Addr::LOCALHOST.into());
     model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
-    for millis in 0.. {
-        let Some((length, after)) = rest.split_at_checked(2) else {
+    model.take_outputs();
+    for (frame, millis) in frames(input).zip(0..) {
+        let mut reader = Reader::new(frame);
+        let Ok(header) = RequestHeader::read(&mut reader) else {
             break;
         };
-        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
-        let (frame, after) = after.split_at(length.min(after.len()));
-        rest = after;
-        let Ok((header, request)) = read_request(Bytes::copy_from_slice(frame)) else {
-            break;
-        };
-        model.request(connection, header.xid, request, Duration::from_millis(millis));
-        model.take_outputs();
+        let now = Duration::from_millis(millis);
+        match Request::read(header.opcode, &mut reader) {
+            Ok(request) => model.request(connection, header.xid, request, now),
+            Err(_) => model.malformed(connection, header, now),
+        }
+        model.take_outputs().iter().for_each(|output| can_be_sent(header.opcode, output));
     }
     // Whatever was left goes with the session, and what stays can be looked at.
     model.advance(Duration::from_secs(100));
     assert!(model.ephemerals().is_empty() && model.sessions().is_empty());
     for path in model.paths() {
         assert!(model.node(&path).is_some(), "{path:?}");
+    }
+}
+
+/// A client understands what the server says to such a request.
+fn can_be_sent(opcode: Opcode, output: &Output) {
+    match output {
+        Output::Send(_, Message::Reply(header, response)) if header.error == ErrorCode::OK => {
+            let mut writer = Writer::default();
+            response.write(&mut writer);
+            assert_eq!(Response::from_bytes(opcode, writer.finish()).as_ref(), Ok(response));
+        }
+        Output::Send(_, Message::Event(_, event)) => {
+            assert_eq!(WatchEvent::from_bytes(event.to_bytes()).as_ref(), Ok(event));
+        }
+        _ => {}
     }
 }
