@@ -22,6 +22,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     match serve(&Arguments::parse()) {
         Ok(server) => {
             println!("listening on {}", server.address());

@@ -11,6 +11,7 @@ mod acl;
 mod answers;
 mod connection;
 mod node;
+mod output;
 mod path;
 mod reads;
 mod sessions;
@@ -25,6 +26,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use connection::Connection;
+pub use output::{ConnectionId, Message, Output};
 use sessions::Sessions;
 pub use settings::Settings;
 use tree::Tree;
@@ -33,35 +35,8 @@ use watches::Watches;
 
 use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response,
-    WatchEvent, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response, xid,
 };
-
-/// One connection of a client, for as long as it lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnectionId(u64);
-
-/// What is to be done for a connection, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Output {
-    /// A message is to be sent.
-    Send(ConnectionId, Message),
-    /// The connection is to be closed once everything before this has been sent.
-    Close(ConnectionId),
-}
-
-/// A frame that a server sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Message {
-    /// The first frame of a connection.
-    Connected(ConnectResponse),
-    /// An answer to a request.
-    Reply(ReplyHeader, Response),
-    /// An event of a watch.
-    Event(ReplyHeader, WatchEvent),
-}
 
 /// A standalone ZooKeeper server.
 ///
@@ -219,6 +194,13 @@ impl Model {
         self.watches.disconnect(connection);
     }
 
+    /// Learns that all connections are gone; what was to be sent to them is forgotten.
+    pub fn disconnect_all(&mut self) {
+        let connections: Vec<_> = self.connections.keys().copied().collect();
+        connections.into_iter().for_each(|connection| self.disconnect(connection));
+        self.outputs.clear();
+    }
+
     /// Lets time pass: ends sessions and deletes containers.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
@@ -259,10 +241,8 @@ impl Model {
     /// Stops and starts the server: connections and watches are gone, sessions have their whole timeout.
     pub fn restart(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
-        self.connections.clear();
-        self.watches = Watches::default();
+        self.disconnect_all();
         self.sessions.restart(self.now);
-        self.outputs.clear();
     }
 
     /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.

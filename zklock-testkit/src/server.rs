@@ -130,7 +130,7 @@ impl EmbeddedServer {
     ///
     /// None today; a real server's can fail.
     pub fn kill(&self) -> Result<(), Error> {
-        self.listener().take();
+        self.stop(&mut self.listener());
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl EmbeddedServer {
     fn start_again(&self, prepare: impl FnOnce(&Core)) -> Result<(), Error> {
         let mut listener = self.listener();
         // The old one is gone before the new one takes its port.
-        drop(listener.take());
+        self.stop(&mut listener);
         prepare(&self.core);
         *listener = Some(Listener::start(self.address, &self.core)?);
         Ok(())
@@ -213,6 +213,11 @@ impl EmbeddedServer {
     /// Whether a client is connected to it now.
     pub fn is_connected(&self, session: i64) -> bool {
         self.sessions().iter().any(|view| view.id == session && view.connection.is_some())
+    }
+
+    fn stop(&self, listener: &mut Option<Listener>) {
+        drop(listener.take());
+        self.core.stop();
     }
 
     fn running(&self) -> Result<(), Error> {

@@ -77,7 +77,7 @@ impl Model {
             }
             Request::GetAcl { path } => reading.acl(&path),
             Request::GetAllChildrenNumber { path } => reading.descendants(&path),
-            Request::MultiRead(ops) => Ok(reading.all(&ops)),
+            Request::MultiRead(ops) => reading.all(&ops),
             Request::AddWatch(add) => reading.add_watch(&add),
             Request::CheckWatches { path, kind } => reading.check_watches(&path, kind),
             Request::RemoveWatches { path, kind } => reading.remove_watches(&path, kind),

@@ -1,5 +1,7 @@
 //! What tells of the tree and sets watches: `FinalRequestProcessor`.
 
+use bytes::Bytes;
+
 use super::ConnectionId;
 use super::acl::Identities;
 use super::node::Node;
@@ -60,8 +62,20 @@ impl<'a> Reading<'a> {
     }
 
     /// Does the reads of a multi-read, each with a result of its own. They set no watches: `Op.getData`.
-    pub(super) fn all(&self, ops: &[Op]) -> Response {
-        Response::Multi(ops.iter().map(|op| self.one(op).unwrap_or_else(OpResult::Failed)).collect())
+    ///
+    /// A few bytes can ask for the same large data many times: an answer that is too large is refused, which a real
+    /// server would run out of memory for.
+    pub(super) fn all(&self, ops: &[Op]) -> Result<Response, ErrorCode> {
+        let (mut results, mut size) = (Vec::new(), 0);
+        for op in ops {
+            let result = self.one(op).unwrap_or_else(OpResult::Failed);
+            size += size_of_result(&result);
+            if size > LARGEST_ANSWER {
+                return Err(ErrorCode::MARSHALLING_ERROR);
+            }
+            results.push(result);
+        }
+        Ok(Response::Multi(results))
     }
 
     fn one(&self, op: &Op) -> Result<OpResult, ErrorCode> {
@@ -141,6 +155,17 @@ impl<'a> Reading<'a> {
         let node = self.tree.find(path)?;
         self.identities.may(permissions::READ, &node.acl)?;
         Ok(node)
+    }
+}
+
+/// The most bytes of the answer to a multi-read.
+const LARGEST_ANSWER: usize = 64 << 20;
+
+fn size_of_result(result: &OpResult) -> usize {
+    match result {
+        OpResult::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
+        OpResult::Children(names) => names.iter().map(String::len).sum(),
+        _ => 0,
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) type Rewriter = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 pub(super) enum Fault {
     Discard,
     Cut(How),
+    CutAfter(How),
     Delay(Duration),
     Hold(Gate),
     Rewrite(Arc<Rewriter>),
@@ -66,7 +67,8 @@ impl Fault {
             Self::Hold(gate) => return Some(Parcel { gate: Some(gate), ..Content::Frame(body).into() }),
             Self::Cut(how) => Content::Cut(how),
             Self::Rewrite(rewriter) => Content::Frame(rewriter(&body).into()),
-            Self::Truncate(keep) => Content::Part { body, keep },
+            Self::CutAfter(how) => Content::Last { keep: body.len(), body, how },
+            Self::Truncate(keep) => Content::Last { body, keep, how: How::Fin },
         };
         Some(content.into())
     }
@@ -77,6 +79,7 @@ impl fmt::Debug for Fault {
         match self {
             Self::Discard => f.write_str("Discard"),
             Self::Cut(how) => f.debug_tuple("Cut").field(how).finish(),
+            Self::CutAfter(how) => f.debug_tuple("CutAfter").field(how).finish(),
             Self::Delay(delay) => f.debug_tuple("Delay").field(delay).finish(),
             Self::Hold(gate) => f.debug_tuple("Hold").field(gate).finish(),
             Self::Rewrite(_) => f.write_str("Rewrite"),
@@ -99,9 +102,10 @@ pub(super) struct Parcel {
 pub(super) enum Content {
     Frame(Bytes),
     /// The full length, the first bytes of the body, and the end of the connection.
-    Part {
+    Last {
         body: Bytes,
         keep: usize,
+        how: How,
     },
     /// The sender has ended its direction of the stream, or all of it with a reset.
     End(How),
@@ -128,7 +132,8 @@ mod tests {
             (Fault::Cut(How::Rst), Content::Cut(How::Rst)),
             (Fault::corrupt(), Content::Frame(Bytes::from_static(b"\xff\xf0\x00"))),
             (rewrite, Content::Frame(BODY.slice(1..))),
-            (Fault::Truncate(2), Content::Part { body: BODY, keep: 2 }),
+            (Fault::Truncate(2), Content::Last { body: BODY, keep: 2, how: How::Fin }),
+            (Fault::CutAfter(How::Rst), Content::Last { body: BODY, keep: 3, how: How::Rst }),
             (Fault::Delay(Duration::from_secs(1)), Content::Frame(BODY)),
             (Fault::Hold(Gate::shut()), Content::Frame(BODY)),
         ];

@@ -62,6 +62,14 @@ impl<'a> RuleBuilder<'a> {
         self.arm(Fault::Cut(how))
     }
 
+    /// Passes the frame on and ends the connection right behind it.
+    ///
+    /// A request that is cut after reaches the server, and nobody hears what came of it. A reply that is cut
+    /// after by [`How::Fin`] is the last that its client reads; a reset may overtake it, as on a network.
+    pub fn cut_after(self, how: How) -> Rule {
+        self.arm(Fault::CutAfter(how))
+    }
+
     /// Passes the frame on so much later, and those behind it not before it.
     pub fn delay(self, delay: Duration) -> Rule {
         self.arm(Fault::Delay(delay))

@@ -92,10 +92,10 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
             self.wait_for_arrival(sent, parcel.delay).await;
             let written = match parcel.content {
                 Content::Frame(body) => self.write(&body, body.len()).await,
-                Content::Part { body, keep } => {
+                Content::Last { body, keep, how } => {
                     // The end follows, whether or not this could be written.
                     let _ = self.write(&body, keep).await;
-                    return Err(How::Fin);
+                    return Err(how);
                 }
                 Content::End(How::Fin) => return self.stream.shutdown().await.or(Ok(())),
                 Content::End(How::Rst) => return Err(How::Rst),

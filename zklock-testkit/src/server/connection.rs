@@ -10,6 +10,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Chain};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::core::{Accepted, Core, Outgoing};
@@ -24,6 +25,9 @@ pub(super) const RETRY: Duration = Duration::from_millis(10);
 
 /// How long a connection may take to say what it is for: `zookeeper.nio.sessionlessCnxnTimeout`.
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read what was sent before its connection was closed.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why a connection ended before it should.
 #[derive(Debug, thiserror::Error)]
@@ -44,10 +48,15 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
         tracing::warn!(%peer, "a connection is one too many");
         return;
     };
-    let (id, abort) = (accepted.id, accepted.abort.clone());
+    let (id, abort, closing) = (accepted.id, accepted.abort.clone(), accepted.closing.clone());
+    let given_up = async {
+        closing.cancelled().await;
+        tokio::time::sleep(CLOSED_WITHIN).await;
+    };
     let outcome = tokio::select! {
         outcome = converse(&core, stream, accepted) => outcome,
         () = abort.cancelled() => Err(Fault::Stuck),
+        () = given_up => Err(Fault::Stuck),
     };
     core.disconnect(id);
     if let Err(fault) = outcome {
@@ -60,21 +69,26 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
     stream.set_nodelay(true)?;
     let (mut input, mut output) = stream.into_split();
     let mut first = [0; 4];
-    let began = tokio::time::timeout(FIRST_FRAME_WITHIN, input.read_exact(&mut first)).await;
+    let deadline = Instant::now() + FIRST_FRAME_WITHIN;
+    let began = timeout_at(deadline, input.read_exact(&mut first)).await;
     match began.map_err(|_| Fault::Silent)? {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
         began => began?,
     };
     core.until_running().await;
     if let Some(answer) = words::answer(core, accepted.id, first) {
-        output.write_all(answer.as_bytes()).await?;
-        output.shutdown().await?;
-        return Ok(());
+        let answered = async {
+            output.write_all(answer.as_bytes()).await?;
+            output.shutdown().await
+        };
+        return Ok(timeout_at(deadline, answered).await.map_err(|_| Fault::Stuck)??);
     }
     let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
     // What a server sends may be longer than what it takes.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
-    Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
+    Conversation { core, id: accepted.id, peer, input, output, state: State::New { deadline } }
+        .run(accepted)
+        .await
 }
 
 struct Conversation<'a> {
@@ -88,7 +102,10 @@ struct Conversation<'a> {
 
 /// What the next frame is.
 enum State {
-    New,
+    /// The greeting, which must come by then.
+    New {
+        deadline: Instant,
+    },
     Connected,
 }
 
@@ -100,22 +117,33 @@ impl Conversation<'_> {
             tokio::select! {
                 biased;
                 outgoing = accepted.outgoing.recv() => {
+                    self.core.until_running().await;
                     if self.send(outgoing, &mut accepted).await? == Then::End {
                         return Ok(());
                     }
                 }
-                frame = self.input.next() => match frame {
-                    Some(frame) => self.take(frame?).await?,
+                frame = self.next() => match frame? {
+                    Some(frame) => self.take(frame).await?,
                     None => return Ok(()),
                 },
             }
         }
     }
 
+    async fn next(&mut self) -> Result<Option<BytesMut>, Fault> {
+        let frame = match self.state {
+            State::New { deadline } => {
+                timeout_at(deadline, self.input.next()).await.map_err(|_| Fault::Silent)?
+            }
+            State::Connected => self.input.next().await,
+        };
+        Ok(frame.transpose()?)
+    }
+
     async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
         let frame = frame.freeze();
         match self.state {
-            State::New => {
+            State::New { .. } => {
                 let request = ConnectRequest::read(&mut Reader::new(frame))?;
                 self.state = State::Connected;
                 self.core.connect(self.id, &request).await;

@@ -51,6 +51,7 @@ struct Route {
     peer: SocketAddr,
     outgoing: mpsc::Sender<Outgoing>,
     abort: CancellationToken,
+    closing: CancellationToken,
     traffic: Traffic,
 }
 
@@ -94,7 +95,10 @@ impl Clock {
 pub(super) struct Accepted {
     pub(super) id: ConnectionId,
     pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    /// Cancelled when the connection is to end at once.
     pub(super) abort: CancellationToken,
+    /// Cancelled when the connection is to end once all has been sent.
+    pub(super) closing: CancellationToken,
 }
 
 impl Core {
@@ -135,10 +139,13 @@ impl Core {
         }
         let id = state.model.open(peer.ip());
         let (sender, outgoing) = mpsc::channel(OUTGOING);
-        let abort = CancellationToken::new();
-        let route = Route { peer, outgoing: sender, abort: abort.clone(), traffic: Traffic::default() };
-        state.routes.insert(id, route);
-        Some(Accepted { id, outgoing, abort })
+        let accepted =
+            Accepted { id, outgoing, abort: CancellationToken::new(), closing: CancellationToken::new() };
+        let (abort, closing) = (accepted.abort.clone(), accepted.closing.clone());
+        state
+            .routes
+            .insert(id, Route { peer, outgoing: sender, abort, closing, traffic: Traffic::default() });
+        Some(accepted)
     }
 
     pub(super) async fn connect(&self, id: ConnectionId, request: &ConnectRequest) {
@@ -232,6 +239,13 @@ impl Core {
         self.paused.send_replace(Paused::No);
     }
 
+    /// Forgets the connections of a listener that is gone.
+    pub(super) fn stop(&self) {
+        let mut state = self.state();
+        state.routes.clear();
+        state.model.disconnect_all();
+    }
+
     pub(super) fn restart(&self) {
         let now = self.clock.now();
         self.start_again(|model| model.restart(now));
@@ -244,7 +258,6 @@ impl Core {
 
     fn start_again(&self, prepare: impl FnOnce(&mut Model)) {
         let mut state = self.state();
-        state.routes.clear();
         prepare(&mut state.model);
         self.paused.send_replace(Paused::No);
     }
@@ -276,7 +289,12 @@ impl State {
         for output in self.model.take_outputs() {
             match output {
                 Output::Send(id, message) => self.give(id, Outgoing::Send(message)),
-                Output::Close(id) => self.give(id, Outgoing::Close),
+                Output::Close(id) => {
+                    self.give(id, Outgoing::Close);
+                    if let Some(route) = self.routes.get(&id) {
+                        route.closing.cancel();
+                    }
+                }
             }
         }
     }
