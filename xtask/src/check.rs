@@ -11,6 +11,7 @@ pub(crate) fn run() -> Outcome {
         .env("RUSTDOCFLAGS", "-D warnings")
         .run()?;
     Step::cargo("fmt --manifest-path tests/downstream/Cargo.toml --check").run()?;
+    Step::cargo("fmt --manifest-path zklock-testkit/fuzz/Cargo.toml --check").run()?;
     Step::cargo("clippy --locked --manifest-path tests/downstream/Cargo.toml --all-targets -- -D warnings")
         .in_shared_target()
         .run()?;
