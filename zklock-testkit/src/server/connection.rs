@@ -25,6 +25,9 @@ pub(super) const RETRY: Duration = Duration::from_millis(10);
 /// How long a connection may take to say what it is for: `zookeeper.nio.sessionlessCnxnTimeout`.
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a client may take to read what was sent before its connection was closed.
+const READ_WITHIN: Duration = Duration::from_secs(2);
+
 /// Why a connection ended before it should.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
@@ -44,10 +47,17 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
         tracing::warn!(%peer, "a connection is one too many");
         return;
     };
-    let (id, abort) = (accepted.id, accepted.abort.clone());
+    let (id, abort, closing) = (accepted.id, accepted.abort.clone(), accepted.closing.clone());
+    let overdue = async {
+        closing.cancelled().await;
+        core.until_running().await;
+        tokio::time::sleep(READ_WITHIN).await;
+    };
     let outcome = tokio::select! {
-        outcome = converse(&core, stream, accepted) => outcome,
+        biased;
         () = abort.cancelled() => Err(Fault::Stuck),
+        outcome = converse(&core, stream, accepted) => outcome,
+        () = overdue => Err(Fault::Stuck),
     };
     core.disconnect(id);
     if let Err(fault) = outcome {
@@ -89,7 +99,14 @@ struct Conversation<'a> {
 /// What the next frame is.
 enum State {
     New,
-    Connected,
+    Connected(Said),
+}
+
+/// Whether the log tells already that a connection sends what it should not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Malformed,
 }
 
 impl Conversation<'_> {
@@ -100,16 +117,27 @@ impl Conversation<'_> {
             tokio::select! {
                 biased;
                 outgoing = accepted.outgoing.recv() => {
+                    self.core.until_running().await;
                     if self.send(outgoing, &mut accepted).await? == Then::End {
                         return Ok(());
                     }
                 }
-                frame = self.input.next() => match frame {
-                    Some(frame) => self.take(frame?).await?,
+                frame = self.next_frame() => match frame? {
+                    Some(frame) => self.take(frame).await?,
                     None => return Ok(()),
                 },
             }
         }
+    }
+
+    /// Without a session that can expire, nothing else would end a connection in the middle of a frame.
+    async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
+        let next = self.input.next();
+        let frame = match self.state {
+            State::New => tokio::time::timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
+            State::Connected(_) => next.await,
+        };
+        Ok(frame.transpose()?)
     }
 
     async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
@@ -117,16 +145,19 @@ impl Conversation<'_> {
         match self.state {
             State::New => {
                 let request = ConnectRequest::read(&mut Reader::new(frame))?;
-                self.state = State::Connected;
+                self.state = State::Connected(Said::Nothing);
                 self.core.connect(self.id, &request).await;
             }
-            State::Connected => {
+            State::Connected(said) => {
                 let mut reader = Reader::new(frame);
                 let header = RequestHeader::read(&mut reader)?;
                 match Request::read(header.opcode, &mut reader) {
                     Ok(request) => self.core.request(self.id, header.xid, request).await,
                     Err(error) => {
-                        tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                        if said == Said::Nothing {
+                            tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                            self.state = State::Connected(Said::Malformed);
+                        }
                         self.core.malformed(self.id, header).await;
                     }
                 }
