@@ -14,12 +14,16 @@ mod node;
 mod output;
 mod path;
 mod reads;
+mod restart;
 mod sessions;
 mod settings;
 mod tree;
 mod view;
 mod watches;
 mod writes;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -101,6 +105,9 @@ impl Model {
     /// Takes the first frame of a connection: opens a session, or attaches one.
     pub fn connect(&mut self, connection: ConnectionId, request: &ConnectRequest, now: Duration) {
         self.advance(now);
+        if !self.connections.contains_key(&connection) {
+            return;
+        }
         if request.last_zxid_seen > self.zxid {
             return self.close(connection);
         }
@@ -236,13 +243,6 @@ impl Model {
         if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
             self.close(connection);
         }
-    }
-
-    /// Stops and starts the server: connections and watches are gone, sessions have their whole timeout.
-    pub fn restart(&mut self, now: Duration) {
-        self.now = self.now.max(millis(now));
-        self.disconnect_all();
-        self.sessions.restart(self.now);
     }
 
     /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.

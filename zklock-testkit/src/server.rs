@@ -9,6 +9,7 @@ use crate::wire::{ErrorCode, Stat};
 use crate::{Error, four_letter};
 
 mod builder;
+mod clock;
 mod connection;
 mod core;
 mod listener;
@@ -108,9 +109,7 @@ impl EmbeddedServer {
     ///
     /// [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
-        self.running()?;
-        self.core.pause();
-        Ok(())
+        self.running(Core::pause)
     }
 
     /// Serves again after a [`pause`](Self::pause). Sessions that have timed out meanwhile end first.
@@ -119,9 +118,7 @@ impl EmbeddedServer {
     ///
     /// [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
-        self.running()?;
-        self.core.resume();
-        Ok(())
+        self.running(Core::resume)
     }
 
     /// Closes the port and all connections, and serves nobody; the data remains.
@@ -130,7 +127,9 @@ impl EmbeddedServer {
     ///
     /// None today; a real server's can fail.
     pub fn kill(&self) -> Result<(), Error> {
-        self.stop(&mut self.listener());
+        let mut listener = self.listener();
+        drop(listener.take());
+        self.core.stop();
         Ok(())
     }
 
@@ -215,14 +214,13 @@ impl EmbeddedServer {
         self.sessions().iter().any(|view| view.id == session && view.connection.is_some())
     }
 
-    fn stop(&self, listener: &mut Option<Listener>) {
-        drop(listener.take());
-        self.core.stop();
-    }
-
-    fn running(&self) -> Result<(), Error> {
+    /// Does something with a server that cannot be killed meanwhile.
+    fn running(&self, act: impl FnOnce(&Core)) -> Result<(), Error> {
         match *self.listener() {
-            Some(_) => Ok(()),
+            Some(_) => {
+                act(&self.core);
+                Ok(())
+            }
             None => Err(Error::NotRunning { address: self.address }),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::acl::Identities;
 use super::node::Txn;
-use super::path::child_of;
+use super::path::{child_of, with_ancestors};
 use super::reads::Reading;
 use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
@@ -149,7 +149,7 @@ impl Model {
     pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
         let below = child_of(path, "");
         let is_servers =
-            |found: &str| matches!(found, "/" | "/zookeeper") || found.starts_with("/zookeeper/");
+            |found: &str| found == "/" || with_ancestors(found).any(|above| above == "/zookeeper");
         let in_it = self.tree.paths().filter(|&found| found == path || found.starts_with(&below));
         let in_it = in_it.filter(|found| !is_servers(found));
         let mut paths: Vec<_> = in_it.map(str::to_owned).collect();
@@ -261,14 +261,14 @@ mod tests {
         let connection = model.open(Ipv4Addr::LOCALHOST.into());
         model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
         let before = model.paths();
-        for path in ["/a", "/a/b", "/a/b/c", "/a-b"] {
+        for path in ["/a", "/a/b", "/a/b/c", "/a-b", "/zookeeper-b"] {
             let create = Create::new(path, "", CreateFlags::PERSISTENT);
             model.request(connection, 1, Request::Create(create), Duration::ZERO);
         }
         assert_eq!(model.delete("/a"), 3);
         assert_eq!(model.delete("/a"), 0);
         assert!(model.node("/a-b").is_some());
-        assert_eq!(model.delete("/"), 1);
+        assert_eq!(model.delete("/"), 2);
         assert_eq!(model.paths(), before);
     }
 }

@@ -22,10 +22,16 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// `SessionTrackerImpl.initializeNextSessionId` for a server of number zero.
+    /// `SessionTrackerImpl.initializeNextSessionId` for the number that a standalone server has, so that no id
+    /// is zero, which stands for none.
     pub(super) fn new(tick: i64, now: i64) -> Self {
-        let first = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
-        Self { tick, next_id: first, live: BTreeMap::new() }
+        let time = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
+        Self { tick, next_id: time | 1 << 56, live: BTreeMap::new() }
+    }
+
+    /// These sessions, with ids that those before them never had.
+    pub(super) fn after(self, before: &Self) -> Self {
+        Self { next_id: self.next_id.max(before.next_id), ..self }
     }
 
     pub(super) fn open(&mut self, timeout: i32, now: i64) -> i64 {
@@ -82,23 +88,26 @@ impl Sessions {
         self.live.values().map(|session| session.expires_at).min()
     }
 
+    pub(super) fn detach_all(&mut self) {
+        self.live.values_mut().for_each(|session| session.connection = None);
+    }
+
     /// Gives every session its whole timeout, as a server does when it starts.
     pub(super) fn restart(&mut self, now: i64) {
         let tick = self.tick;
         for session in self.live.values_mut() {
-            session.connection = None;
-            session.expires_at = next_tick(now + i64::from(session.timeout), tick);
+            session.expires_at = next_tick(now.saturating_add(session.timeout.into()), tick);
         }
     }
 
     fn expiry(&self, timeout: i32, now: i64) -> i64 {
-        next_tick(now + i64::from(timeout), self.tick)
+        next_tick(now.saturating_add(timeout.into()), self.tick)
     }
 }
 
 /// `ExpiryQueue.roundToNextInterval`: always later than the time.
 fn next_tick(time: i64, tick: i64) -> i64 {
-    (time / tick + 1) * tick
+    (time / tick + 1).saturating_mul(tick)
 }
 
 #[cfg(test)]

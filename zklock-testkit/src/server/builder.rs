@@ -46,9 +46,11 @@ impl EmbeddedServerBuilder {
         self
     }
 
-    /// Sets ZooKeeper's `jute.maxbuffer`: the most bytes of a request, by default 1 MiB less one.
+    /// Sets ZooKeeper's `jute.maxbuffer`: the most bytes of a request, by default 1 MiB less one and at most
+    /// 2 GiB less one.
     pub fn max_buffer(mut self, bytes: usize) -> Self {
-        self.max_buffer = bytes;
+        // Greater lengths are negative ones.
+        self.max_buffer = bytes.min(i32::MAX as usize);
         self
     }
 

@@ -27,7 +27,7 @@ pub(super) const RETRY: Duration = Duration::from_millis(10);
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a client may take to read what was sent before its connection was closed.
-const CLOSED_WITHIN: Duration = Duration::from_secs(1);
+const READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a connection ended before it should.
 #[derive(Debug, thiserror::Error)]
@@ -49,14 +49,16 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
         return;
     };
     let (id, abort, closing) = (accepted.id, accepted.abort.clone(), accepted.closing.clone());
-    let given_up = async {
+    let overdue = async {
         closing.cancelled().await;
-        tokio::time::sleep(CLOSED_WITHIN).await;
+        core.until_running().await;
+        tokio::time::sleep(READ_WITHIN).await;
     };
     let outcome = tokio::select! {
-        outcome = converse(&core, stream, accepted) => outcome,
+        biased;
         () = abort.cancelled() => Err(Fault::Stuck),
-        () = given_up => Err(Fault::Stuck),
+        outcome = converse(&core, stream, accepted) => outcome,
+        () = overdue => Err(Fault::Stuck),
     };
     core.disconnect(id);
     if let Err(fault) = outcome {
@@ -102,11 +104,15 @@ struct Conversation<'a> {
 
 /// What the next frame is.
 enum State {
-    /// The greeting, which must come by then.
-    New {
-        deadline: Instant,
-    },
-    Connected,
+    New,
+    Connected(Said),
+}
+
+/// Whether the log tells already that a connection sends what it should not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Malformed,
 }
 
 impl Conversation<'_> {
@@ -122,7 +128,7 @@ impl Conversation<'_> {
                         return Ok(());
                     }
                 }
-                frame = self.next() => match frame? {
+                frame = self.next_frame() => match frame? {
                     Some(frame) => self.take(frame).await?,
                     None => return Ok(()),
                 },
@@ -130,12 +136,12 @@ impl Conversation<'_> {
         }
     }
 
-    async fn next(&mut self) -> Result<Option<BytesMut>, Fault> {
+    /// Without a session that can expire, nothing else would end a connection in the middle of a frame.
+    async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
+        let next = self.input.next();
         let frame = match self.state {
-            State::New { deadline } => {
-                timeout_at(deadline, self.input.next()).await.map_err(|_| Fault::Silent)?
-            }
-            State::Connected => self.input.next().await,
+            State::New => tokio::time::timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
+            State::Connected(_) => next.await,
         };
         Ok(frame.transpose()?)
     }
@@ -145,16 +151,19 @@ impl Conversation<'_> {
         match self.state {
             State::New { .. } => {
                 let request = ConnectRequest::read(&mut Reader::new(frame))?;
-                self.state = State::Connected;
+                self.state = State::Connected(Said::Nothing);
                 self.core.connect(self.id, &request).await;
             }
-            State::Connected => {
+            State::Connected(said) => {
                 let mut reader = Reader::new(frame);
                 let header = RequestHeader::read(&mut reader)?;
                 match Request::read(header.opcode, &mut reader) {
                     Ok(request) => self.core.request(self.id, header.xid, request).await,
                     Err(error) => {
-                        tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                        if said == Said::Nothing {
+                            tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                            self.state = State::Connected(Said::Malformed);
+                        }
                         self.core.malformed(self.id, header).await;
                     }
                 }

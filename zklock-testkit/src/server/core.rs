@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::clock::Clock;
 use crate::model::{ConnectionId, Message, Model, Output, Settings};
 use crate::wire::{ConnectRequest, Request, RequestHeader};
 
@@ -51,6 +51,7 @@ struct Route {
     peer: SocketAddr,
     outgoing: mpsc::Sender<Outgoing>,
     abort: CancellationToken,
+    /// Told when nothing but a close is to come.
     closing: CancellationToken,
     traffic: Traffic,
 }
@@ -77,19 +78,6 @@ pub(super) struct Peer {
     pub(super) id: ConnectionId,
 }
 
-/// The wall clock at the start, and a steady one from there on.
-#[derive(Debug)]
-struct Clock {
-    base: Duration,
-    start: Instant,
-}
-
-impl Clock {
-    fn now(&self) -> Duration {
-        self.base + self.start.elapsed()
-    }
-}
-
 /// A connection that was accepted.
 #[derive(Debug)]
 pub(super) struct Accepted {
@@ -97,15 +85,13 @@ pub(super) struct Accepted {
     pub(super) outgoing: mpsc::Receiver<Outgoing>,
     /// Cancelled when the connection is to end at once.
     pub(super) abort: CancellationToken,
-    /// Cancelled when the connection is to end once all has been sent.
     pub(super) closing: CancellationToken,
 }
 
 impl Core {
     pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
-        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let clock = Clock { base, start: Instant::now() };
-        let model = Model::new(settings, base);
+        let clock = Clock::new();
+        let model = Model::new(settings, clock.now());
         let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
         let (paused, _) = watch::channel(Paused::No);
         Self {
@@ -139,12 +125,10 @@ impl Core {
         }
         let id = state.model.open(peer.ip());
         let (sender, outgoing) = mpsc::channel(OUTGOING);
-        let accepted =
-            Accepted { id, outgoing, abort: CancellationToken::new(), closing: CancellationToken::new() };
-        let (abort, closing) = (accepted.abort.clone(), accepted.closing.clone());
-        state
-            .routes
-            .insert(id, Route { peer, outgoing: sender, abort, closing, traffic: Traffic::default() });
+        let (abort, closing) = (CancellationToken::new(), CancellationToken::new());
+        let accepted = Accepted { id, outgoing, abort: abort.clone(), closing: closing.clone() };
+        let route = Route { peer, outgoing: sender, abort, closing, traffic: Traffic::default() };
+        state.routes.insert(id, route);
         Some(accepted)
     }
 
@@ -239,7 +223,7 @@ impl Core {
         self.paused.send_replace(Paused::No);
     }
 
-    /// Forgets the connections of a listener that is gone.
+    /// Forgets the connections, which are closed.
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.routes.clear();
@@ -253,7 +237,7 @@ impl Core {
 
     pub(super) fn restart_empty(&self) {
         let now = self.clock.now();
-        self.start_again(|model| *model = Model::new(self.settings, now));
+        self.start_again(|model| model.restart_empty(now));
     }
 
     fn start_again(&self, prepare: impl FnOnce(&mut Model)) {
@@ -300,12 +284,16 @@ impl State {
     }
 
     fn give(&mut self, id: ConnectionId, outgoing: Outgoing) {
-        let Some(route) = self.routes.get_mut(&id) else {
+        // After a message that was left out, nothing may be sent as if it had been.
+        let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
             return;
         };
-        if matches!(outgoing, Outgoing::Send(_)) {
-            self.traffic.sent += 1;
-            route.traffic.sent += 1;
+        match outgoing {
+            Outgoing::Send(_) => {
+                self.traffic.sent += 1;
+                route.traffic.sent += 1;
+            }
+            Outgoing::Close => route.closing.cancel(),
         }
         if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
             tracing::warn!(peer = %route.peer, "a client that does not read is disconnected");

@@ -1,0 +1,19 @@
+use std::time::{Duration, Instant, SystemTime};
+
+/// The wall clock at the start, and a steady one from there on.
+#[derive(Debug)]
+pub(super) struct Clock {
+    base: Duration,
+    start: Instant,
+}
+
+impl Clock {
+    pub(super) fn new() -> Self {
+        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { base, start: Instant::now() }
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.base + self.start.elapsed()
+    }
+}
