@@ -201,13 +201,6 @@ impl Model {
         self.watches.disconnect(connection);
     }
 
-    /// Learns that all connections are gone; what was to be sent to them is forgotten.
-    pub fn disconnect_all(&mut self) {
-        let connections: Vec<_> = self.connections.keys().copied().collect();
-        connections.into_iter().for_each(|connection| self.disconnect(connection));
-        self.outputs.clear();
-    }
-
     /// Lets time pass: ends sessions and deletes containers.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));

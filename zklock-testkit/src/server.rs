@@ -156,7 +156,7 @@ impl EmbeddedServer {
     fn start_again(&self, prepare: impl FnOnce(&Core)) -> Result<(), Error> {
         let mut listener = self.listener();
         // The old one is gone before the new one takes its port.
-        self.stop(&mut listener);
+        drop(listener.take());
         prepare(&self.core);
         *listener = Some(Listener::start(self.address, &self.core)?);
         Ok(())

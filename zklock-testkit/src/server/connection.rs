@@ -10,7 +10,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Chain};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::core::{Accepted, Core, Outgoing};
@@ -71,8 +71,7 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
     stream.set_nodelay(true)?;
     let (mut input, mut output) = stream.into_split();
     let mut first = [0; 4];
-    let deadline = Instant::now() + FIRST_FRAME_WITHIN;
-    let began = timeout_at(deadline, input.read_exact(&mut first)).await;
+    let began = timeout(FIRST_FRAME_WITHIN, input.read_exact(&mut first)).await;
     match began.map_err(|_| Fault::Silent)? {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
         began => began?,
@@ -83,14 +82,12 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
             output.write_all(answer.as_bytes()).await?;
             output.shutdown().await
         };
-        return Ok(timeout_at(deadline, answered).await.map_err(|_| Fault::Stuck)??);
+        return Ok(timeout(FIRST_FRAME_WITHIN, answered).await.map_err(|_| Fault::Stuck)??);
     }
     let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
     // What a server sends may be longer than what it takes.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
-    Conversation { core, id: accepted.id, peer, input, output, state: State::New { deadline } }
-        .run(accepted)
-        .await
+    Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
 }
 
 struct Conversation<'a> {
@@ -140,7 +137,7 @@ impl Conversation<'_> {
     async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
         let next = self.input.next();
         let frame = match self.state {
-            State::New => tokio::time::timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
+            State::New => timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
             State::Connected(_) => next.await,
         };
         Ok(frame.transpose()?)
@@ -149,7 +146,7 @@ impl Conversation<'_> {
     async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
         let frame = frame.freeze();
         match self.state {
-            State::New { .. } => {
+            State::New => {
                 let request = ConnectRequest::read(&mut Reader::new(frame))?;
                 self.state = State::Connected(Said::Nothing);
                 self.core.connect(self.id, &request).await;

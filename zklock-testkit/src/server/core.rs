@@ -83,7 +83,6 @@ pub(super) struct Peer {
 pub(super) struct Accepted {
     pub(super) id: ConnectionId,
     pub(super) outgoing: mpsc::Receiver<Outgoing>,
-    /// Cancelled when the connection is to end at once.
     pub(super) abort: CancellationToken,
     pub(super) closing: CancellationToken,
 }
@@ -242,6 +241,7 @@ impl Core {
 
     fn start_again(&self, prepare: impl FnOnce(&mut Model)) {
         let mut state = self.state();
+        state.routes.clear();
         prepare(&mut state.model);
         self.paused.send_replace(Paused::No);
     }
@@ -273,12 +273,7 @@ impl State {
         for output in self.model.take_outputs() {
             match output {
                 Output::Send(id, message) => self.give(id, Outgoing::Send(message)),
-                Output::Close(id) => {
-                    self.give(id, Outgoing::Close);
-                    if let Some(route) = self.routes.get(&id) {
-                        route.closing.cancel();
-                    }
-                }
+                Output::Close(id) => self.give(id, Outgoing::Close),
             }
         }
     }
