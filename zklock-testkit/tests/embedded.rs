@@ -1,0 +1,343 @@
+//! What only the embedded server can do, and what it must bear.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tracing::field::Visit;
+use tracing::span;
+use zklock_testkit::conversation::ConversationError;
+use zklock_testkit::wire::{
+    AddWatch, ConnectRequest, Create, CreateFlags, ErrorCode, EventType, Opcode, Request, Response,
+};
+use zklock_testkit::{Conversation, EmbeddedServer, Error, eventually};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn server() -> EmbeddedServer {
+    EmbeddedServer::start().unwrap()
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+    assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
+}
+
+async fn open(server: &EmbeddedServer) -> Conversation {
+    Conversation::open(server.address()).await.unwrap()
+}
+
+async fn create(client: &mut Conversation, path: &str, flags: CreateFlags) -> Result<String, ErrorCode> {
+    match client.call(Request::Create(Create::new(path, "", flags))).await.unwrap().outcome? {
+        Response::Path(path) => Ok(path),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn watch(client: &mut Conversation, path: &str) {
+    client.call(Request::Exists { path: path.into(), watch: true }).await.unwrap();
+}
+
+async fn refusal(server: &EmbeddedServer, request: ConnectRequest) -> ConversationError {
+    Conversation::connect(server.address(), request).await.err().expect("there is no session")
+}
+
+#[test]
+fn it_starts_in_less_than_20_ms() {
+    let start = || {
+        let start = Instant::now();
+        let server = server();
+        let took = start.elapsed();
+        drop(server);
+        took
+    };
+    let best = (0..10).map(|_| start()).min().unwrap();
+    writeln!(std::io::stderr(), "the embedded server starts in {best:?}").unwrap();
+    assert!(best < Duration::from_millis(20), "{best:?}");
+}
+
+fn program(listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zklock-testkit"));
+    command.args(["--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Does not leave the program behind when a test fails.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_program_tells_where_it_listens_and_serves_until_it_is_killed() {
+    let mut program = Ended(program("127.0.0.1:0").spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.strip_prefix("listening on ").and_then(|rest| rest.strip_suffix('\n')).unwrap();
+    let address: SocketAddr = address.parse().unwrap();
+    assert_eq!(line, format!("listening on 127.0.0.1:{}\n", address.port()));
+    let mut client = Conversation::open(address).await.unwrap();
+    assert_eq!(create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap(), "/a");
+    program.0.kill().unwrap();
+    program.0.wait().unwrap();
+    assert_eq!(client.until_closed().await.unwrap(), []);
+    TcpStream::connect(address).unwrap_err();
+}
+
+#[test]
+fn the_program_says_in_one_line_why_it_cannot_listen() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (listen, why) in [("0.0.0.0:0", "no loopback address"), (&taken, "cannot listen: ")] {
+        let Output { status, stdout, stderr } = program(listen).output().unwrap();
+        let stderr = String::from_utf8(stderr).unwrap();
+        assert_eq!((status.code(), &stdout[..]), (Some(1), &[][..]));
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
+#[tokio::test]
+async fn a_restart_keeps_nodes_sessions_and_counters() {
+    let server = server();
+    let mut client = open(&server).await;
+    watch(&mut client, "/no").await;
+    let first = create(&mut client, "/n-", CreateFlags::EPHEMERAL_SEQUENTIAL).await.unwrap();
+    let session = client.session().clone();
+    server.kill().unwrap();
+    assert!(!server.is_connected(session.session_id));
+    assert_eq!(server.watch_count(), 0);
+    TcpStream::connect(server.address()).unwrap_err();
+    server.restart().unwrap();
+    let mut client = Conversation::connect(server.address(), ConnectRequest::attach(&session)).await.unwrap();
+    assert_eq!(server.node(&first).unwrap().ephemeral_owner, session.session_id);
+    let second = create(&mut client, "/n-", CreateFlags::EPHEMERAL_SEQUENTIAL).await.unwrap();
+    assert_eq!((first.as_str(), second.as_str()), ("/n-0000000000", "/n-0000000001"));
+}
+
+#[tokio::test]
+async fn an_empty_restart_forgets_everything() {
+    let server = server();
+    let before = server.paths();
+    let mut client = open(&server).await;
+    let session = client.session().clone();
+    create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap();
+    server.restart_empty().unwrap();
+    assert_eq!((server.paths(), server.sessions().len()), (before, 0));
+    match refusal(&server, ConnectRequest::attach(&session)).await {
+        ConversationError::NoSession(answer) => assert_eq!(answer.session_id, 0),
+        other => panic!("{other:?}"),
+    }
+    let ahead = ConnectRequest { last_zxid_seen: 2, ..ConnectRequest::default() };
+    assert!(matches!(refusal(&server, ahead).await, ConversationError::Closed));
+    assert_ne!(open(&server).await.session_id(), session.session_id);
+}
+
+#[tokio::test]
+async fn nothing_happens_during_a_pause_and_time_is_made_up_for_at_its_end() {
+    let builder = EmbeddedServer::builder().tick_time(Duration::from_millis(50));
+    let server = builder.max_session_timeout(Duration::from_secs(60)).start().unwrap();
+    let mut client = open(&server).await;
+    let brief = Conversation::connect(server.address(), ConnectRequest::with_timeout(100)).await.unwrap();
+    server.pause().unwrap();
+    let paused = Instant::now();
+    client.send(Request::Create(Create::new("/a", "", CreateFlags::PERSISTENT))).await.unwrap();
+    // The state that is waited for is that of the clock: the session's timeout is over.
+    wait_until("a timeout", || paused.elapsed() > Duration::from_millis(300));
+    assert!(server.node("/a").is_none());
+    assert_eq!(server.sessions().len(), 2);
+    server.resume().unwrap();
+    assert!(!server.sessions().iter().any(|view| view.id == brief.session_id()));
+    client.receive().await.unwrap();
+    assert!(server.node("/a").is_some());
+}
+
+#[test]
+fn a_server_that_was_killed_cannot_be_paused() {
+    let server = server();
+    server.kill().unwrap();
+    assert!(matches!(server.pause(), Err(Error::NotRunning { .. })));
+    assert!(matches!(server.resume(), Err(Error::NotRunning { .. })));
+}
+
+#[tokio::test]
+async fn an_expired_session_is_gone_at_once_and_a_disconnected_one_stays() {
+    let server = server();
+    let (mut one, mut other) = (open(&server).await, open(&server).await);
+    create(&mut one, "/a", CreateFlags::EPHEMERAL).await.unwrap();
+    watch(&mut other, "/a").await;
+    let session = one.session().clone();
+    server.disconnect(session.session_id);
+    assert!(!server.is_connected(session.session_id));
+    assert_eq!(one.until_closed().await.unwrap(), []);
+    let mut one = Conversation::connect(server.address(), ConnectRequest::attach(&session)).await.unwrap();
+    assert!(server.is_connected(session.session_id));
+    server.expire(session.session_id);
+    assert!(server.node("/a").is_none());
+    assert_eq!(other.event().await.unwrap().event, EventType::Deleted);
+    assert_eq!(one.until_closed().await.unwrap(), []);
+    assert!(matches!(
+        refusal(&server, ConnectRequest::attach(&session)).await,
+        ConversationError::NoSession(_)
+    ));
+}
+
+#[tokio::test]
+async fn names_at_the_end_of_the_numbers_are_those_of_a_real_server() {
+    let server = server();
+    let mut client = open(&server).await;
+    create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap();
+    let next = CreateFlags::PERSISTENT_SEQUENTIAL;
+    server.set_counter("/a", i32::MAX - 1).unwrap();
+    for number in ["2147483646", "2147483647"] {
+        assert_eq!(create(&mut client, "/a/n-", next).await, Ok(format!("/a/n-{number}")));
+    }
+    assert_eq!(create(&mut client, "/a/n-", next).await, Err(ErrorCode::NODE_EXISTS));
+    assert_eq!(create(&mut client, "/a/m-", next).await, Ok("/a/m-2147483647".into()));
+    server.set_counter("/a", i32::MIN).unwrap();
+    for number in ["-2147483648", "-2147483647"] {
+        assert_eq!(create(&mut client, "/a/n-", next).await, Ok(format!("/a/n-{number}")));
+    }
+    assert_eq!(server.set_counter("/no", 0), Err(ErrorCode::NO_NODE));
+}
+
+#[tokio::test]
+async fn what_is_there_is_listed() {
+    let server = server();
+    let mut client = open(&server).await;
+    create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap();
+    watch(&mut client, "/a").await;
+    let session = client.session_id();
+    assert_eq!(server.sessions().iter().map(|view| view.id).collect::<Vec<_>>(), [session]);
+    assert_eq!(server.watches(), [("/a".into(), [session].into())].into());
+    assert_eq!(server.watch_count(), 1);
+    assert!(server.paths().contains(&"/a".into()) && server.node("/a").is_some());
+    client.close().await.unwrap();
+    assert_eq!((server.watch_count(), server.sessions().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn dropping_it_frees_the_port_and_closes_connections() {
+    let server = server();
+    let address = server.address();
+    let mut client = open(&server).await;
+    drop(server);
+    assert_eq!(client.until_closed().await.unwrap(), []);
+    drop(EmbeddedServer::builder().listen(address).start().unwrap());
+}
+
+/// Counts the warnings of the server that tell of one address.
+struct Warnings;
+
+static WARNED: AtomicUsize = AtomicUsize::new(0);
+static PEER: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
+impl Visit for Warnings {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "peer" && PEER.lock().unwrap().contains(&format!("{value:?}")) {
+            WARNED.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN && metadata.target().starts_with("zklock_testkit")
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut Self);
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// A connection whose warnings are counted.
+fn raw(server: &EmbeddedServer, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    PEER.lock().unwrap().push(stream.local_addr().unwrap().to_string());
+    stream.write_all(bytes).unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn malformed_connections_end_with_one_line_each_and_disturb_nobody() {
+    tracing::subscriber::set_global_default(Warnings).unwrap();
+    let server = server();
+    let mut healthy = open(&server).await;
+    let garbage: Vec<u8> =
+        (0..4096_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let frames: [&[u8]; 6] = [
+        &[&[0x7f][..], &garbage].concat(),
+        &0x7fff_ffff_u32.to_be_bytes(),
+        &(-1_i32).to_be_bytes(),
+        &[0, 0, 0, 4, 1, 2, 3, 4],
+        // A request before the greeting: a length, a number and an opcode.
+        &[0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 11],
+        &[0, 0, 0, 44, 0, 0],
+    ];
+    for (index, frame) in frames.into_iter().enumerate() {
+        drop(raw(&server, frame));
+        wait_until("the warning", || WARNED.load(Ordering::SeqCst) > index);
+        assert_eq!(WARNED.load(Ordering::SeqCst), index + 1, "{frame:?}");
+        healthy.call(Request::Ping).await.unwrap();
+    }
+    let mut unknown = open(&server).await;
+    unknown.send(Request::Unknown { opcode: Opcode(12345), body: Bytes::new() }).await.unwrap();
+    unknown.until_closed().await.unwrap();
+    assert!(server.is_connected(healthy.session_id()));
+}
+
+#[tokio::test]
+async fn half_a_greeting_is_not_waited_for_for_ever() {
+    let server = server();
+    let mut healthy = open(&server).await;
+    for bytes in [&[][..], &[0, 0, 0, 44, 0, 0]] {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        assert_eq!(std::io::Read::read(&mut stream, &mut [0]).unwrap(), 0);
+    }
+    healthy.call(Request::Ping).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_disconnected_and_disturbs_nobody() {
+    let server = server();
+    let (mut healthy, mut deaf) = (open(&server).await, open(&server).await);
+    deaf.call(Request::AddWatch(AddWatch { path: "/".into(), mode: 1 })).await.unwrap();
+    let path = format!("/{}", "x".repeat(1000));
+    create(&mut healthy, &path, CreateFlags::PERSISTENT).await.unwrap();
+    let set = zklock_testkit::wire::SetData { path, data: None, version: -1 };
+    for _ in 0..20_000 {
+        healthy.call(Request::SetData(set.clone())).await.unwrap();
+    }
+    wait_until("the end of the connection", || !server.is_connected(deaf.session_id()));
+    assert!(server.is_connected(healthy.session_id()));
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_closed_and_the_others_go_on() {
+    let server = server();
+    let mut healthy = open(&server).await;
+    let connections: Vec<_> = (0..1_100).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+    let closed = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(0) | Err(_));
+    let last = connections.last().unwrap();
+    last.set_read_timeout(Some(SOON)).unwrap();
+    assert!(closed(last));
+    healthy.call(Request::Ping).await.unwrap();
+    drop(connections);
+    wait_until("room for others", || server.four_letter("ruok").is_ok_and(|answer| answer == "imok"));
+    assert!(server.is_connected(healthy.session_id()));
+}
