@@ -42,7 +42,7 @@ async fn watch(client: &mut Conversation, path: &str) {
 }
 
 async fn refusal(server: &EmbeddedServer, request: ConnectRequest) -> ConversationError {
-    Conversation::connect(server.address(), request).await.err().expect("there is no session")
+    Conversation::connect(server.address(), request).await.expect_err("there is no session")
 }
 
 #[test]
