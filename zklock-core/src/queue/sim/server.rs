@@ -52,7 +52,8 @@ impl Server {
 
     /// The session of a peer: the model counts them.
     pub(super) fn session_of(index: usize) -> i64 {
-        const FIRST_SESSION: i64 = (NOW.as_millis() as i64) << 16;
+        /// A standalone server is number one, and counts from when it started.
+        const FIRST_SESSION: i64 = (1 << 56) | ((NOW.as_millis() as i64) << 16);
         FIRST_SESSION + index as i64
     }
 
