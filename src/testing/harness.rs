@@ -52,6 +52,10 @@ impl Harness {
     }
 
     /// Runs tests on a runtime with so many threads, at least one.
+    ///
+    /// # Panics
+    ///
+    /// [`run`](Self::run) does when there are none.
     pub fn worker_threads(mut self, threads: usize) -> Self {
         self.flavor = Flavor::MultiThread(Some(threads));
         self

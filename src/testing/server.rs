@@ -76,7 +76,7 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When the lock cannot be had within 10 s.
+    /// When the path cannot name a lock, or the lock cannot be had within 10 s.
     pub async fn hold(&self, path: &str) -> Rival {
         Rival::hold(self.clone(), path).await
     }
