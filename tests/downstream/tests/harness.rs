@@ -54,12 +54,6 @@ async fn a_test_may_have_to_panic(_zk: TestServer) {
     panic!("as it should");
 }
 
-#[zklock::test]
-#[ignore = "it never runs"]
-async fn a_test_may_be_ignored() {
-    unreachable!("it is ignored");
-}
-
 #[zklock::test(flavor = "multi_thread", worker_threads = 2, session_timeout = "3s")]
 async fn tasks_run_on_threads() {
     let both = Arc::new(Barrier::new(2));
