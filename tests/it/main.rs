@@ -3,6 +3,7 @@
 mod attributes;
 mod cancellation;
 mod cuts;
+mod events;
 mod input;
 mod loss;
 mod mutex;
@@ -11,5 +12,6 @@ mod process;
 mod reentrancy;
 mod requests;
 mod shutdown;
+mod strangers;
 mod support;
 mod tidy;

@@ -148,7 +148,10 @@ impl Attempt {
                 Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
             };
             match outcome {
-                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Held(leases) => {
+                    leases.iter().for_each(Lease::announce);
+                    return Ok(Some(leases));
+                }
                 Outcome::Contended => {
                     self.worker.events().tell(&self.path, || LockEventKind::Contended);
                     return Ok(None);

@@ -28,7 +28,7 @@ pub enum LockEventKind {
     },
     /// A contender that did not want to wait found others in front.
     Contended,
-    /// The lock is held.
+    /// The lock is held; said for each permit of a semaphore, and each member of a multi-lock.
     Acquired {
         /// The token of the holder.
         fencing_token: FencingToken,

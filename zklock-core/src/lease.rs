@@ -10,7 +10,7 @@ mod state;
 mod token;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -71,6 +71,8 @@ pub(crate) struct Tenure {
     loss: OnceLock<LossReason>,
     signal: CancellationToken,
     revocation: Revocation,
+    /// The listeners are told of it.
+    is_announced: AtomicBool,
     _attendance: Attendance,
 }
 
@@ -94,6 +96,7 @@ impl Lease {
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
             revocation: Revocation::default(),
+            is_announced: AtomicBool::new(false),
             _attendance: session.attend(),
             session,
         });
@@ -104,6 +107,17 @@ impl Lease {
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         &self.tenure
+    }
+
+    /// Tells the listeners of this lease from now on, because it is what somebody wanted.
+    ///
+    /// A lease that only helped to take others is never spoken of.
+    pub(crate) fn announce(&self) {
+        self.tenure.is_announced.store(true, Ordering::Release);
+        self.tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
+        if let Some(reason) = self.tenure.loss() {
+            self.tenure.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+        }
     }
 
     /// Withdraws the contender and waits until it is gone.
@@ -260,7 +274,9 @@ impl Tenure {
 
     /// Tells the listeners what happened under this token.
     fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
-        self.events.tell(&self.path, || kind(self.token));
+        if self.is_announced.load(Ordering::Acquire) {
+            self.events.tell(&self.path, || kind(self.token));
+        }
     }
 
     fn valid_until(&self) -> Moment {

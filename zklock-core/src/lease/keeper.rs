@@ -27,7 +27,6 @@ pub(super) async fn keep(
     within: Duration,
 ) {
     let tenure = unkept.tenure.clone();
-    tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
     loop {
         let node = tenure.node().await;
         // The watches live until the node is deleted, which fires them; dropped before, they would cost a
