@@ -34,13 +34,6 @@ pub(crate) use self::revocation::{REVOKE, watch as watch_revocation};
 pub use self::state::{LeaseState, LossReason};
 pub use self::token::FencingToken;
 
-/// What a lease needs of its client.
-pub(crate) struct Terms {
-    pub(crate) events: Hub,
-    /// Bounds what a release waits for.
-    pub(crate) release_within: Duration,
-}
-
 /// A held lock; dropping it withdraws the contender in the background.
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -84,14 +77,14 @@ impl Lease {
         driver: Driver,
         path: NodePath,
         node: Node,
-        terms: Terms,
+        events: Hub,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let session = driver.session().clone();
         let tenure = Arc::new(Tenure {
             node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
-            events: terms.events,
+            events,
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
@@ -101,7 +94,7 @@ impl Lease {
             session,
         });
         let (orders, received) = mpsc::unbounded_channel();
-        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received, terms.release_within);
+        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received);
         (Self { tenure, orders }, keeper)
     }
 
