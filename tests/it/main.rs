@@ -2,6 +2,7 @@
 
 mod attributes;
 mod cancellation;
+mod contract;
 mod cuts;
 mod input;
 mod loss;
@@ -13,3 +14,4 @@ mod requests;
 mod shutdown;
 mod support;
 mod tidy;
+mod watches;
