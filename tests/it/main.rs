@@ -9,6 +9,7 @@ mod loss;
 mod mutex;
 mod outage;
 mod process;
+mod recovery;
 mod reentrancy;
 mod requests;
 mod shutdown;
