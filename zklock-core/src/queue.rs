@@ -19,5 +19,7 @@
 pub(crate) mod acquisition;
 pub(crate) mod contender;
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 mod sim;
 pub(crate) mod turn;
