@@ -5,6 +5,7 @@ mod cancellation;
 mod contract;
 mod cuts;
 mod cycles;
+mod ensemble;
 mod input;
 mod loss;
 mod mutex;

@@ -110,6 +110,24 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_waiter_that_finds_no_parent_any_more_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = lock(&space.client().await).await;
+    let waiting = tokio::spawn(async move { lock(&client).await });
+    until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
+    let list = proxy.on_request(Opcode::GET_CHILDREN).hold();
+    holder.release().await.unwrap();
+    soon(list.struck()).await;
+    wipe(&space.outsider().await, &space.namespace).await;
+    list.release();
+    let guard = soon(waiting).await.unwrap();
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn servers_that_come_back_without_their_data_are_used_like_new_ones(kind: Kind) {
     let server = Server::start(kind);
     let (client, other) = (connect(&server).await, connect(&server).await);

@@ -78,15 +78,15 @@ async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_no
     let other = space.client().await;
     lock(&client).await.release().await.unwrap();
     for opcode in [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_DATA] {
-        for held in [proxy.on_request(opcode).hold(), proxy.on_reply(opcode).hold()] {
+        for is_reply in [false, true] {
             let holder = lock(&other).await;
+            let rule = if is_reply { proxy.on_reply(opcode) } else { proxy.on_request(opcode) };
+            let held = rule.hold();
             let waiting = spawn_lock(&client);
             soon(held.struck()).await;
             holder.release().await.unwrap();
             held.release();
             soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-            // The other rule must not strike the next round.
-            proxy.clear();
         }
     }
     space.until_empty(PATH).await;
