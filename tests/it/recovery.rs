@@ -166,6 +166,26 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(ki
     guard.release().await.unwrap();
 }
 
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    let before = proxy.requests(Opcode::CREATE2);
+    let sync = proxy.on_request(Opcode::SYNC).hold();
+    let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
+    let locking = spawn_lock(&client);
+    soon(sync.struck()).await;
+    space.delete_children(PATH).await;
+    sync.release();
+    let guard = soon(locking).await.unwrap();
+    assert_eq!((lost.hits(), proxy.requests(Opcode::CREATE2) - before), (1, 2));
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
 /// Makes the client believe that its session expired, while the server keeps it and its nodes.
 async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) -> i64 {
     let session = client.session_id().expect("the client has a session");
