@@ -179,5 +179,5 @@ async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_tw
     inner.release().await.unwrap();
     assert!(failed(outer.scope(stranger()).await).is_timeout());
     outer.release().await.unwrap();
-    stranger().await.unwrap().release().await.unwrap();
+    soon(lock.spawn()).await.unwrap().unwrap().release().await.unwrap();
 }
