@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn a_name_that_is_a_place_ends_as_the_server_prints_it(name in ".{0,20}(lock-)?[-0-9]{0,12}") {
+    fn a_name_that_is_a_place_ends_as_the_server_prints_it(name in ".{0,9}(lock-)?-?0{0,9}[0-9]{1,10}") {
         if let Some(contender) = Contender::parse(&name) {
             let end = format!("lock-{}", contender.sequence);
             prop_assert!(name.ends_with(&end));
