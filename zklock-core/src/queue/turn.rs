@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::claim::{Claim, GATE, LEASES, Role};
+use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
 
 /// The place of one contender among the children of its lock.
@@ -52,7 +52,7 @@ impl Turn {
             .map(|other| (other.sequence.distance_from(me.sequence), other))
             .filter(|(distance, _)| *distance < 0)
             .collect();
-        if let Some(other) = mixed(children, &front, claim) {
+        if let Some(other) = mixed(&front, claim) {
             return Self::Mixed(other);
         }
         let obstacle = match claim {
@@ -71,15 +71,9 @@ impl Turn {
 }
 
 /// The recipe that this queue is in use for, if it is another than the claim's.
-fn mixed(children: &[String], front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
-    let is_stranger = |name: &str| Contender::parse(name).is_none();
-    let other =
-        front.iter().find(|(_, other)| !other.role.is_akin_to(claim.role()) && !is_stranger(other.name));
-    let has = |name: &str| children.iter().any(|child| child == name);
-    match other {
-        Some((_, other)) => Some(other.role),
-        None => (claim.role() != Role::Permit && has(GATE) && has(LEASES)).then_some(Role::Permit),
-    }
+fn mixed(front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
+    let ours = front.iter().map(|(_, other)| other).filter(|other| Contender::parse(other.name).is_some());
+    ours.map(|other| other.role).find(|role| !role.is_akin_to(claim.role()))
 }
 
 /// The children that have a place in the queue; those of other clients by the names that are honoured.
@@ -244,13 +238,6 @@ mod tests {
         check_claim(&Claim::place(Role::Write), &children, children[2], Turn::Mixed(Role::Exclusive));
         let children = ["a-lease-0000000001", "b-lock-0000000002"];
         check(&children, children[1], Turn::Mixed(Role::Permit));
-    }
-
-    #[test]
-    fn the_parent_of_a_semaphore_is_no_mutex() {
-        let own = "b-lock-0000000002";
-        check(&["locks", "leases", own], own, Turn::Mixed(Role::Permit));
-        check(&["locks", own], own, Turn::Head);
     }
 
     #[test]
