@@ -32,6 +32,8 @@ pub(crate) enum Wanted {
     Place(Place),
     /// Permits of a semaphore, all or none.
     Permits(Permits),
+    /// A place in one queue, under a name of its own.
+    Office { place: Place, identity: Arc<[u8]> },
 }
 
 /// How long to try.
@@ -146,6 +148,12 @@ impl Attempt {
                     held.map(|lease| vec![lease])
                 }
                 Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+                Wanted::Office { place, identity } => {
+                    let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
+                    bid.data = identity.clone();
+                    let held = self.drive(Driver::new(session, bid), Contention::Wait, &self.cancel).await;
+                    held.map(|lease| vec![lease])
+                }
             };
             match outcome {
                 Outcome::Held(leases) => {

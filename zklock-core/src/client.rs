@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::error::LockError;
 use crate::events::Events;
 use crate::guard::MultiGuard;
+use crate::leader::{Election, LeaderLatch};
 use crate::lease::REVOKE;
 use crate::multi::{Member, MultiLock};
 use crate::mutex::Mutex;
@@ -147,6 +148,26 @@ impl Client {
         members: impl IntoIterator<Item = impl Into<Member>>,
     ) -> Result<MultiGuard, LockError> {
         self.multi(members)?.lock().await
+    }
+
+    /// The election at `path`, to be set up and entered.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn election(&self, path: impl AsRef<str>) -> Result<Election, LockError> {
+        Ok(Election::new(self.clone(), self.path(path)?))
+    }
+
+    /// Enters the election at `path` with all defaults; see [`Election::latch`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn leader_latch(&self, path: impl AsRef<str>) -> Result<LeaderLatch, LockError> {
+        Ok(self.election(path)?.latch())
     }
 
     /// Asks a holder to release its lock; see [`MutexGuard::revoked`](crate::MutexGuard::revoked).

@@ -254,6 +254,34 @@ impl Tenure {
         Ok(())
     }
 
+    /// Waits until the connection is in doubt.
+    pub(crate) async fn suspended(&self) {
+        let mut links = self.session.links();
+        while self.state() == LeaseState::Held {
+            if links.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the connection is in doubt no more; for ever if the lease is lost instead.
+    pub(crate) async fn confirmed(&self) {
+        let mut links = self.session.links();
+        while self.state() != LeaseState::Held {
+            match self.session.link().health {
+                Health::Connected => {}
+                Health::Suspended | Health::Lost => {
+                    links.changed().await.ok();
+                    continue;
+                }
+            }
+            self.settle().await;
+            if self.loss().is_some() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Verifies until the servers answered, or the session is over.
     pub(crate) async fn settle(&self) {
         while let Err(fault) = self.verify().await {

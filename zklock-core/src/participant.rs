@@ -54,6 +54,8 @@ pub enum Mode {
     Write,
     /// One permit of a semaphore.
     Permit,
+    /// The office of a leader, by a latch; a selector's is `Exclusive`.
+    Leader,
 }
 
 /// Whether a participant holds the lock.
@@ -81,6 +83,7 @@ impl Participant {
                 Role::Read => Mode::Read,
                 Role::Write => Mode::Write,
                 Role::Permit => Mode::Permit,
+                Role::Latch => Mode::Leader,
             },
             standing,
         }
@@ -102,6 +105,9 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
                 in_queue(&session, &door.path, door.strangers(), |role| place_of(role, place)).await
             }
             Wanted::Permits(permits) => in_semaphore(&session, &door.path, &permits.count).await,
+            Wanted::Office { place, .. } => {
+                in_queue(&session, &door.path, &[], |role| place_of(role, place)).await
+            }
         };
         match listed {
             Ok(participants) => return Ok(participants),
