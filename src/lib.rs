@@ -55,9 +55,10 @@ pub mod testing;
 
 pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
 pub use zklock_core::{
-    Acl, Client, Config, Events, FencingToken, Guard, Health, LeaseState, LockError, LockEvent,
-    LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
-    Phase, ReadGuard, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, WriteGuard, Writing,
+    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, LeaderChanges, LeaderLatch,
+    LeaderSelector, Leadership, LeaseState, LockError, LockEvent, LockEventKind, LossReason, Member, Mode,
+    MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits, Phase, Policy, ReadGuard, Reading,
+    Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
 };
 pub use zklock_macros::distributed_lock;
 #[cfg(feature = "testing")]

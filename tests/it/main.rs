@@ -8,6 +8,7 @@ mod cycles;
 mod ensemble;
 mod events;
 mod input;
+mod leader;
 mod loss;
 mod mutex;
 mod outage;

@@ -1,0 +1,4 @@
+//! Elections: one leader among candidates.
+
+mod latch;
+mod selector;
