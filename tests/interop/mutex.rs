@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
+use zklock::Client;
 
-use crate::contention::Contest;
+use crate::contention::{Contest, Turn};
 use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/ledger";
@@ -14,7 +15,7 @@ const PATH: &str = "/ledger";
 async fn java_and_rust_exclude_each_other(kind: Kind) {
     let space = Space::new(kind);
     let contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
-    let round = async |client: &zklock::Client, turn: crate::contention::Turn<'_>| {
+    let round = async |client: &Client, turn: Turn<'_>| {
         let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
         turn.section().await;
         guard.release().await.unwrap();
@@ -28,12 +29,13 @@ async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(kind:
     let space = Space::new(kind);
     let mut first = space.actor("mutex", PATH).await;
     let mut third = space.actor("mutex", PATH).await;
-    let mutex = space.client("second").await.mutex(PATH).unwrap();
+    let client = space.client("second").await;
+    let mutex = client.mutex(PATH).unwrap();
     first.ask("acquire exclusive").await;
     let second = tokio::spawn(async move { mutex.lock().await.unwrap() });
-    space.until_queued(PATH, 2).await;
+    space.until_waits(PATH, client.session_id(), 0).await;
     third.order("acquire exclusive");
-    space.until_queued(PATH, 3).await;
+    space.until_waits(PATH, space.peer().session_id(), 1).await;
     assert!(!second.is_finished());
     first.ask("release exclusive").await;
     let second = soon(second).await.unwrap();
@@ -47,14 +49,14 @@ async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(kind:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_goes_from_rust_to_java_to_rust_in_the_order_of_the_queue(kind: Kind) {
     let space = Space::new(kind);
-    let (first, third) = (space.client("first").await, space.client("third").await);
+    let (first, last) = (space.client("first").await, space.client("third").await);
     let mut second = space.actor("mutex", PATH).await;
     let first = first.mutex(PATH).unwrap().lock().await.unwrap();
     second.order("acquire exclusive");
-    space.until_queued(PATH, 2).await;
-    let third = third.mutex(PATH).unwrap();
+    space.until_waits(PATH, space.peer().session_id(), 0).await;
+    let third = last.mutex(PATH).unwrap();
     let third = tokio::spawn(async move { third.lock().await.unwrap() });
-    space.until_queued(PATH, 3).await;
+    space.until_waits(PATH, last.session_id(), 1).await;
     second.assert_busy();
     first.release().await.unwrap();
     second.answer().await;
@@ -94,7 +96,7 @@ async fn both_sides_list_the_same_participants_in_the_same_order(kind: Kind) {
     assert_eq!(space.listed(PATH, &listed), seen);
     assert_eq!(listed[0].identity, "a holder in Rust");
     let sessions: Vec<_> = listed.iter().map(|participant| Some(participant.session_id)).collect();
-    assert_eq!(sessions, [client.session_id(), Some(space.peer().session_id())]);
+    assert_eq!(sessions, [client.session_id(), space.peer().session_id()]);
     assert_eq!(listed[0].fencing_token, guard.fencing_token());
     guard.release().await.unwrap();
     theirs.answer().await;

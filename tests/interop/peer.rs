@@ -66,8 +66,9 @@ impl Peer {
         Self { child, lines, session_id: session_id.expect("Peer.java starts") }
     }
 
-    pub(crate) fn session_id(&self) -> i64 {
-        self.session_id
+    /// The session of all its actors.
+    pub(crate) fn session_id(&self) -> Option<i64> {
+        Some(self.session_id)
     }
 
     /// A contender for the locks of one recipe at one path.

@@ -70,8 +70,7 @@ async fn what_a_killed_java_process_held_goes_to_rust(kind: Kind) {
     let client = space.client("the successor").await;
     let waiting = client.mutex(MUTEX).unwrap();
     let waiting = tokio::spawn(async move { waiting.lock().await.unwrap() });
-    space.until_queued(MUTEX, 2).await;
-    assert!(!waiting.is_finished());
+    space.until_waits(MUTEX, client.session_id(), 0).await;
     peer.kill();
     soon(waiting).await.unwrap().release().await.unwrap();
 }
@@ -83,8 +82,7 @@ async fn what_a_killed_rust_process_held_goes_to_java(kind: Kind) {
     let mut holder = Holder::start(&space);
     let mut mutex = space.actor("mutex", MUTEX).await;
     mutex.order("acquire exclusive");
-    space.until_queued(MUTEX, 2).await;
-    mutex.assert_busy();
+    space.until_waits(MUTEX, space.peer().session_id(), 0).await;
     holder.kill();
     mutex.answer().await;
     mutex.ask("release exclusive").await;

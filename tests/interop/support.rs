@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use zklock::{Client, Config, Participant};
 use zookeeper_client as zk;
 
@@ -30,13 +31,14 @@ const SHORT_SESSION: Duration = Duration::from_secs(2);
 pub(crate) struct Space {
     kind: Kind,
     pub(crate) namespace: String,
+    outsider: OnceCell<zk::Client>,
 }
 
 impl Space {
     pub(crate) fn new(kind: Kind) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("/interop-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { kind, namespace }
+        Self { kind, namespace, outsider: OnceCell::new() }
     }
 
     pub(crate) fn connect_string(&self) -> &'static str {
@@ -73,11 +75,30 @@ impl Space {
 
     /// The nodes below a path, as somebody else sees them.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
-        let outsider = zk::Client::connect(self.connect_string()).await.expect("the server accepts a client");
-        match outsider.list_children(&self.full(path)).await {
+        let connected = self.outsider.get_or_try_init(|| zk::Client::connect(self.connect_string())).await;
+        match connected.expect("the server accepts a client").list_children(&self.full(path)).await {
             Err(zk::Error::NoNode) => Vec::new(),
             listed => listed.expect("the server lists"),
         }
+    }
+
+    /// The nodes of a queue in its order, as full paths.
+    pub(crate) async fn queue(&self, path: &str) -> Vec<String> {
+        let mut nodes = self.children(path).await;
+        // A reader that was a writer has a writer's number, and only one of the two is left soon.
+        nodes.sort_by_key(|node| node[node.len() - 10..].to_owned());
+        nodes.iter().map(|node| self.full(&format!("{path}/{node}"))).collect()
+    }
+
+    /// Waits until a session has found that it has to wait for the node at this place of the queue.
+    pub(crate) async fn until_waits(&self, path: &str, session_id: Option<i64>, place: usize) {
+        let session = format!("0x{:x}", session_id.expect("there is a session"));
+        let waits = async || {
+            let watches = server(self.kind).four_letter("wchp").expect("the server answers");
+            let queue = self.queue(path).await;
+            queue.get(place).is_some_and(|node| is_watched(&watches, node, &session))
+        };
+        until(waits, "the waiter watches").await;
     }
 
     /// Waits until a path has so many nodes below it.
@@ -94,6 +115,12 @@ impl Space {
         let listed = participants.iter();
         listed.map(|one| (self.full(&format!("{path}/{}", one.node)), one.identity.clone())).collect()
     }
+}
+
+/// Each watched path stands on a line, and each of its sessions on one of those below it.
+fn is_watched(watches: &str, node: &str, session: &str) -> bool {
+    let mut lines = watches.lines().skip_while(|line| *line != node).skip(1);
+    lines.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line.trim() == session)
 }
 
 /// The configuration of a client that is killed.
