@@ -51,8 +51,9 @@ pub mod testing;
 
 pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
 pub use zklock_core::{
-    Acl, Client, Config, FencingToken, Health, LeaseState, LockError, LossReason, Mutex, MutexGuard,
-    Participant, Phase, Refusal,
+    Acl, Client, Config, Events, FencingToken, Guard, Health, LeaseState, LockError, LockEvent,
+    LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
+    Phase, ReadGuard, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, WriteGuard, Writing,
 };
 pub use zklock_macros::distributed_lock;
 #[cfg(feature = "testing")]

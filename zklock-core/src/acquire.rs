@@ -1,5 +1,7 @@
 //! One attempt to take a lock: the only way to a lease.
 //!
+//! * [`permits`]: the permits of a semaphore, which take two queues.
+//!
 //! It runs on the client's own thread, with one deadline that is fixed at the start. The caller only
 //! awaits the answer: dropping that is all it takes to cancel, and needs no runtime of the caller's.
 
@@ -12,9 +14,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, Phase};
-use crate::lease::Lease;
+use crate::events::LockEventKind;
+use crate::lease::{self, Lease};
 use crate::path::NodePath;
-use crate::session::drive::{Contention, Driver, Outcome};
+use crate::queue::claim::{Claim, Place};
+use crate::session::drive::{Bid, Contention, Driver, Outcome, Progress};
+
+mod agreement;
+pub(crate) mod permits;
+
+use self::permits::Permits;
+
+/// What an attempt is to take.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted {
+    /// A place in one queue.
+    Place(Place),
+    /// Permits of a semaphore, all or none.
+    Permits(Permits),
+}
 
 /// How long to try.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +46,15 @@ pub(crate) struct Patience {
 impl Patience {
     pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
         Self { wait, spent: Duration::ZERO, contention }
+    }
+
+    /// Bounds the attempt at the lock at `path` by a time that the caller gave.
+    pub(crate) fn within(wait: Duration, path: &str) -> Result<Self, LockError> {
+        if wait.is_zero() {
+            let reason = "zero leaves no time to ask; use `try_lock`";
+            return Err(LockError::InvalidWait { path: path.to_owned(), reason });
+        }
+        Ok(Self::new(wait, Contention::Wait))
     }
 
     /// The patience of the same attempt, of which so much is spent.
@@ -46,25 +73,27 @@ impl Patience {
 pub(crate) async fn acquire(
     worker: &Arc<Worker>,
     path: &NodePath,
+    wanted: Wanted,
     patience: Patience,
-) -> Result<Option<Lease>, LockError> {
+) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
     let attempt = Attempt {
         worker: worker.clone(),
         path: path.clone(),
+        wanted,
         patience,
         cancel: worker.closing().child_token(),
-        phase: Mutex::new(Phase::Connecting),
+        progress: Mutex::new(Progress::Connecting),
     };
     worker.spawn(attempt.run(reply));
     answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
 
-type Reply = oneshot::Sender<Result<Option<Lease>, LockError>>;
+type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
 
 /// How the wait for a contest ended.
 enum End {
-    Answered(Result<Option<Lease>, LockError>),
+    Answered(Result<Option<Vec<Lease>>, LockError>),
     Failed(LockError),
     /// Nobody waits for an answer any more.
     Abandoned,
@@ -73,9 +102,10 @@ enum End {
 struct Attempt {
     worker: Arc<Worker>,
     path: NodePath,
+    wanted: Wanted,
     patience: Patience,
     cancel: CancellationToken,
-    phase: Mutex<Phase>,
+    progress: Mutex<Progress>,
 }
 
 impl Attempt {
@@ -103,21 +133,26 @@ impl Attempt {
     }
 
     /// Contends in one session after the other, until the lock is taken or the attempt is over.
-    async fn contest(&self) -> Result<Option<Lease>, LockError> {
+    async fn contest(&self) -> Result<Option<Vec<Lease>>, LockError> {
         loop {
-            self.enter(Phase::Connecting);
+            self.tell(Progress::Connecting);
             let session = self.worker.session(&self.path, &self.cancel).await?;
-            self.enter(Phase::Entering);
-            let mut driver = Driver::new(session, self.path.clone(), self.worker.identity());
-            let phase = |phase| self.enter(phase);
-            match driver.acquire(self.patience.contention, &self.cancel, phase).await {
-                Outcome::Held(node) => {
-                    let within = self.worker.default_wait();
-                    let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, within);
-                    self.worker.spawn(keeper);
-                    return Ok(Some(lease));
+            self.tell(Progress::Entering);
+            let outcome = match &self.wanted {
+                Wanted::Place(place) => {
+                    let claim = Claim::Place(place.clone());
+                    let driver = Driver::new(session, self.bid(self.path.clone(), claim));
+                    let held = self.drive(driver, self.patience.contention, &self.cancel).await;
+                    held.map(|lease| vec![lease])
                 }
-                Outcome::Contended => return Ok(None),
+                Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+            };
+            match outcome {
+                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Contended => {
+                    self.worker.events().tell(&self.path, || LockEventKind::Contended);
+                    return Ok(None);
+                }
                 Outcome::Refused(error) => return Err(error),
                 Outcome::Cancelled => return Err(self.closed()),
                 Outcome::SessionLost if self.cancel.is_cancelled() => return Err(self.closed()),
@@ -127,15 +162,44 @@ impl Attempt {
         }
     }
 
-    fn enter(&self, phase: Phase) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    fn bid(&self, path: NodePath, claim: Claim) -> Bid {
+        Bid { path, claim, data: self.worker.identity(), counter: None }
+    }
+
+    /// Drives a contender, and holds the lease that comes of it.
+    async fn drive(
+        &self,
+        mut driver: Driver,
+        contention: Contention,
+        cancel: &CancellationToken,
+    ) -> Outcome<Lease> {
+        let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
+        outcome.map(|node| {
+            let terms =
+                lease::Terms { events: self.worker.events(), release_within: self.worker.default_wait() };
+            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, terms);
+            self.worker.spawn(keeper);
+            lease
+        })
+    }
+
+    fn tell(&self, progress: Progress) {
+        let mut current = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Progress::Queued(ahead), true) = (progress, progress != *current) {
+            self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
+        }
+        *current = progress;
     }
 
     fn timeout(&self) -> LockError {
         LockError::Timeout {
             path: self.path.relative().to_owned(),
             waited: self.patience.wait,
-            phase: *self.phase.lock().unwrap_or_else(PoisonError::into_inner),
+            phase: match *self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
+                Progress::Connecting => Phase::Connecting,
+                Progress::Entering => Phase::Entering,
+                Progress::Queued(_) => Phase::Queued,
+            },
         }
     }
 

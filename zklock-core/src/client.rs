@@ -9,9 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::LockError;
+use crate::events::Events;
+use crate::guard::MultiGuard;
+use crate::lease::REVOKE;
+use crate::multi::{Member, MultiLock};
 use crate::mutex::Mutex;
+use crate::participant::Participant;
 use crate::path::NodePath;
-use crate::session::Health;
+use crate::rwlock::RwLock;
+use crate::semaphore::{Permits, Semaphore};
+use crate::session::fault::Fault;
+use crate::session::{Health, Session};
 
 use self::worker::Worker;
 
@@ -59,8 +67,136 @@ impl Client {
     /// [`LockError::InvalidPath`] where ZooKeeper does not allow the path: it must start with `/`, have no
     /// empty or relative segment, no control character, and fewer than a million bytes.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let path = NodePath::new(self.worker.0.root(), path.as_ref())?;
-        Ok(Mutex::new(self.clone(), path))
+        Ok(Mutex::reentrant(self.clone(), self.path(path)?))
+    }
+
+    /// The lock at `path` that is not reentrant: entering it inside of itself is an error, and no deadlock.
+    ///
+    /// Nothing is sent. It is the same lock in all processes, and as Curator's `InterProcessSemaphoreMutex`
+    /// there; it is none with [`mutex`](Self::mutex) at the same path.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
+        Ok(Mutex::sole(self.clone(), self.path(path)?))
+    }
+
+    /// The lock at `path` that many may hold for reading, or one for writing.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
+        Ok(RwLock::new(self.clone(), self.path(path)?))
+    }
+
+    /// The semaphore at `path`, with so many permits in the whole fleet.
+    ///
+    /// Nothing is sent. All participants must give the same number, which is checked against those who have
+    /// permits when one is taken, or go by a number in one node: [`Permits::shared`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidPermits`] for a number of zero.
+    pub fn semaphore(
+        &self,
+        path: impl AsRef<str>,
+        permits: impl Into<Permits>,
+    ) -> Result<Semaphore, LockError> {
+        Semaphore::new(self.clone(), self.path(path)?, permits.into())
+    }
+
+    /// Several locks as one: all are held, or none. A member that is only a path is the mutex there.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidGroup`] where there is none, or a path is named
+    /// twice.
+    pub fn multi(
+        &self,
+        members: impl IntoIterator<Item = impl Into<Member>>,
+    ) -> Result<MultiLock, LockError> {
+        MultiLock::new(self.clone(), members)
+    }
+
+    /// Takes several locks, all or none, waiting for at most the client's default wait in all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`multi`](Self::multi) and [`MultiLock::lock`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws from all of them in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let both = client.lock_all(["/accounts/7", "/accounts/9"]).await?;
+    /// both.release().await
+    /// # }
+    /// ```
+    pub async fn lock_all(
+        &self,
+        members: impl IntoIterator<Item = impl Into<Member>>,
+    ) -> Result<MultiGuard, LockError> {
+        self.multi(members)?.lock().await
+    }
+
+    /// Asks a holder to release its lock; see [`MutexGuard::revoked`](crate::MutexGuard::revoked).
+    ///
+    /// The holder decides. On the wire it is Curator's `Revoker`, so that holders in Java are asked too, who
+    /// made their lock revocable. A participant that is gone needs not be asked, which is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, [`LockError::Closed`], or
+    /// [`LockError::OutcomeUnknown`] where the connection broke.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), LockError> {
+        let queue = self.path(&participant.path)?;
+        let node = queue.child(&participant.node);
+        let ask = move |session: Arc<Session>| async move {
+            match session.ops().write(&node, REVOKE, None).await {
+                Err(Fault::NoNode) => Ok(()),
+                outcome => outcome,
+            }
+        };
+        self.worker().ask(&queue, ask).await
+    }
+
+    /// Takes a participant's place away by force, whether it holds the lock or waits for it.
+    ///
+    /// The lock is handed on at once; a holder that uses zklock learns only then that it lost it, so for that
+    /// moment nothing but the fencing token and guarded writes tell the two apart. One that waits enters the
+    /// queue again at its tail. A participant that is gone is no error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`revoke`](Self::revoke).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn break_lock(&self, participant: &Participant) -> Result<(), LockError> {
+        let queue = self.path(&participant.path)?;
+        let node = queue.child(&participant.node);
+        let delete = move |session: Arc<Session>| async move { session.ops().delete(&node).await };
+        self.worker().ask(&queue, delete).await
+    }
+
+    /// What happens to the locks of this client from now on.
+    pub fn events(&self) -> Events {
+        self.worker().listen()
     }
 
     /// What may be believed of the client's session now.
@@ -94,6 +230,10 @@ impl Client {
     /// The shutdown goes on in the background.
     pub async fn shutdown(&self, grace: Duration) {
         self.worker.0.shutdown(grace).await;
+    }
+
+    fn path(&self, path: impl AsRef<str>) -> Result<NodePath, LockError> {
+        NodePath::new(self.worker().root(), path.as_ref())
     }
 
     pub(crate) fn worker(&self) -> &Arc<Worker> {

@@ -1,9 +1,12 @@
 //! What can go wrong, as one enum that says which path and which cause.
 
-use std::fmt;
+mod cause;
+
 use std::time::Duration;
 
 use crate::lease::LossReason;
+
+pub use self::cause::{Phase, Refusal};
 
 /// Why a lock could not be taken, was lost, or a request under it was not applied.
 ///
@@ -28,6 +31,60 @@ pub enum LockError {
         path: String,
         /// What is wrong with the duration.
         reason: &'static str,
+    },
+
+    /// The current call holds this lock already, which is not reentrant: it would wait for itself.
+    #[error("lock {path} is held by this call already, and is not reentrant")]
+    Reentrant {
+        /// The lock's path.
+        path: String,
+    },
+
+    /// The current call reads under this lock already, and would wait for itself to write.
+    #[error("lock {path} is held by this call for reading: release it before writing")]
+    Upgrade {
+        /// The lock's path.
+        path: String,
+    },
+
+    /// A number of permits that can never be had, or that others do not agree with.
+    #[error("{wanted} permits of semaphore {path} cannot be had: {reason}")]
+    InvalidPermits {
+        /// The semaphore's path.
+        path: String,
+        /// The number that was asked for.
+        wanted: u32,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// Others use this semaphore with another number of permits.
+    #[error("semaphore {path} has {theirs} permits for those who use it, and {ours} here")]
+    PermitsDiffer {
+        /// The semaphore's path.
+        path: String,
+        /// The number that this client was given.
+        ours: u32,
+        /// The number that the others go by.
+        theirs: u32,
+    },
+
+    /// Members that cannot be locked together; nothing was sent.
+    #[error("cannot lock these together: {reason}")]
+    InvalidGroup {
+        /// What is wrong with them.
+        reason: String,
+    },
+
+    /// The path is in use by locks of another kind, which this one would not exclude.
+    #[error("lock {path} is {own}, and is in use as {other}")]
+    MixedRecipes {
+        /// The lock's path.
+        path: String,
+        /// What this client takes it for.
+        own: String,
+        /// What others use it as.
+        other: String,
     },
 
     /// A setting of [`Config`](crate::Config) that cannot work; nothing was sent.
@@ -156,6 +213,12 @@ impl LockError {
             Self::InvalidPath { .. }
                 | Self::InvalidWait { .. }
                 | Self::InvalidConfig { .. }
+                | Self::InvalidPermits { .. }
+                | Self::InvalidGroup { .. }
+                | Self::PermitsDiffer { .. }
+                | Self::MixedRecipes { .. }
+                | Self::Reentrant { .. }
+                | Self::Upgrade { .. }
                 | Self::NotInstalled { .. }
                 | Self::AlreadyInstalled { .. }
         )
@@ -193,69 +256,6 @@ impl From<LockError> for std::io::Error {
             _ => ErrorKind::Other,
         };
         Self::new(kind, error)
-    }
-}
-
-/// What an operation was waiting for when its deadline passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Phase {
-    /// No session was open: the servers could not be reached, or the connection was broken.
-    Connecting,
-    /// The contender's place in the queue was not confirmed by a server yet.
-    Entering,
-    /// Others held the lock or were in front.
-    Queued,
-    /// A sibling call under the same hold was running.
-    Sibling,
-    /// The lock was being released; the release goes on in the background.
-    Releasing,
-    /// A guarded request was not answered.
-    Requesting,
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connecting => "waiting for a session to lock",
-            Self::Entering => "entering the queue of lock",
-            Self::Queued => "waiting behind others for lock",
-            Self::Sibling => "waiting for a sibling call that holds lock",
-            Self::Releasing => "releasing lock",
-            Self::Requesting => "waiting for the server about",
-        })
-    }
-}
-
-/// A definite refusal by the server: the request was not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The node does not exist.
-    NoNode,
-    /// The node exists already.
-    NodeExists,
-    /// The node has children.
-    NotEmpty,
-    /// The node has created 2³¹ children, and has no numbers left to tell their order by.
-    ///
-    /// It has again after it was deleted, as the server does with a container that is empty.
-    OutOfNumbers,
-    /// Any other reason, in the server's or the client library's words.
-    Other(String),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoNode => f.write_str("the node does not exist"),
-            Self::NodeExists => f.write_str("the node exists already"),
-            Self::NotEmpty => f.write_str("the node has children"),
-            Self::OutOfNumbers => f.write_str(
-                "the node's sequence numbers are used up until it is deleted, as an empty container is",
-            ),
-            Self::Other(reason) => f.write_str(reason),
-        }
     }
 }
 

@@ -10,6 +10,9 @@
 //!                      └ hold ── … ──►     sides of a join!, exclude each other
 //! ```
 //!
+//! The readers among the children of a hold share it. A writer who reads enters again; when the last hold for
+//! writing ends and some for reading are left, the lock is downgraded. A reader cannot enter again to write.
+//!
 //! The lease is released when the last hold is dropped, whatever their order, and a place in a hold is free
 //! when all that was entered below it has ended. A scope does not keep a hold alive: a spawned task that
 //! inherited it prolongs the lock only while it has entered it itself.
@@ -18,15 +21,26 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::acquire::{self, Patience};
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::lease::{Lease, LeaseState, Tenure};
+use crate::lease::{self, Lease, LeaseState, Tenure};
 use crate::path::NodePath;
 use crate::session::drive::Contention;
+
+use self::entry::{Again, Relation};
+use self::stake::Stake;
+
+pub(crate) use self::door::Door;
+pub(crate) use self::entry::Entry;
+
+mod door;
+mod entry;
+mod stake;
 
 tokio::task_local! {
     /// The innermost hold of the call that is being polled.
@@ -37,8 +51,11 @@ tokio::task_local! {
 #[derive(Debug)]
 pub(crate) struct Hold {
     client: Client,
+    entry: Entry,
+    /// Dropped before the stake, which does nothing then for the last hold of the lease.
     lease: Arc<Lease>,
-    /// Admits one child at a time.
+    stake: Option<Stake>,
+    /// Admits one child at a time, or many readers.
     child: Arc<Semaphore>,
     /// The place in the hold that this one is a child of.
     place: Option<Arc<Place>>,
@@ -62,19 +79,25 @@ struct Scope {
 /// `Ok(None)` says that others have it, where the caller does not want to wait for them.
 pub(crate) async fn enter(
     client: &Client,
-    path: &NodePath,
+    door: &Door,
     patience: Patience,
-) -> Result<Option<Hold>, LockError> {
+) -> Result<Option<Vec<Hold>>, LockError> {
     let started = Instant::now();
     let patience = || patience.spent(started.elapsed());
-    while let Some(outer) = nearest(client, path) {
+    while let Some((outer, relation)) = nearest(client, door) {
+        let path = || door.path.relative().to_owned();
+        let again = match relation {
+            Relation::Again(again) => again,
+            Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
+            Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
+        };
         let (tenure, child) = (outer.tenure().clone(), outer.child.clone());
         // Waiting for a hold must not keep it alive.
         let outer = Arc::downgrade(&{ outer });
-        let permit = match child.clone().try_acquire_owned() {
+        let permit = match child.clone().try_acquire_many_owned(again.permits()) {
             Ok(permit) => permit,
             Err(_) if patience().contention == Contention::Leave => return Ok(None),
-            Err(_) => turn_of(client, path, child, patience()).await?,
+            Err(_) => turn_of(client, &door.path, (child, again), patience()).await?,
         };
         if outer.strong_count() == 0 {
             // The hold ended meanwhile, and another one may be around it.
@@ -91,11 +114,36 @@ pub(crate) async fn enter(
             }
         }
         if let Some(outer) = outer.upgrade() {
-            return Ok(Some(outer.enter_again(permit)));
+            return Ok(Some(vec![outer.enter_again(door.entry, permit)]));
         }
     }
-    let lease = acquire::acquire(client.worker(), path, patience()).await?;
-    Ok(lease.map(|lease| Hold { client: client.clone(), lease: Arc::new(lease), child: free(), place: None }))
+    let leases = acquire::acquire(client.worker(), &door.path, door.wanted.clone(), patience()).await?;
+    Ok(leases.map(|leases| leases.into_iter().map(|lease| Hold::first(client, door.entry, lease)).collect()))
+}
+
+/// Runs a future inside these holds.
+pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Output = F::Output> + use<F> {
+    let inside = holds
+        .iter()
+        .fold(current(), |outer, hold| Some(Arc::new(Scope { hold: Arc::downgrade(hold), outer })));
+    SCOPE.scope(inside, future)
+}
+
+/// Ends holds, the youngest first, whatever becomes of one of them; the first failure is returned.
+pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
+    let outcomes = join_all(holds.into_iter().rev().map(release)).await;
+    let mut failures = outcomes.into_iter().filter_map(Result::err);
+    let first = failures.next();
+    failures.for_each(|error| tracing::warn!(%error, "release failed"));
+    first.map_or(Ok(()), Err)
+}
+
+async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
+    match Arc::try_unwrap(hold) {
+        Ok(hold) => hold.release().await,
+        // A call inside is just entering; it ends the hold when it is done.
+        Err(shared) => shared.tenure().check(),
+    }
 }
 
 /// Runs a future with what the current call holds, for where a task is spawned on its behalf.
@@ -110,29 +158,43 @@ impl Hold {
         self.lease.tenure()
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// Runs a future inside this hold.
-    pub(crate) fn scope<F: Future>(self: &Arc<Self>, future: F) -> impl Future<Output = F::Output> + use<F> {
-        let scope = Scope { hold: Arc::downgrade(self), outer: current() };
-        SCOPE.scope(Some(Arc::new(scope)), future)
-    }
-
-    /// Ends this hold; the last one releases the lock and waits for it.
-    pub(crate) async fn release(self) -> Result<(), LockError> {
-        match Arc::try_unwrap(self.lease) {
-            Ok(lease) => lease.release().await,
-            Err(shared) => shared.tenure().check(),
+    /// Has the node's data looked at for a request to release, if nobody does so yet.
+    pub(crate) fn watch_revocation(&self) {
+        if self.tenure().revocation().claim() {
+            self.client.worker().spawn(lease::watch_revocation(self.tenure().clone()));
         }
     }
 
-    fn enter_again(&self, permit: OwnedSemaphorePermit) -> Self {
+    /// Ends this hold; the last one releases the lock and waits for it, the last writer among readers
+    /// downgrades it.
+    pub(crate) async fn release(self) -> Result<(), LockError> {
+        match (Arc::try_unwrap(self.lease), self.stake.is_some_and(Stake::was_last)) {
+            (Ok(lease), _) => lease.release().await,
+            (Err(shared), true) => shared.downgrade().await,
+            (Err(shared), false) => shared.tenure().check(),
+        }
+    }
+
+    /// A hold for reading inside of this one, which is for writing.
+    pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
+        let child = (self.child.clone(), Again::Shared);
+        let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
+        Ok(self.enter_again(Entry::Read, permit))
+    }
+
+    fn first(client: &Client, entry: Entry, lease: Lease) -> Self {
+        let lease = Arc::new(lease);
+        let stake = (entry == Entry::Write).then(|| Stake::first(&lease));
+        Self { client: client.clone(), entry, lease, stake, child: free(), place: None }
+    }
+
+    fn enter_again(&self, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
         let place = Place { _permit: permit, _outer: self.place.clone() };
         Self {
             client: self.client.clone(),
+            entry,
             lease: self.lease.clone(),
+            stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
             place: Some(Arc::new(place)),
         }
@@ -140,7 +202,7 @@ impl Hold {
 }
 
 fn free() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(1))
+    Arc::new(Semaphore::new(Again::Alone.permits() as usize))
 }
 
 /// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
@@ -148,13 +210,13 @@ fn free() -> Arc<Semaphore> {
 async fn turn_of(
     client: &Client,
     path: &NodePath,
-    child: Arc<Semaphore>,
+    (child, again): (Arc<Semaphore>, Again),
     patience: Patience,
 ) -> Result<OwnedSemaphorePermit, LockError> {
     let (mut reply, answer) = oneshot::channel();
     client.worker().spawn(async move {
         let permit = tokio::select! {
-            permit = timeout(patience.left(), child.acquire_owned()) => permit,
+            permit = timeout(patience.left(), child.acquire_many_owned(again.permits())) => permit,
             () = reply.closed() => return,
         };
         // A caller that is gone by now drops the permit with the answer.
@@ -184,14 +246,16 @@ fn current() -> Option<Arc<Scope>> {
     SCOPE.try_with(Clone::clone).ok().flatten()
 }
 
-/// The innermost hold of this lock in the current call.
-fn nearest(client: &Client, path: &NodePath) -> Option<Arc<Hold>> {
+/// The innermost hold in the current call that has to do with this lock, and what.
+fn nearest(client: &Client, door: &Door) -> Option<(Arc<Hold>, Relation)> {
     let mut scope = current();
     while let Some(inner) = scope {
-        let hold = inner.hold.upgrade();
-        let is_ours = |hold: &Arc<Hold>| hold.tenure().path() == path && hold.client.is_same(client);
-        if let Some(hold) = hold.filter(is_ours) {
-            return Some(hold);
+        if let Some(hold) = inner.hold.upgrade()
+            && hold.tenure().path() == &door.path
+            && hold.client.is_same(client)
+            && let Some(relation) = Relation::of(hold.entry, door.entry)
+        {
+            return Some((hold, relation));
         }
         scope = inner.outer.clone();
     }

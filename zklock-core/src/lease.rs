@@ -5,6 +5,8 @@
 //! out (see `session::clock`), which it does before the servers may hand the lock on.
 
 mod keeper;
+mod revocation;
+mod state;
 mod token;
 
 use std::fmt;
@@ -12,10 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LockError;
+use crate::events::{Hub, LockEventKind};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
@@ -24,70 +27,50 @@ use crate::session::fault::Fault;
 use crate::session::{Attendance, Health, Ownership, Session};
 
 use self::keeper::Unkept;
+use self::revocation::Revocation;
 
+pub(crate) use self::revocation::{REVOKE, watch as watch_revocation};
+
+pub use self::state::{LeaseState, LossReason};
 pub use self::token::FencingToken;
 
-/// Why a lock was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LossReason {
-    /// Somebody else deleted the lock's node.
-    NodeDeleted,
-    /// The lock's node belongs to another session now.
-    OwnerChanged,
-    /// The session expired, or was closed.
-    SessionEnded,
-    /// The servers did not answer for so long that they may have handed the lock on.
-    LeaseExpired,
-}
-
-impl fmt::Display for LossReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NodeDeleted => "its node was deleted by somebody else",
-            Self::OwnerChanged => "its node belongs to another session",
-            Self::SessionEnded => "the session ended",
-            Self::LeaseExpired => "the servers did not answer in time",
-        })
-    }
-}
-
-/// What a holder may believe of its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LeaseState {
-    /// The lock is held.
-    Held,
-    /// The connection broke: the lock is held or not, and nobody else has it yet.
-    ///
-    /// It becomes `Held` again when the servers confirm it, or `Lost`.
-    Suspended,
-    /// The lock is lost for ever.
-    Lost(LossReason),
+/// What a lease needs of its client.
+pub(crate) struct Terms {
+    pub(crate) events: Hub,
+    /// Bounds what a release waits for.
+    pub(crate) release_within: Duration,
 }
 
 /// A held lock; dropping it withdraws the contender in the background.
 #[derive(Debug)]
 pub(crate) struct Lease {
     tenure: Arc<Tenure>,
-    /// Taken by `release`; the keeper withdraws when it is dropped.
-    release: Option<oneshot::Sender<Released>>,
+    /// The keeper withdraws when it is dropped.
+    orders: mpsc::UnboundedSender<Order>,
 }
 
-/// Where the keeper reports what came of a release.
-type Released = oneshot::Sender<Result<(), LockError>>;
+/// What the holder asks of the keeper; what came of it is told to whoever still waits for that.
+#[derive(Debug)]
+enum Order {
+    Downgrade(Report),
+    Release(Report),
+}
+
+type Report = oneshot::Sender<Result<(), LockError>>;
 
 /// What the holder and the keeper of one lease share.
 pub(crate) struct Tenure {
     path: NodePath,
-    /// The lock node's path on the server.
-    node: String,
+    /// The lock node's path on the server; `None` while another node takes its place.
+    node: watch::Sender<Option<Arc<str>>>,
     token: FencingToken,
+    events: Hub,
     session: Arc<Session>,
     /// The connection's epoch in which the lease was seen valid last.
     epoch: AtomicU64,
     loss: OnceLock<LossReason>,
     signal: CancellationToken,
+    revocation: Revocation,
     _attendance: Attendance,
 }
 
@@ -99,22 +82,24 @@ impl Lease {
         driver: Driver,
         path: NodePath,
         node: Node,
-        release_within: Duration,
+        terms: Terms,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let session = driver.session().clone();
         let tenure = Arc::new(Tenure {
-            node: path.child(&node.name),
+            node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
+            events: terms.events,
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
+            revocation: Revocation::default(),
             _attendance: session.attend(),
             session,
         });
-        let (release, released) = oneshot::channel();
-        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, released, release_within);
-        (Self { tenure, release: Some(release) }, keeper)
+        let (orders, received) = mpsc::unbounded_channel();
+        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received, terms.release_within);
+        (Self { tenure, orders }, keeper)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -122,13 +107,26 @@ impl Lease {
     }
 
     /// Withdraws the contender and waits until it is gone.
-    pub(crate) async fn release(mut self) -> Result<(), LockError> {
+    pub(crate) async fn release(self) -> Result<(), LockError> {
+        self.order(Order::Release).await
+    }
+
+    /// Lets readers share the lock, and waits until the server has done it.
+    pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
+        self.order(Order::Downgrade).await
+    }
+
+    /// Lets readers share the lock, in the background.
+    pub(crate) fn downgrade_later(&self) {
+        self.orders.send(Order::Downgrade(oneshot::channel().0)).ok();
+    }
+
+    async fn order(&self, order: impl FnOnce(Report) -> Order) -> Result<(), LockError> {
         let lost = |reason| self.tenure.lost_error(reason);
-        let (reply, outcome) = oneshot::channel();
-        let sent = self.release.take().map(|release| release.send(reply));
-        match sent {
-            Some(Ok(())) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-            _ => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
+        let (report, outcome) = oneshot::channel();
+        match self.orders.send(order(report)) {
+            Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
+            Err(_) => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
         }
     }
 }
@@ -138,8 +136,35 @@ impl Tenure {
         &self.path
     }
 
-    pub(crate) fn node(&self) -> &str {
-        &self.node
+    /// The lock node's path on the server, once nothing is about to take its place.
+    ///
+    /// A request that is sent in the same step of the caller reaches the server while that node has it.
+    pub(crate) async fn node(&self) -> Arc<str> {
+        let mut node = self.node.subscribe();
+        loop {
+            if let Some(node) = &*node.borrow_and_update() {
+                return node.clone();
+            }
+            // The sender is ours.
+            node.changed().await.ok();
+        }
+    }
+
+    /// The nodes' paths of several leases, of which none is about to be replaced.
+    pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
+        loop {
+            for tenure in tenures {
+                tenure.node().await;
+            }
+            let nodes = tenures.iter().map(|tenure| tenure.node.borrow().clone());
+            if let Some(nodes) = nodes.collect() {
+                return nodes;
+            }
+        }
+    }
+
+    pub(crate) fn revocation(&self) -> &Revocation {
+        &self.revocation
     }
 
     pub(crate) fn token(&self) -> FencingToken {
@@ -195,6 +220,7 @@ impl Tenure {
     pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
         let first = *self.loss.get_or_init(|| {
             tracing::warn!(path = %self.path, %reason, "lock lost");
+            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
             reason
         });
         self.signal.cancel();
@@ -203,8 +229,9 @@ impl Tenure {
 
     /// Asks the servers whether the node is still there and ours.
     pub(crate) async fn verify(&self) -> Result<(), Fault> {
+        let node = self.node().await;
         let epoch = self.session.link().epoch;
-        let owner = self.session.ops().owner(&self.node).await?;
+        let owner = self.session.ops().owner(&node).await?;
         match Ownership::of(owner, self.session.id()) {
             // Of two verifications at a time, the one of the later epoch stands.
             Ownership::Ours => {
@@ -229,6 +256,11 @@ impl Tenure {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Tells the listeners what happened under this token.
+    fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
+        self.events.tell(&self.path, || kind(self.token));
     }
 
     fn valid_until(&self) -> Moment {

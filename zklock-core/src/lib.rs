@@ -6,18 +6,32 @@
 mod acquire;
 mod client;
 mod error;
+mod events;
+mod guard;
 mod hold;
 mod lease;
+mod multi;
 mod mutex;
+mod participant;
 mod path;
 mod queue;
+mod rwlock;
+mod semaphore;
 mod session;
 
 pub use client::Client;
 pub use client::config::Config;
 pub use error::{LockError, Phase, Refusal};
+pub use events::{Events, LockEvent, LockEventKind};
+#[doc(hidden)]
+pub use guard::OnePath;
+pub use guard::{Guard, MultiGuard, MutexGuard, ReadGuard, SemaphoreGuard, WriteGuard};
 pub use hold::inherit;
 pub use lease::{FencingToken, LeaseState, LossReason};
-pub use mutex::{Mutex, MutexGuard, Participant};
+pub use multi::{Member, MultiLock};
+pub use mutex::Mutex;
+pub use participant::{Mode, Participant, Standing};
+pub use rwlock::{Reading, RwLock, Writing};
+pub use semaphore::{Permits, Semaphore};
 pub use session::Health;
 pub use session::ops::Acl;

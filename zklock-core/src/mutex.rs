@@ -1,41 +1,60 @@
-//! The exclusive, reentrant lock.
+//! The exclusive lock, reentrant or not.
 
-mod guard;
-mod participant;
-
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::Patience;
+use crate::acquire::permits::{Count, Permits};
 use crate::client::Client;
-use crate::error::{LockError, Phase};
-use crate::hold;
+use crate::error::LockError;
+use crate::guard::MutexGuard;
+use crate::hold::{Door, Entry};
+use crate::participant::{self, Participant};
 use crate::path::NodePath;
-use crate::session::drive::Contention;
-
-pub use self::guard::MutexGuard;
-pub use self::participant::Participant;
+use crate::queue::claim::Role;
 
 /// An exclusive lock at one path, for all processes that use the ensemble.
 ///
-/// Those who wait are served in the order in which they entered the queue. The lock is reentrant within
-/// one logical call: inside [`run`](Self::run) and [`MutexGuard::scope`] it is entered again without a
-/// request, and elsewhere not, so a task that calls [`lock`](Self::lock) twice waits for itself until the
-/// deadline. On the wire it is Curator's `InterProcessMutex`.
+/// Those who wait are served in the order in which they entered the queue. One made by [`Client::mutex`] is
+/// reentrant within one logical call: inside [`run`](Self::run) and [`MutexGuard::scope`] it is
+/// entered again without a request, and elsewhere not, so a task that calls [`lock`](Self::lock) twice waits
+/// for itself until the deadline. On the wire it is Curator's `InterProcessMutex`.
+///
+/// One made by [`Client::exclusive`] is Curator's `InterProcessSemaphoreMutex`: where the other is entered
+/// again, this one is [`LockError::Reentrant`].
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
-    path: NodePath,
+    door: Door,
 }
 
 impl Mutex {
-    pub(crate) fn new(client: Client, path: NodePath) -> Self {
-        Self { client, path }
+    pub(crate) fn reentrant(client: Client, path: NodePath) -> Self {
+        Self { client, door: Door::to_queue(path, Entry::Mutex, Role::Exclusive) }
+    }
+
+    pub(crate) fn sole(client: Client, path: NodePath) -> Self {
+        let permit = Permits { wanted: 1, count: Count::Agreed(1) };
+        Self { client, door: Door::to_permits(path, Entry::Sole, permit) }
+    }
+
+    pub(crate) fn into_door(self) -> Door {
+        self.door
     }
 
     /// The lock's path below the client's namespace.
     pub fn path(&self) -> &str {
-        self.path.relative()
+        self.door.path.relative()
+    }
+
+    /// Also waits for contenders of other clients, known by what their names have in front of the sequence.
+    ///
+    /// `["__lock__", "__rlock__"]` are kazoo's. This is one direction: for the other, kazoo must be told of
+    /// ours by `extra_lock_patterns=["-lock-"]`, and Curator cannot be told of kazoo's at all. Names that are
+    /// not in the list are ignored, with one warning for each path. It has no effect on a lock of
+    /// [`Client::exclusive`], whose queue no other client has.
+    #[must_use]
+    pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names: Vec<_> = names.into_iter().map(Into::into).collect();
+        Self { client: self.client, door: self.door.also_behind(&names) }
     }
 
     /// Takes the lock, waiting for at most the client's default wait.
@@ -72,6 +91,9 @@ impl Mutex {
     /// * [`LockError::InvalidWait`] if `wait` is zero.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client contend.
     /// * [`LockError::Lost`] if the current call holds the lock already and has lost it.
+    /// * [`LockError::Reentrant`] if it holds it already, and the lock is not reentrant.
+    /// * [`LockError::MixedRecipes`], [`LockError::PermitsDiffer`] if the path is in use by another kind of
+    ///   lock.
     /// * [`LockError::AuthFailed`], [`LockError::InvalidConfig`] if no further session can be opened.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
@@ -79,20 +101,7 @@ impl Mutex {
     ///
     /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MutexGuard, LockError> {
-        if wait.is_zero() {
-            let path = self.path().to_owned();
-            return Err(LockError::InvalidWait {
-                path,
-                reason: "zero leaves no time to ask; use `try_lock`",
-            });
-        }
-        match self.enter(Patience::new(wait, Contention::Wait)).await? {
-            Some(guard) => Ok(guard),
-            // Only a contender that does not wait leaves in this way.
-            None => {
-                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase: Phase::Queued })
-            }
-        }
+        Ok(MutexGuard::new(&self.client, self.door.enter(&self.client, wait).await?))
     }
 
     /// Takes the lock if nobody has it and nobody waits for it; `Ok(None)` if somebody does.
@@ -108,7 +117,8 @@ impl Mutex {
     ///
     /// Dropping the future withdraws the contender in the background.
     pub async fn try_lock(&self) -> Result<Option<MutexGuard>, LockError> {
-        self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await
+        let holds = self.door.try_enter(&self.client).await?;
+        Ok(holds.map(|holds| MutexGuard::new(&self.client, holds)))
     }
 
     /// Takes the lock, runs `body` under it, and releases it.
@@ -160,11 +170,6 @@ impl Mutex {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list(self.client.worker(), &self.path).await
-    }
-
-    async fn enter(&self, patience: Patience) -> Result<Option<MutexGuard>, LockError> {
-        let hold = hold::enter(&self.client, &self.path, patience).await?;
-        Ok(hold.map(|hold| MutexGuard::new(Arc::new(hold))))
+        participant::list(self.client.worker(), &self.door).await
     }
 }

@@ -44,6 +44,16 @@ impl NodePath {
         &self.full[self.root..]
     }
 
+    /// The path below this one by a name that is valid.
+    pub(crate) fn below(&self, name: &str) -> Self {
+        Self { full: self.child(name).into(), root: self.root }
+    }
+
+    /// The server's path of the parent; empty for the root.
+    pub(crate) fn parent(&self) -> &str {
+        self.full.rsplit_once('/').map_or("", |(parent, _)| parent)
+    }
+
     /// The server's path of a child.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.full)
@@ -166,6 +176,9 @@ mod tests {
             assert_eq!(node.relative(), path);
         }
         assert_eq!(NodePath::new("", "/a").unwrap().child("x"), "/a/x");
+        let below = NodePath::new("/app", "/a").unwrap().below("x");
+        assert_eq!((below.full(), below.relative(), below.parent()), ("/app/a/x", "/a/x", "/app/a"));
+        assert_eq!(NodePath::new("", "/a").unwrap().parent(), "");
     }
 
     #[test]

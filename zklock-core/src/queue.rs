@@ -4,6 +4,7 @@
 //! sequence holds the lock. Each of the others watches the one right in front of it. The names and the
 //! order are those of Apache Curator's `InterProcessMutex`, so that Java and Rust contend at one path.
 //!
+//! * [`claim`]: what a contender wants, and whom it has to wait for.
 //! * [`contender`]: the grammar of the children's names, and their order.
 //! * [`turn`]: whose turn it is, given the children.
 //! * [`acquisition`]: what to do next, given what happened.
@@ -17,6 +18,7 @@
 //! 3. Acquiring, recovering from an unknown outcome, cancelling and releasing are one machine.
 
 pub(crate) mod acquisition;
+pub(crate) mod claim;
 pub(crate) mod contender;
 #[cfg(test)]
 mod sim;

@@ -16,10 +16,11 @@
 //! believed in the one before is verified in the next.
 
 pub(crate) mod clock;
+pub(crate) mod counter;
 pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
-mod janitor;
+pub(crate) mod janitor;
 mod notice;
 mod opening;
 pub(crate) mod ops;

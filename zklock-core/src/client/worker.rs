@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{LockError, Phase};
+use crate::events::{Events, Hub, Source};
 use crate::path::NodePath;
+use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
 
 use super::config::Settings;
@@ -22,6 +24,7 @@ pub(crate) struct Worker {
     runtime: Handle,
     current: watch::Sender<Current>,
     tasks: TaskTracker,
+    events: Source,
     /// No new acquisitions.
     closing: CancellationToken,
     /// No more waiting for guards.
@@ -85,6 +88,7 @@ impl Worker {
             runtime,
             current: watch::Sender::new(Current::Opening(None)),
             tasks: TaskTracker::new(),
+            events: Source::new(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
             done,
@@ -106,6 +110,15 @@ impl Worker {
     /// The data of this client's contenders.
     pub(crate) fn identity(&self) -> Arc<[u8]> {
         self.settings.identity.as_bytes().into()
+    }
+
+    /// Where what happens to locks is told.
+    pub(crate) fn events(&self) -> Hub {
+        self.events.hub()
+    }
+
+    pub(crate) fn listen(&self) -> Events {
+        self.events.listen()
     }
 
     pub(crate) fn closing(&self) -> &CancellationToken {
@@ -131,6 +144,25 @@ impl Worker {
             Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
             Err(_) => Err(Unanswered::Ended),
         }
+    }
+
+    /// Asks the servers about `path`, in the session of the moment or the next one.
+    pub(crate) async fn ask<T, R>(
+        self: &Arc<Self>,
+        path: &NodePath,
+        request: impl FnOnce(Arc<Session>) -> R + Send + 'static,
+    ) -> Result<T, LockError>
+    where
+        T: Send + 'static,
+        R: Future<Output = Result<T, Fault>> + Send,
+    {
+        let (worker, about, within) = (self.clone(), path.clone(), self.default_wait());
+        let asked = async move {
+            let session = worker.session(&about, worker.closing()).await?;
+            request(session).await.map_err(|fault| fault.into_error(about.relative()))
+        };
+        let answer = self.call(within, asked).await;
+        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
     }
 
     pub(crate) fn health(&self) -> Health {

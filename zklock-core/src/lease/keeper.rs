@@ -1,47 +1,94 @@
 //! Watches over one lease on the client's thread, and withdraws its contender at the end.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::error::{LockError, Phase};
+use crate::events::LockEventKind;
 use crate::queue::acquisition::End;
+use crate::session::Health;
 use crate::session::drive::Driver;
+use crate::session::janitor::Undone;
 
-use super::{LossReason, Released, Tenure};
+use super::{LossReason, Order, Report, Tenure};
 
 /// Keeps a lease until it is released; the node stays until then, also when the lease is lost, so that
 /// the lock is not handed on while the body of a holder is still being cancelled.
 pub(super) async fn keep(
     unkept: Unkept,
     mut driver: Driver,
-    mut released: oneshot::Receiver<Released>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
     within: Duration,
 ) {
     let tenure = unkept.tenure.clone();
-    // The watches live until the node is deleted, which fires them; dropped before, they would cost a
-    // request to remove them.
-    let gone = driver.own_node_gone(tenure.node().to_owned());
-    let mut watched = Box::pin(watch(&tenure, gone));
-    let reply = tokio::select! {
-        biased;
-        reply = &mut released => reply.ok(),
-        reason = &mut watched => {
-            tenure.lose(reason);
-            released.await.ok()
+    tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
+    loop {
+        let node = tenure.node().await;
+        // The watches live until the node is deleted, which fires them; dropped before, they would cost a
+        // request to remove them.
+        let mut watched = Box::pin(watch(&tenure, driver.own_node_gone(node.to_string())));
+        let order = tokio::select! {
+            biased;
+            order = orders.recv() => order,
+            reason = &mut watched => {
+                tenure.lose(reason);
+                orders.recv().await
+            }
+        };
+        if let Some(Order::Downgrade(report)) = order {
+            // Whoever asked may have dropped the future of the downgrade; it does not want to know then.
+            report.send(downgrade(&tenure, &mut driver).await).ok();
+            continue;
         }
-    };
-    unkept.released();
-    let withdrawal = withdraw(&tenure, &mut driver);
-    match reply {
-        None => drop(withdrawal.await),
-        Some(reply) => report(&tenure, withdrawal, reply, within).await,
+        unkept.released();
+        let withdrawal = withdraw(&tenure, &mut driver);
+        match order {
+            Some(Order::Release(reply)) => report(&tenure, withdrawal, reply, within).await,
+            Some(Order::Downgrade(_)) | None => drop(withdrawal.await),
+        }
+        tenure.revocation.end();
+        return;
     }
-    drop(watched);
+}
+
+/// Puts a reader's node in the place of the writer's; the lease goes on meanwhile.
+async fn downgrade(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+    tenure.check()?;
+    let writer = tenure.node.send_replace(None);
+    match attended(tenure, driver.downgrade()).await {
+        Ok(reader) => {
+            tenure.node.send_replace(Some(driver.path().child(&reader.name).into()));
+            tenure.check()?;
+            tenure.tell(|fencing_token| LockEventKind::Downgraded { fencing_token });
+            Ok(())
+        }
+        Err(refused) => {
+            tenure.node.send_replace(writer);
+            Err(match refused {
+                Undone::Gone => tenure.lost_error(tenure.lose(LossReason::NodeDeleted)),
+                Undone::SessionOver => tenure.lost_error(tenure.lose(LossReason::SessionEnded)),
+                Undone::Refused(error) => error,
+            })
+        }
+    }
+}
+
+/// Awaits work on the lease's node, and goes on telling the holder of a loss that shows elsewhere.
+async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    let reason = tokio::select! {
+        biased;
+        done = &mut work => return done,
+        reason = watch(tenure, std::future::pending()) => reason,
+    };
+    tenure.lose(reason);
+    work.await
 }
 
 /// Tells the holder that nobody watches over its lease any more, if the keeper ends before the release: the
@@ -73,7 +120,7 @@ impl Drop for Unkept {
 async fn report(
     tenure: &Tenure,
     withdrawal: impl Future<Output = Result<(), LockError>>,
-    reply: Released,
+    reply: Report,
     within: Duration,
 ) {
     let mut withdrawal = Box::pin(withdrawal);
@@ -89,12 +136,26 @@ async fn report(
 }
 
 async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+    let outcome = withdrawn(tenure, driver).await;
+    match &outcome {
+        Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
+        // Its loss was told.
+        Err(LockError::Lost { .. }) => {}
+        Err(error) => {
+            let error = error.clone();
+            tenure.tell(|fencing_token| LockEventKind::ReleaseFailed { fencing_token, error });
+        }
+    }
+    outcome
+}
+
+async fn withdrawn(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
     let end = driver.withdraw().await;
     if let Some(reason) = tenure.loss() {
         return Err(tenure.lost_error(reason));
     }
     match (end, driver.refusal()) {
-        (End::Withdrawn | End::Unnumbered, _) => Ok(()),
+        (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
         (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(LossReason::SessionEnded)),
     }
@@ -124,12 +185,21 @@ async fn lapse(tenure: &Tenure) {
     }
 }
 
-/// Verifies the lease in every epoch of the connection.
+/// Verifies the lease in every epoch of the connection, and tells the listeners of it.
 async fn reverify(tenure: &Tenure) -> Infallible {
     let mut links = tenure.session.links();
+    let mut is_suspended = false;
     loop {
-        let epoch = links.borrow_and_update().epoch;
-        if epoch == tenure.epoch.load(Ordering::Acquire) {
+        let link = *links.borrow_and_update();
+        if link.health == Health::Suspended && !is_suspended {
+            is_suspended = true;
+            tenure.tell(|fencing_token| LockEventKind::Suspended { fencing_token });
+        }
+        if link.epoch == tenure.epoch.load(Ordering::Acquire) {
+            if link.health == Health::Connected && is_suspended {
+                is_suspended = false;
+                tenure.tell(|fencing_token| LockEventKind::Confirmed { fencing_token });
+            }
             if links.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

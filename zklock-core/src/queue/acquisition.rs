@@ -24,17 +24,20 @@
 //! `sync`, or it is refused. After the `sync` the list therefore tells for good whether it was applied.
 //! A node that appears all the same is known by its attempt, and is removed whenever a list shows it.
 
+mod downgrade;
 mod exchange;
 
-use super::contender::ContenderId;
+use super::claim::Claim;
+use super::contender::{Contender, ContenderId};
 use super::turn::{self, Turn};
 
-pub(crate) use self::exchange::{Action, End, Event, Node};
+pub(crate) use self::exchange::{Action, End, Event, Node, Replacement};
 
 /// One attempt to hold a lock, within one session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Acquisition {
     id: ContenderId,
+    claim: Claim,
     session: i64,
     state: State,
     intent: Intent,
@@ -51,6 +54,7 @@ enum State {
     Queued(Node),
     Waiting(Node),
     Held(Node),
+    Downgrading(Replacement),
     Withdrawing(Vec<String>),
     Finished(End),
 }
@@ -75,9 +79,9 @@ enum Traces {
 
 impl Acquisition {
     /// Starts an acquisition within the session, with its first action.
-    pub(crate) fn start(id: ContenderId, session: i64) -> (Self, Action) {
+    pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
         let state = State::Creating;
-        let machine = Self { id, session, state, intent: Intent::Acquire, traces: Traces::Known };
+        let machine = Self { id, claim, session, state, intent: Intent::Acquire, traces: Traces::Known };
         (machine, Action::Enter(id))
     }
 
@@ -89,8 +93,18 @@ impl Acquisition {
         match event {
             Event::SessionLost => Some(self.finish(End::Lost)),
             Event::Cancel => self.cancel(),
+            Event::Permits(of) => self.recount(of),
             outcome => Some(self.advance(outcome)),
         }
+    }
+
+    /// What is claimed now.
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    pub(crate) fn id(&self) -> ContenderId {
+        self.id
     }
 
     /// The own node, while it is known and has a place in the queue.
@@ -99,6 +113,16 @@ impl Acquisition {
             State::Trimming(node) | State::Queued(node) | State::Waiting(node) | State::Held(node) => {
                 Some(node)
             }
+            State::Downgrading(replacement) => Some(&replacement.old),
+            _ => None,
+        }
+    }
+
+    /// There are so many permits now: a waiting contender looks again.
+    fn recount(&mut self, of: u32) -> Option<Action> {
+        self.claim = Claim::Permit { of };
+        match self.state.clone() {
+            State::Waiting(node) => Some(self.queue(node)),
             _ => None,
         }
     }
@@ -115,7 +139,8 @@ impl Acquisition {
     }
 
     fn advance(&mut self, outcome: Event) -> Action {
-        if outcome == Event::Refused {
+        let is_downgrading = matches!(self.state, State::Downgrading(_));
+        if outcome == Event::Refused && !is_downgrading {
             self.intent = Intent::WITHDRAW;
         }
         match (self.state.clone(), outcome) {
@@ -138,7 +163,9 @@ impl Acquisition {
             (State::Queued(_), Event::ParentMissing) => self.gone(),
             (State::Waiting(_) | State::Held(_), Event::OwnNodeGone) => self.gone(),
             (State::Queued(node) | State::Waiting(node), _) => self.queue(node),
-            (State::Held(node), _) => Action::Hold(node),
+            (State::Held(node), Event::Downgrade) => self.downgrade(node),
+            (State::Held(node), _) => self.hold(node),
+            (State::Downgrading(replacement), outcome) => self.downgraded(replacement, outcome),
             (State::Withdrawing(_), Event::Deleted) => self.gone(),
             (State::Withdrawing(_), Event::Refused) => self.finish(End::Abandoned),
             (State::Withdrawing(names), _) => self.delete(names),
@@ -162,6 +189,9 @@ impl Acquisition {
         if self.intent != Intent::Acquire && !nodes.is_empty() {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
+        // One of another role is left of a downgrade whose outcome was never known.
+        let role = self.claim.role();
+        nodes.retain(|node| Contender::parse(&node.name).is_some_and(|contender| contender.role == role));
         // The first that was created has the best place; the list that follows shows the others.
         match nodes.into_iter().min_by_key(|node| node.zxid) {
             Some(node) => self.queue(node),
@@ -179,21 +209,26 @@ impl Acquisition {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
-        match Turn::of(children, &node.name) {
+        match Turn::of(children, &node.name, &self.claim) {
             Turn::Missing => self.gone(),
-            Turn::Unnumbered => {
-                self.intent = Intent::Withdraw(End::Unnumbered);
-                self.delete(vec![node.name])
-            }
-            Turn::Head => {
-                self.state = State::Held(node.clone());
-                Action::Hold(node)
-            }
-            Turn::Behind(predecessor) => {
+            Turn::Unnumbered => self.give_up(node, End::Unnumbered),
+            Turn::Mixed(other) => self.give_up(node, End::Mixed(other)),
+            Turn::Head => self.hold(node),
+            Turn::Behind(ahead) => {
                 self.state = State::Waiting(node);
-                Action::Watch(predecessor)
+                Action::Watch(ahead)
             }
         }
+    }
+
+    fn give_up(&mut self, node: Node, end: End) -> Action {
+        self.intent = Intent::Withdraw(end);
+        self.delete(vec![node.name])
+    }
+
+    fn hold(&mut self, node: Node) -> Action {
+        self.state = State::Held(node.clone());
+        Action::Hold(node)
     }
 
     /// The known nodes are gone; others may exist if the outcome of a create was never known.
@@ -258,6 +293,8 @@ impl Acquisition {
 mod tests {
     use uuid::Uuid;
 
+    use super::super::claim::Role;
+    use super::turn::{Ahead, Obstacle};
     use super::*;
 
     const SESSION: i64 = 7;
@@ -267,12 +304,12 @@ mod tests {
     }
 
     fn node(sequence: u32) -> Node {
-        let name = format!("{}{sequence:010}", id().node_prefix());
+        let name = format!("{}{sequence:010}", id().node_prefix(Role::Exclusive));
         Node { name, zxid: 100 + i64::from(sequence), owner: SESSION }
     }
 
     fn started() -> Acquisition {
-        let (machine, action) = Acquisition::start(id(), SESSION);
+        let (machine, action) = Acquisition::start(id(), Claim::place(Role::Exclusive), SESSION);
         assert_eq!(action, Action::Enter(id()));
         machine
     }
@@ -284,6 +321,10 @@ mod tests {
 
     fn delete(node: &Node) -> Action {
         Action::Delete(vec![node.name.clone()])
+    }
+
+    fn behind(name: &str) -> Action {
+        Action::Watch(Ahead { obstacle: Obstacle::Contender(name.into()), count: 1 })
     }
 
     fn head(node: &Node) -> Event {
@@ -303,7 +344,7 @@ mod tests {
         let mut machine = started();
         let (first, second) = (node(1), "x-lock-0000000000".to_owned());
         let children = Some(vec![second.clone(), first.name.clone()]);
-        check(&mut machine, Event::Entered(first.clone(), children), Action::Watch(second));
+        check(&mut machine, Event::Entered(first.clone(), children), behind(&second));
         check(&mut machine, Event::PredecessorGone, Action::List);
         check(&mut machine, Event::Listed(vec![first.name.clone()]), Action::Hold(first));
     }
@@ -387,7 +428,7 @@ mod tests {
         check(&mut machine, Event::Unknown, Action::Locate(id()));
         let second = id().next_attempt();
         check(&mut machine, Event::Located(vec![]), Action::Enter(second));
-        let own = Node { name: format!("{}0000000005", second.node_prefix()), ..node(5) };
+        let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)), ..node(5) };
         let children = vec![node(4).name, own.name.clone()];
         check(&mut machine, Event::Entered(own.clone(), Some(children)), delete(&node(4)));
         check(&mut machine, Event::Deleted, Action::List);
@@ -454,5 +495,25 @@ mod tests {
             }
             check(&mut machine, Event::SessionLost, Action::Finish(End::Lost));
         }
+    }
+
+    #[test]
+    fn a_waiting_permit_looks_again_when_their_number_changes() {
+        let (mut machine, _) = Acquisition::start(id(), Claim::Permit { of: 1 }, SESSION);
+        let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
+        let children = vec!["a-lease-0000000001".to_owned(), own.name.clone()];
+        let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
+        check(&mut machine, Event::Entered(own.clone(), Some(children.clone())), full);
+        check(&mut machine, Event::Permits(2), Action::List);
+        check(&mut machine, Event::Listed(children), Action::Hold(own));
+        assert_eq!(machine.on(Event::Permits(1)), None);
+    }
+
+    #[test]
+    fn who_comes_to_the_queue_of_another_recipe_withdraws() {
+        let mut machine = started();
+        let children = vec!["a-__READ__0000000000".to_owned(), node(1).name];
+        check(&mut machine, Event::Entered(node(1), Some(children)), delete(&node(1)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Mixed(Role::Read)));
     }
 }

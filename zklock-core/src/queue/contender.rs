@@ -9,6 +9,8 @@ use std::fmt;
 
 use uuid::Uuid;
 
+use super::claim::{Role, role_of_stranger};
+
 /// The identity of one acquisition's contender, unique in the world.
 ///
 /// An acquisition that must create its node again, because the outcome of the first request is unknown
@@ -38,8 +40,8 @@ impl ContenderId {
     }
 
     /// The name to create, to which the server appends the sequence.
-    pub(crate) fn node_prefix(self) -> String {
-        format!("{PROTECTED}{}-{BASE}", self.0)
+    pub(crate) fn node_prefix(self, role: Role) -> String {
+        format!("{PROTECTED}{}-{}", self.0, role.base())
     }
 }
 
@@ -47,6 +49,7 @@ impl ContenderId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'a str,
+    pub(crate) role: Role,
     pub(crate) sequence: Sequence,
     /// Absent for a contender of a client that does not protect its creates.
     pub(crate) id: Option<ContenderId>,
@@ -58,9 +61,23 @@ impl<'a> Contender<'a> {
     /// As in Curator, only the text after the last base counts for the order; what stands before it may
     /// have any form.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
-        let base = name.rfind(BASE)?;
-        let sequence = Sequence::parse(&name[base + BASE.len()..])?;
-        Some(Self { name, sequence, id: parse_id(&name[..base]) })
+        Role::ALL.into_iter().find_map(|role| {
+            let (prefix, sequence) = split(name, role.base())?;
+            Some(Self { name, role, sequence, id: parse_id(prefix) })
+        })
+    }
+
+    /// Parses the name of a contender of ours, or of another client that is honoured.
+    pub(crate) fn parse_any(name: &'a str, patterns: &[String]) -> Option<Self> {
+        Self::parse(name).or_else(|| Self::parse_stranger(name, patterns))
+    }
+
+    /// Parses the name of another client's contender, where one of these patterns is in front of the sequence.
+    ///
+    /// One whose name says that it is shared, as kazoo's do, is a reader; the others are exclusive.
+    fn parse_stranger(name: &'a str, patterns: &[String]) -> Option<Self> {
+        let pattern = patterns.iter().find_map(|pattern| Some((pattern, split(name, pattern)?.1)));
+        pattern.map(|(pattern, sequence)| Self { name, role: role_of_stranger(pattern), sequence, id: None })
     }
 
     pub(crate) fn is_of(&self, id: ContenderId) -> bool {
@@ -101,6 +118,12 @@ impl fmt::Display for Sequence {
     }
 }
 
+/// Splits at the last occurrence of `base`, where a sequence follows it.
+fn split<'a>(name: &'a str, base: &str) -> Option<(&'a str, Sequence)> {
+    let (prefix, sequence) = name.rsplit_once(base)?;
+    Some((prefix, Sequence::parse(sequence)?))
+}
+
 /// Parses `_c_<uuid>-`.
 fn parse_id(prefix: &str) -> Option<ContenderId> {
     let uuid = prefix.strip_prefix(PROTECTED)?.strip_suffix('-')?;
@@ -109,7 +132,6 @@ fn parse_id(prefix: &str) -> Option<ContenderId> {
 }
 
 const PROTECTED: &str = "_c_";
-const BASE: &str = "lock-";
 /// The bits of a uuid's last field that count attempts.
 const ATTEMPTS: u64 = 0xffff;
 
@@ -153,10 +175,29 @@ mod tests {
             "lock-000000000ü",
             "0f__lock__0000000001",
             "_c_x-latch-0000000001",
-            "_c_x-__READ__0000000001",
+            "__READ__1",
         ] {
             check(stranger, None, false);
         }
+    }
+
+    #[test]
+    fn the_name_says_what_a_contender_is() {
+        for role in Role::ALL {
+            let name = format!("{}0000000007", id().node_prefix(role));
+            let parsed = Contender::parse(&name).unwrap();
+            assert_eq!((parsed.role, parsed.id, parsed.sequence.0), (role, Some(id()), 7), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_clients_contenders_are_known_by_what_stands_in_front_of_their_sequence() {
+        let patterns = ["__lock__".to_owned(), "__rlock__".to_owned()];
+        let role = |name| Contender::parse_any(name, &patterns).map(|contender| contender.role);
+        assert_eq!(role("0f__lock__0000000001"), Some(Role::Write));
+        assert_eq!(role("0f__rlock__0000000001"), Some(Role::Read));
+        assert_eq!(role("0f__lock__1"), None);
+        assert_eq!(Contender::parse_any("0f__lock__0000000001", &[]), None);
     }
 
     #[test]
@@ -181,11 +222,11 @@ mod tests {
         let first = id();
         let second = first.next_attempt();
         assert_ne!(first, second);
-        assert_ne!(first.node_prefix(), second.node_prefix());
+        assert_ne!(first.node_prefix(Role::Exclusive), second.node_prefix(Role::Exclusive));
         assert!(first.same_acquisition(second));
         let stranger = ContenderId::new(Uuid::from_u64_pair(1, 1 << 16));
         assert!(!first.same_acquisition(stranger));
-        let name = format!("{}0000000001", second.node_prefix());
+        let name = format!("{}0000000001", second.node_prefix(Role::Exclusive));
         assert!(Contender::parse(&name).unwrap().is_of(first));
     }
 

@@ -11,7 +11,9 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use super::acquisition::{Acquisition, Action, End, Event, Node};
+use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
+use super::turn::{Obstacle, Turn};
 use server::{Server, View};
 
 mod server;
@@ -81,9 +83,10 @@ enum Step {
     Refuse,
     LocateTooEarly,
     OutsiderDeletesParent,
+    Downgrade,
 }
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     Step::Deliver,
     Step::LoseRequest,
     Step::DelayCreate,
@@ -100,18 +103,19 @@ const STEPS: [Step; 16] = [
     Step::Refuse,
     Step::LocateTooEarly,
     Step::OutsiderDeletesParent,
+    Step::Downgrade,
 ];
 
 impl World {
-    fn new(peers: usize, faults: usize) -> Self {
-        let peer = |index: usize| {
+    fn new(claims: &[Claim], faults: usize) -> Self {
+        let peer = |(index, claim): (usize, &Claim)| {
             let id = ContenderId::new(Uuid::from_u64_pair(index as u64, 1 << 20));
-            let (machine, action) = Acquisition::start(id, Server::session_of(index));
+            let (machine, action) = Acquisition::start(id, claim.clone(), Server::session_of(index));
             let session = Session::Alive;
             let (late, fence, cancelled) = (None, Fence::Tight, Cancelled::No);
             Peer { machine, action: Some(action), session, late, fence, cancelled }
         };
-        let peers = (0..peers).map(peer).collect::<Vec<_>>();
+        let peers = claims.iter().enumerate().map(peer).collect::<Vec<_>>();
         Self { server: Server::new(peers.len()), peers, faults_left: faults }
     }
 
@@ -154,6 +158,7 @@ impl World {
             Step::Expire => self.fault() && self.expire(index),
             Step::Refuse => is_request(&action) && self.fault() && self.report(index, Event::Refused),
             Step::LocateTooEarly => self.locate_too_early(index, &action),
+            Step::Downgrade => self.downgrade(index, &action),
             Step::OutsiderDeletesParent => {
                 self.server.has_parent() && self.server.nodes().is_empty() && self.fault() && {
                     self.server.outsider_deletes_parent();
@@ -185,7 +190,7 @@ impl World {
     fn check_end(&mut self, index: usize, end: End) {
         let peer = &self.peers[index];
         match (end, peer.session) {
-            (End::Withdrawn | End::Unnumbered, Session::Alive) => {
+            (End::Withdrawn | End::Unnumbered | End::Mixed(_), Session::Alive) => {
                 let is_fenced = peer.late.is_none() || peer.fence == Fence::Leaky;
                 assert!(is_fenced, "a contender ended before its create was fenced");
                 assert_eq!(self.nodes_of(index).count(), 0, "a contender that ended left a node");
@@ -247,9 +252,20 @@ impl World {
         }
     }
 
+    /// A writer lets readers in.
+    fn downgrade(&mut self, index: usize, action: &Action) -> bool {
+        let is_writer = self.role_of(index) == Role::Write && self.peers[index].cancelled == Cancelled::No;
+        is_writer && matches!(action, Action::Hold(_)) && self.report(index, Event::Downgrade)
+    }
+
+    fn role_of(&self, index: usize) -> Role {
+        self.peers[index].machine.claim().role()
+    }
+
     fn apply_late(&mut self, index: usize) -> bool {
+        let role = self.role_of(index);
         match self.peers[index].late.take() {
-            Some(id) => self.server.create(index, id).is_some(),
+            Some(id) => self.server.create(index, id, role).is_some(),
             None => false,
         }
     }
@@ -272,7 +288,7 @@ impl World {
                 self.server.create_parent(index);
                 Some(Event::Prepared)
             }
-            Action::Enter(id) => Some(match self.server.create(index, *id) {
+            Action::Enter(id) => Some(match self.server.create(index, *id, self.role_of(index)) {
                 Some(node) => Event::Entered(node, self.server.list(index)),
                 None => Event::ParentMissing,
             }),
@@ -285,13 +301,30 @@ impl World {
                 Some(Event::Located(mine.filter_map(|name| self.server.stat(index, &name)).collect()))
             }
             Action::List => Some(self.server.list(index).map_or(Event::ParentMissing, Event::Listed)),
-            Action::Watch(name) => self.server.stat(index, name).is_none().then_some(Event::PredecessorGone),
+            Action::Watch(ahead) => {
+                let is_gone = match &ahead.obstacle {
+                    Obstacle::Contender(name) => self.server.stat(index, name).is_none(),
+                    Obstacle::Anyone => !self.is_behind(index),
+                };
+                is_gone.then_some(Event::PredecessorGone)
+            }
+            Action::Downgrade(replacement) => Some(match self.server.replace(index, replacement) {
+                true => Event::Downgraded(replacement.new.clone()),
+                false => Event::OwnNodeGone,
+            }),
             Action::Delete(names) => {
                 names.iter().for_each(|name| self.server.delete(index, name));
                 Some(Event::Deleted)
             }
             Action::Hold(_) | Action::Finish(_) => None,
         }
+    }
+
+    fn is_behind(&mut self, index: usize) -> bool {
+        let children = self.server.list(index).unwrap_or_default();
+        let machine = &self.peers[index].machine;
+        let turn = machine.node().map(|node| Turn::of(&children, &node.name, machine.claim()));
+        matches!(turn, Some(Turn::Behind(_)))
     }
 
     fn expel(&mut self, index: usize) -> bool {
@@ -321,10 +354,14 @@ impl World {
     /// Mutual exclusion, as the server sees it: a holder is one whose node exists.
     fn check_exclusion(&self) {
         let nodes = self.server.nodes();
-        let exists = |held: &Node| nodes.iter().any(|node| node.name == held.name);
-        let holds = |peer: &&Peer| peer.held().is_some_and(exists);
-        let holders = self.peers.iter().filter(holds).count();
-        assert!(holders <= 1, "{holders} contenders hold the lock");
+        let exists = |held: &String| nodes.iter().any(|node| node.name == *held);
+        let holders: Vec<_> = self.peers.iter().filter(|peer| peer.held_names().iter().any(exists)).collect();
+        let most = match holders.first().map(|holder| holder.machine.claim()) {
+            Some(Claim::Permit { of }) => *of as usize,
+            Some(Claim::Place(_)) if holders.iter().all(|holder| holder.is_reader()) => holders.len(),
+            Some(Claim::Place(_)) | None => 1,
+        };
+        assert!(holders.len() <= most, "{} contenders hold the lock", holders.len());
     }
 
     /// Without further faults, everybody gets the lock or leaves, and nothing is left.
@@ -347,6 +384,23 @@ impl World {
 }
 
 impl Peer {
+    /// The nodes by any of which it holds the lock.
+    fn held_names(&self) -> Vec<String> {
+        match &self.action {
+            Some(Action::Hold(node)) => vec![node.name.clone()],
+            Some(Action::Downgrade(replacement)) => {
+                vec![replacement.old.name.clone(), replacement.new.clone()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tells whether it lets readers in; who is about to does.
+    fn is_reader(&self) -> bool {
+        let is_downgrading = matches!(self.action, Some(Action::Downgrade(_)));
+        is_downgrading || self.machine.claim().role() == Role::Read
+    }
+
     fn held(&self) -> Option<&Node> {
         match &self.action {
             Some(Action::Hold(node)) => Some(node),
@@ -363,13 +417,13 @@ fn is_request(action: &Action) -> bool {
 }
 
 /// Explores every state and returns how many there are.
-fn explore(peers: usize, faults: usize) -> usize {
-    let start = World::new(peers, faults);
+fn explore(claims: &[Claim], faults: usize) -> usize {
+    let start = World::new(claims, faults);
     let mut seen = HashSet::from([start.key()]);
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         world.check_exclusion();
-        for index in 0..peers {
+        for index in 0..claims.len() {
             for next in STEPS.iter().filter_map(|step| world.after(index, *step)) {
                 if seen.insert(next.key()) {
                     open.push(next);
@@ -381,21 +435,25 @@ fn explore(peers: usize, faults: usize) -> usize {
     seen.len()
 }
 
+fn mutexes(count: usize) -> Vec<Claim> {
+    vec![Claim::place(Role::Exclusive); count]
+}
+
 #[test]
 fn two_contenders_exclude_each_other_and_leave_nothing_under_any_four_faults() {
-    let states = explore(2, 4);
+    let states = explore(&mutexes(2), 4);
     assert!(states > 100_000, "only {states} states were reached");
 }
 
 #[test]
 fn three_contenders_exclude_each_other_and_leave_nothing_under_any_two_faults() {
-    let states = explore(3, 2);
+    let states = explore(&mutexes(3), 2);
     assert!(states > 100_000, "only {states} states were reached");
 }
 
 #[test]
 fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
-    let mut world = World::new(3, 0);
+    let mut world = World::new(&mutexes(3), 0);
     for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
     }
@@ -404,4 +462,23 @@ fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
     assert_eq!(sequences.iter().map(ToString::to_string).collect::<Vec<_>>(), ["2147483645", "2147483646"]);
     assert!(world.peers[0].held().is_some());
     assert!(world.peers[2].action.is_none(), "who got no number of its own has left");
+}
+
+#[test]
+fn writers_exclude_everybody_and_let_readers_in_under_several_faults() {
+    let states = explore(&[Role::Write, Role::Read].map(Claim::place), 3)
+        + explore(&[Role::Write, Role::Write].map(Claim::place), 2);
+    assert!(states > 100_000, "only {states} states were reached");
+}
+
+#[test]
+fn a_reader_and_two_writers_exclude_each_other_under_any_fault() {
+    let states = explore(&[Role::Read, Role::Write, Role::Write].map(Claim::place), 1);
+    assert!(states > 20_000, "only {states} states were reached");
+}
+
+#[test]
+fn three_contenders_never_hold_more_than_two_permits_under_any_two_faults() {
+    let states = explore(&vec![Claim::Permit { of: 2 }; 3], 2);
+    assert!(states > 100_000, "only {states} states were reached");
 }

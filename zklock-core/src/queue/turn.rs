@@ -1,39 +1,88 @@
 //! Whose turn it is: a pure function of the children.
 
+use super::claim::{Claim, GATE, LEASES, Role};
 use super::contender::{Contender, ContenderId};
 
 /// The place of one contender among the children of its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It is first: it holds the lock.
+    /// It is its turn: it holds what it claims.
     Head,
-    /// Others are in front; the nearest of them has this name.
-    Behind(String),
+    /// Others are in front.
+    Behind(Ahead),
     /// It is not among the children.
     Missing,
     /// The parent's numbers are used up, so that nobody can say who came before it.
     Unnumbered,
+    /// A contender of another recipe is in front.
+    Mixed(Role),
+}
+
+/// Those in front of a contender.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Ahead {
+    /// Who has to leave before it is worth looking again.
+    pub(crate) obstacle: Obstacle,
+    /// How many there are, whether or not they have to leave.
+    pub(crate) count: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Obstacle {
+    /// The nearest one that has to leave.
+    Contender(String),
+    /// Any of them.
+    Anyone,
 }
 
 impl Turn {
-    /// Finds the place of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`).
-    pub(crate) fn of(children: &[String], own: &str) -> Self {
-        let contenders = || children.iter().filter_map(|name| Contender::parse(name));
-        let Some(me) = contenders().find(|contender| contender.name == own) else {
+    /// Finds the place of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`,
+    /// `InterProcessReadWriteLock` and `InterProcessSemaphoreV2.internalAcquire1Lease`).
+    pub(crate) fn of(children: &[String], own: &str, claim: &Claim) -> Self {
+        let mut everybody = contenders(children, claim.also_behind());
+        let Some(me) = everybody.find(|contender| contender.name == own) else {
             return Self::Missing;
         };
         if !me.sequence.is_unique() {
             return Self::Unnumbered;
         }
-        let nearest = contenders()
-            .map(|other| (other.sequence.distance_from(me.sequence), other.name))
+        let front: Vec<_> = contenders(children, claim.also_behind())
+            .map(|other| (other.sequence.distance_from(me.sequence), other))
             .filter(|(distance, _)| *distance < 0)
-            .max();
-        match nearest {
-            Some((_, name)) => Self::Behind(name.to_owned()),
+            .collect();
+        if let Some(other) = mixed(children, &front, claim) {
+            return Self::Mixed(other);
+        }
+        let obstacle = match claim {
+            Claim::Permit { of } => (front.len() >= *of as usize).then_some(Obstacle::Anyone),
+            Claim::Place(_) => {
+                let in_the_way = front.iter().filter(|(_, other)| claim.waits_for(other.role));
+                let nearest = in_the_way.max_by_key(|(distance, _)| *distance);
+                nearest.map(|(_, other)| Obstacle::Contender(other.name.to_owned()))
+            }
+        };
+        match obstacle {
+            Some(obstacle) => Self::Behind(Ahead { obstacle, count: front.len() }),
             None => Self::Head,
         }
     }
+}
+
+/// The recipe that this queue is in use for, if it is another than the claim's.
+fn mixed(children: &[String], front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
+    let is_stranger = |name: &str| Contender::parse(name).is_none();
+    let other =
+        front.iter().find(|(_, other)| !other.role.is_akin_to(claim.role()) && !is_stranger(other.name));
+    let has = |name: &str| children.iter().any(|child| child == name);
+    match other {
+        Some((_, other)) => Some(other.role),
+        None => (claim.role() != Role::Permit && has(GATE) && has(LEASES)).then_some(Role::Permit),
+    }
+}
+
+/// The children that have a place in the queue; those of other clients by the names that are honoured.
+fn contenders<'a>(children: &'a [String], strangers: &'a [String]) -> impl Iterator<Item = Contender<'a>> {
+    children.iter().filter_map(|name| Contender::parse_any(name, strangers))
 }
 
 /// The children that belong to the acquisition `id`, other than the node `own`.
@@ -43,8 +92,8 @@ pub(crate) fn stale(children: &[String], id: ContenderId, own: &str) -> Vec<Stri
 }
 
 /// The contenders among the children, first in the queue first.
-pub(crate) fn in_order(children: &[String]) -> Vec<Contender<'_>> {
-    let mut contenders: Vec<_> = children.iter().filter_map(|name| Contender::parse(name)).collect();
+pub(crate) fn in_order<'a>(children: &'a [String], strangers: &'a [String]) -> Vec<Contender<'a>> {
+    let mut contenders: Vec<_> = contenders(children, strangers).collect();
     if let Some(reference) = contenders.first().map(|contender| contender.sequence) {
         contenders.sort_by_key(|contender| contender.sequence.distance_from(reference));
     }
@@ -56,6 +105,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::queue::claim::Place;
 
     fn names(children: &[&str]) -> Vec<String> {
         children.iter().map(|name| (*name).to_owned()).collect()
@@ -63,19 +113,24 @@ mod tests {
 
     #[track_caller]
     fn check(children: &[&str], own: &str, expected: Turn) {
-        assert_eq!(Turn::of(&names(children), own), expected);
+        check_claim(&Claim::place(Role::Exclusive), children, own, expected);
     }
 
-    fn behind(name: &str) -> Turn {
-        Turn::Behind(name.into())
+    #[track_caller]
+    fn check_claim(claim: &Claim, children: &[&str], own: &str, expected: Turn) {
+        assert_eq!(Turn::of(&names(children), own, claim), expected);
+    }
+
+    fn behind(count: usize, name: &str) -> Turn {
+        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name.into()), count })
     }
 
     #[test]
     fn the_lowest_sequence_is_head_and_others_watch_the_one_in_front() {
         let children = ["b-lock-0000000003", "c-lock-0000000001", "a-lock-0000000002"];
         check(&children, "c-lock-0000000001", Turn::Head);
-        check(&children, "a-lock-0000000002", behind("c-lock-0000000001"));
-        check(&children, "b-lock-0000000003", behind("a-lock-0000000002"));
+        check(&children, "a-lock-0000000002", behind(1, "c-lock-0000000001"));
+        check(&children, "b-lock-0000000003", behind(2, "a-lock-0000000002"));
     }
 
     #[test]
@@ -105,16 +160,92 @@ mod tests {
             check(&children, unnumbered, Turn::Unnumbered);
         }
         let children = names(&children[..3]);
-        let ordered: Vec<_> = in_order(&children).into_iter().map(|contender| contender.name).collect();
+        let ordered: Vec<_> = in_order(&children, &[]).into_iter().map(|contender| contender.name).collect();
         assert_eq!(ordered, ["b-lock-2147483646", "c-lock-2147483647", "a-lock--2147483648"]);
     }
 
     #[test]
     fn stale_nodes_are_those_of_other_attempts() {
         let id = ContenderId::new(Uuid::from_u64_pair(1, 1 << 20));
-        let own = format!("{}0000000002", id.next_attempt().node_prefix());
-        let late = format!("{}0000000003", id.node_prefix());
+        let own = format!("{}0000000002", id.next_attempt().node_prefix(Role::Exclusive));
+        let late = format!("{}0000000003", id.node_prefix(Role::Exclusive));
         let children = vec![own.clone(), late.clone(), "x-lock-0000000001".into()];
         assert_eq!(stale(&children, id, &own), [late]);
+    }
+
+    #[test]
+    fn readers_share_and_wait_for_the_nearest_writer_in_front() {
+        let (read, write) = (Claim::place(Role::Read), Claim::place(Role::Write));
+        let children = [
+            "a-__READ__0000000001",
+            "b-__READ__0000000002",
+            "c-__WRIT__0000000003",
+            "d-__WRIT__0000000004",
+            "e-__READ__0000000005",
+            "f-__WRIT__0000000006",
+        ];
+        check_claim(&read, &children, children[0], Turn::Head);
+        check_claim(&read, &children, children[1], Turn::Head);
+        check_claim(&write, &children, children[2], behind(2, children[1]));
+        check_claim(&write, &children, children[3], behind(3, children[2]));
+        check_claim(&read, &children, children[4], behind(4, children[3]));
+        check_claim(&write, &children, children[5], behind(5, children[4]));
+    }
+
+    #[test]
+    fn a_reader_never_waits_for_a_writer_behind_it() {
+        let children = ["b-__READ__0000000002", "c-__WRIT__0000000003"];
+        check_claim(&Claim::place(Role::Read), &children, children[0], Turn::Head);
+    }
+
+    #[test]
+    fn a_downgraded_reader_keeps_the_writers_place() {
+        let (read, write) = (Claim::place(Role::Read), Claim::place(Role::Write));
+        let children = ["z-__READ__0000000002", "a-__WRIT__0000000002", "c-__WRIT__0000000003"];
+        check_claim(&read, &children, children[0], Turn::Head);
+        check_claim(&write, &children, children[1], Turn::Head);
+        check_claim(&write, &children[..2], children[2], Turn::Missing);
+        check_claim(&write, &[children[0], children[2]], children[2], behind(1, children[0]));
+    }
+
+    #[test]
+    fn as_many_permits_as_there_are_stay_in_front() {
+        let children = ["a-lease-0000000001", "b-lease-0000000002", "c-lease-0000000003"];
+        let full = Turn::Behind(Ahead { obstacle: Obstacle::Anyone, count: 2 });
+        check_claim(&Claim::Permit { of: 3 }, &children, children[2], Turn::Head);
+        check_claim(&Claim::Permit { of: 2 }, &children, children[2], full);
+        check_claim(&Claim::Permit { of: 2 }, &children, children[1], Turn::Head);
+    }
+
+    #[test]
+    fn who_comes_to_a_queue_of_another_recipe_is_told_and_who_was_there_is_not() {
+        let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"];
+        check_claim(&Claim::place(Role::Exclusive), &children, children[0], Turn::Head);
+        check_claim(&Claim::place(Role::Read), &children, children[1], Turn::Mixed(Role::Exclusive));
+        check_claim(&Claim::place(Role::Write), &children, children[2], Turn::Mixed(Role::Exclusive));
+        let children = ["a-lease-0000000001", "b-lock-0000000002"];
+        check(&children, children[1], Turn::Mixed(Role::Permit));
+    }
+
+    #[test]
+    fn the_parent_of_a_semaphore_is_no_mutex() {
+        let own = "b-lock-0000000002";
+        check(&["locks", "leases", own], own, Turn::Mixed(Role::Permit));
+        check(&["locks", own], own, Turn::Head);
+    }
+
+    #[test]
+    fn contenders_of_other_clients_are_honoured_where_they_are_named() {
+        let also_behind = |role| {
+            let also_behind = ["__lock__".to_owned(), "__rlock__".to_owned()].into();
+            Claim::Place(Place { role, also_behind })
+        };
+        let children = ["0f__lock__0000000001", "0e__rlock__0000000002", "x-lock-0000000003"];
+        check(&children, children[2], Turn::Head);
+        check_claim(&also_behind(Role::Exclusive), &children, children[2], behind(2, children[1]));
+        let children = ["0f__lock__0000000001", "0e__rlock__0000000002", "x-__READ__0000000003"];
+        check_claim(&also_behind(Role::Read), &children, children[2], behind(2, children[0]));
+        let children = ["0f__lock__0000000004", "0e__lock__x", "x-lock-0000000003"];
+        check_claim(&also_behind(Role::Exclusive), &children, children[2], Turn::Head);
     }
 }

@@ -7,22 +7,37 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::{LockError, Phase, Refusal};
+use crate::error::{LockError, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
-use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::claim::Claim;
+use crate::queue::contender::ContenderId;
 
+use super::counter::Counter;
 use super::fault::Fault;
-use super::notice::{Subject, Watch};
-use super::ops::Children;
-use super::presence;
+use super::notice::Watch;
 use super::{Ownership, Session};
+
+mod requests;
+mod waiting;
+
+/// What to contend for.
+pub(crate) struct Bid {
+    /// The queue.
+    pub(crate) path: NodePath,
+    pub(crate) claim: Claim,
+    /// What the contender says of itself.
+    pub(crate) data: Arc<[u8]>,
+    /// Where the number of permits is read from, if it may change.
+    pub(crate) counter: Option<Counter>,
+}
 
 /// One acquisition within one session.
 pub(crate) struct Driver {
     pub(super) session: Arc<Session>,
     path: NodePath,
     data: Arc<[u8]>,
+    counter: Option<Counter>,
     machine: Acquisition,
     pub(super) action: Action,
     /// Why the server refused what was asked of it, if it did.
@@ -41,10 +56,21 @@ pub(crate) enum Contention {
     Leave,
 }
 
+/// How far an acquisition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// There is no session to contend in.
+    Connecting,
+    /// The place in the queue is not confirmed yet.
+    Entering,
+    /// So many are in front.
+    Queued(usize),
+}
+
 /// What came of an acquisition.
-pub(crate) enum Outcome {
-    /// The node is head, its owner is this session, and the lease is valid.
-    Held(Node),
+pub(crate) enum Outcome<T = Node> {
+    /// It is its turn, the owner of its node is this session, and the lease is valid.
+    Held(T),
     /// Others are in front; the contender was withdrawn.
     Contended,
     /// The caller cancelled, and the contender was withdrawn.
@@ -55,16 +81,40 @@ pub(crate) enum Outcome {
     SessionLost,
 }
 
+impl<T> Outcome<T> {
+    pub(crate) fn map<U>(self, held: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Held(value) => Outcome::Held(held(value)),
+            Self::Contended => Outcome::Contended,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Refused(error) => Outcome::Refused(error),
+            Self::SessionLost => Outcome::SessionLost,
+        }
+    }
+}
+
 impl Driver {
-    pub(crate) fn new(session: Arc<Session>, path: NodePath, data: Arc<[u8]>) -> Self {
-        let (machine, action) = Acquisition::start(ContenderId::new(Uuid::new_v4()), session.id());
+    pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
+        let Bid { path, claim, data, counter } = bid;
+        let id = ContenderId::new(Uuid::new_v4());
+        let (machine, action) = Acquisition::start(id, claim, session.id());
         let epoch = session.link().epoch;
         let pause = SHORTEST_PAUSE;
-        Self { session, path, data, machine, action, refusal: None, children: None, epoch, pause }
+        Self { session, path, data, counter, machine, action, refusal: None, children: None, epoch, pause }
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
+    }
+
+    /// The name by which the nodes of this acquisition are known.
+    pub(crate) fn id(&self) -> ContenderId {
+        self.machine.id()
+    }
+
+    /// The queue.
+    pub(crate) fn path(&self) -> &NodePath {
+        &self.path
     }
 
     /// The epoch in which the place in the queue was seen last.
@@ -74,13 +124,13 @@ impl Driver {
 
     /// Drives until the lock is held, or the contender is gone.
     ///
-    /// `phase` is told what is being waited for. Requests under way are never abandoned: `cancel` is
+    /// `tell` is told how far it is. Requests under way are never abandoned: `cancel` is
     /// heeded between them.
     pub(crate) async fn acquire(
         &mut self,
         contention: Contention,
         cancel: &CancellationToken,
-        phase: impl Fn(Phase),
+        tell: impl Fn(Progress),
     ) -> Outcome {
         loop {
             if cancel.is_cancelled() {
@@ -88,7 +138,7 @@ impl Driver {
             }
             match self.action.clone() {
                 Action::Hold(node) => {
-                    phase(Phase::Entering);
+                    tell(Progress::Entering);
                     match self.confirm(&node, cancel).await {
                         None => return Outcome::Held(node),
                         Some(event) => self.feed(event).await,
@@ -97,9 +147,9 @@ impl Driver {
                 Action::Watch(_) if contention == Contention::Leave => {
                     return self.leave(Outcome::Contended).await;
                 }
-                Action::Watch(predecessor) => {
-                    phase(Phase::Queued);
-                    let event = self.wait_behind(&predecessor, cancel).await;
+                Action::Watch(ahead) => {
+                    tell(Progress::Queued(ahead.count));
+                    let event = self.wait_behind(ahead.obstacle, cancel).await;
                     self.feed(event).await;
                 }
                 Action::Finish(end) => return self.ended(end),
@@ -113,11 +163,18 @@ impl Driver {
             (End::Withdrawn | End::Abandoned, Some(refusal)) => Outcome::Refused(refusal),
             (End::Withdrawn | End::Abandoned, None) => Outcome::Cancelled,
             (End::Unnumbered, _) => {
-                let (path, refusal) = (self.path.relative().to_owned(), Refusal::OutOfNumbers);
-                Outcome::Refused(LockError::Refused { path, refusal })
+                Outcome::Refused(LockError::Refused { path: self.place(), refusal: Refusal::OutOfNumbers })
+            }
+            (End::Mixed(other), _) => {
+                let (path, own) = (self.place(), self.machine.claim().role().to_string());
+                Outcome::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
             }
             (End::Lost, _) => Outcome::SessionLost,
         }
+    }
+
+    fn place(&self) -> String {
+        self.path.relative().to_owned()
     }
 
     /// Makes sure that the lease is valid and the connection is the one that showed us at the head.
@@ -159,116 +216,6 @@ impl Driver {
         })
     }
 
-    async fn wait_behind(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
-        let watch = match self.session.ops().watch(Subject::Predecessor, &self.path.child(predecessor)).await
-        {
-            Ok(watch) => watch,
-            Err(Fault::NoNode) => return Event::PredecessorGone,
-            Err(fault) => return self.failed(fault),
-        };
-        let own = self.machine.node().map(|node| self.path.child(&node.name));
-        let expelled = async {
-            // Most waits are short; the long ones pay a request to notice that an outsider ended them.
-            sleep(PATIENCE).await;
-            match &own {
-                Some(own) => presence::gone(&self.session, own).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Event::Cancel,
-            () = self.session.over() => Event::SessionLost,
-            () = watch.changed() => Event::PredecessorGone,
-            () = expelled => Event::OwnNodeGone,
-        }
-    }
-
-    pub(super) async fn request(&mut self, action: Action) {
-        let event = self.perform(action).await;
-        self.feed(event).await;
-    }
-
-    async fn perform(&mut self, action: Action) -> Event {
-        let (session, dir) = (self.session.clone(), self.path.clone());
-        let ops = session.ops();
-        match action {
-            Action::Enter(id) => self.enter(id).await,
-            Action::Prepare => match ops.prepare(dir.full()).await {
-                // An ancestor that vanished meanwhile is created again.
-                Ok(()) | Err(Fault::NoNode) => Event::Prepared,
-                Err(fault) => self.failed(fault),
-            },
-            Action::Locate(id) => match ops.locate(dir.full(), id).await {
-                Ok(nodes) => Event::Located(nodes),
-                Err(Fault::NoNode) => Event::ParentMissing,
-                Err(fault) => self.failed(fault),
-            },
-            Action::List => {
-                self.epoch = session.link().epoch;
-                match ops.list(dir.full()).await {
-                    Ok(children) => Event::Listed(self.listed(children)),
-                    Err(Fault::NoNode) => Event::ParentMissing,
-                    Err(fault) => self.failed(fault),
-                }
-            }
-            Action::Delete(names) => self.delete(names).await,
-            Action::Watch(_) | Action::Hold(_) | Action::Finish(_) => Event::Unknown,
-        }
-    }
-
-    async fn enter(&mut self, id: ContenderId) -> Event {
-        self.epoch = self.session.link().epoch;
-        let entry = self.session.ops().enter(self.path.full(), id, &self.data).await;
-        match entry.node {
-            Ok(node) if node.owner != self.session.id() => {
-                tracing::warn!(path = %self.path, "the server replaced the session without a word");
-                self.session.give_up();
-                Event::SessionLost
-            }
-            Ok(node) => {
-                let children = entry.children.ok().map(|children| self.listed(children));
-                Event::Entered(node, children)
-            }
-            Err(Fault::NoNode) => Event::ParentMissing,
-            Err(fault) => self.failed(fault),
-        }
-    }
-
-    async fn delete(&mut self, names: Vec<String>) -> Event {
-        for name in names {
-            if let Err(fault) = self.session.ops().delete(&self.path.child(&name)).await {
-                return self.failed(fault);
-            }
-        }
-        Event::Deleted
-    }
-
-    fn listed(&mut self, children: Children) -> Vec<String> {
-        self.children = Some(children.watch);
-        if let Some(stranger) = children.names.iter().find(|name| Contender::parse(name).is_none()) {
-            self.session.note_stranger(self.path.full(), stranger);
-        }
-        children.names
-    }
-
-    fn failed(&mut self, fault: Fault) -> Event {
-        match fault {
-            Fault::Unknown(reason) => {
-                tracing::debug!(path = %self.path, reason, "request unanswered");
-                Event::Unknown
-            }
-            Fault::SessionOver => {
-                self.session.give_up();
-                Event::SessionLost
-            }
-            refused => {
-                self.refusal.get_or_insert_with(|| refused.into_error(self.path.relative()));
-                Event::Refused
-            }
-        }
-    }
-
     pub(super) async fn feed(&mut self, event: Event) {
         match event {
             Event::Unknown => self.rest().await,
@@ -288,5 +235,3 @@ impl Driver {
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a contender waits before it watches its own node too.
-const PATIENCE: Duration = Duration::from_secs(1);

@@ -24,7 +24,12 @@ impl Fault {
     ///
     /// Some refusals, such as one for bad arguments, are the client library's own.
     pub(crate) fn is_answer(&self) -> bool {
-        matches!(self, Self::NoNode | Self::Denied | Self::Refused(Refusal::NodeExists | Refusal::NotEmpty))
+        matches!(
+            self,
+            Self::NoNode
+                | Self::Denied
+                | Self::Refused(Refusal::NodeExists | Refusal::NotEmpty | Refusal::BadVersion)
+        )
     }
 
     /// The error of a request on `path` that was refused for good.
@@ -48,8 +53,8 @@ impl From<zk::Error> for Fault {
             E::NoAuth => Self::Denied,
             E::NodeExists => Self::Refused(Refusal::NodeExists),
             E::NotEmpty => Self::Refused(Refusal::NotEmpty),
-            E::BadVersion
-            | E::NoChildrenForEphemerals
+            E::BadVersion => Self::Refused(Refusal::BadVersion),
+            E::NoChildrenForEphemerals
             | E::InvalidAcl
             | E::NotReadOnly
             | E::NoWatcher
@@ -70,16 +75,6 @@ impl From<zk::Error> for Fault {
             // is an unmarshalling error. A move of the session is one as well: the request may have
             // been passed on before.
             other => Self::Unknown(other.to_string()),
-        }
-    }
-}
-
-impl From<zk::CheckWriteError> for Fault {
-    fn from(error: zk::CheckWriteError) -> Self {
-        match error {
-            zk::CheckWriteError::RequestFailed { source }
-            | zk::CheckWriteError::CheckFailed { source }
-            | zk::CheckWriteError::OperationFailed { source, .. } => source.into(),
         }
     }
 }

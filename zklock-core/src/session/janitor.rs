@@ -5,11 +5,41 @@
 //! client's own thread, and retries every unknown outcome until the node is gone or the session ended.
 
 use crate::error::LockError;
-use crate::queue::acquisition::{Action, End, Event};
+use crate::queue::acquisition::{Action, End, Event, Node};
 
 use super::drive::{Driver, Outcome};
 
+/// Why a downgrade did not take place.
+pub(crate) enum Undone {
+    /// Somebody else deleted the writer's node.
+    Gone,
+    SessionOver,
+    /// The writer's node is what it was.
+    Refused(LockError),
+}
+
 impl Driver {
+    /// Puts a reader's node in the place of the writer's, and returns it.
+    pub(crate) async fn downgrade(&mut self) -> Result<Node, Undone> {
+        self.feed(Event::Downgrade).await;
+        loop {
+            match self.action.clone() {
+                Action::Downgrade(replacement) => match self.replace(replacement).await {
+                    // The machine would enter the queue again; the withdrawal that follows sweeps instead.
+                    Event::OwnNodeGone => return Err(Undone::Gone),
+                    outcome => self.feed(outcome).await,
+                },
+                Action::Hold(node) => {
+                    return match self.refusal.take() {
+                        Some(refusal) => Err(Undone::Refused(refusal)),
+                        None => Ok(node),
+                    };
+                }
+                _ => return Err(Undone::SessionOver),
+            }
+        }
+    }
+
     /// Withdraws the contender; returns once it is gone, its session ended, or the server denies it.
     pub(crate) async fn withdraw(&mut self) -> End {
         self.feed(Event::Cancel).await;
@@ -34,10 +64,12 @@ impl Driver {
     pub(super) async fn leave(&mut self, outcome: Outcome) -> Outcome {
         match self.withdraw().await {
             End::Lost => Outcome::SessionLost,
-            End::Withdrawn | End::Unnumbered | End::Abandoned => match (self.refusal(), outcome) {
-                (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
-                (_, outcome) => outcome,
-            },
+            End::Withdrawn | End::Unnumbered | End::Mixed(_) | End::Abandoned => {
+                match (self.refusal(), outcome) {
+                    (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
+                    (_, outcome) => outcome,
+                }
+            }
         }
     }
 

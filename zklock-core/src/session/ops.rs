@@ -3,6 +3,8 @@
 //! Every answer, also a refusal, moves the lease clock. The operations are issued when they are called,
 //! in order, so those issued together travel in one round trip and are processed in that order.
 
+mod data;
+
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::{Either, TryFutureExt};
@@ -10,11 +12,14 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::queue::acquisition::Node;
+use crate::queue::claim::Role;
 use crate::queue::contender::{Contender, ContenderId};
 
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Subject, Watch};
+
+pub(crate) use self::data::{Described, Guarded, Write};
 
 /// Who may do what with the nodes that this client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,30 +39,6 @@ impl Acl {
             Self::Open => zk::Acls::anyone_all(),
             Self::CreatorAll => zk::Acls::creator_all(),
         }
-    }
-}
-
-/// A write that is applied only while a node exists.
-#[derive(Clone, Debug)]
-pub(crate) enum Write {
-    SetData(Vec<u8>),
-    Create(Vec<u8>),
-    Delete,
-}
-
-/// A node's stat and data, as far as others may want to know them.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
-    pub(crate) name: String,
-    pub(crate) owner: i64,
-    pub(crate) zxid: i64,
-    pub(crate) created_ms: i64,
-    pub(crate) data: Vec<u8>,
-}
-
-impl Described {
-    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
-        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
     }
 }
 
@@ -96,12 +77,12 @@ impl Ops {
     }
 
     /// Creates a contender below `dir` and lists the contenders, in one round trip.
-    pub(crate) async fn enter(&self, dir: &str, id: ContenderId, data: &[u8]) -> Entry {
+    pub(crate) async fn enter(&self, dir: &str, id: ContenderId, role: Role, data: &[u8]) -> Entry {
         let client = match self.client() {
             Ok(client) => client,
             Err(over) => return Entry { node: Err(over.clone()), children: Err(over) },
         };
-        let prefix = id.node_prefix();
+        let prefix = id.node_prefix(role);
         let path = format!("{dir}/{prefix}");
         let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
         let sent = self.clock.now();
@@ -186,51 +167,20 @@ impl Ops {
         }
     }
 
-    /// Writes to `path` in one transaction with a check that `guard` exists.
+    /// Puts a reader's node in the place of the exclusive one: both or neither.
     ///
-    /// The outer result is about the check: `Ok(None)` means that the guard does not exist.
-    pub(crate) async fn guarded(&self, guard: &str, path: &str, write: &Write) -> Result<Option<()>, Fault> {
+    /// A new name that is taken already was taken by an earlier request of ours with this outcome.
+    pub(crate) async fn replace(&self, old: &str, new: &str, data: &[u8]) -> Result<(), Fault> {
         let client = self.client()?;
-        let mut writer = client.new_check_writer(guard, None)?;
-        match write {
-            Write::SetData(data) => writer.add_set_data(path, data, None)?,
-            Write::Create(data) => {
-                writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(self.acl.acls()))?;
-            }
-            Write::Delete => writer.add_delete(path, None)?,
-        }
+        let mut writer = client.new_multi_writer();
+        writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acl.acls()))?;
+        writer.add_delete(old, None)?;
         let sent = self.clock.now();
-        match writer.commit().await {
-            Err(zk::CheckWriteError::CheckFailed { source: zk::Error::NoNode }) => {
-                self.clock.answered(Ack::Write, sent, &Ok(()));
-                Ok(None)
-            }
-            outcome => self.note(Ack::Write, sent, outcome).map(|_| Some(())),
-        }
-    }
-
-    /// Describes the contenders of a lock; those that vanish meanwhile are left out.
-    pub(crate) async fn describe(&self, dir: &str) -> Result<Vec<Described>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let names = match self.note(Ack::Read, sent, client.list_children(dir).await) {
-            Err(Fault::NoNode) => return Ok(Vec::new()),
-            listed => listed?,
+        let outcome = match writer.commit().await.map_err(zk::Error::from) {
+            Err(zk::Error::NodeExists) => Ok(()),
+            outcome => outcome.map(drop),
         };
-        let sent = self.clock.now();
-        let contenders = names.into_iter().filter(|name| Contender::parse(name).is_some());
-        // Issued together, so that the whole queue takes one more round trip.
-        let reads: Vec<_> =
-            contenders.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
-        let mut described = Vec::with_capacity(reads.len());
-        for (read, name) in reads {
-            match self.note(Ack::Read, sent, read.await) {
-                Ok((data, stat)) => described.push(Described::new(name, data, stat)),
-                Err(Fault::NoNode) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(described)
+        self.note(Ack::Write, sent, outcome)
     }
 
     /// Asks for an answer of this kind without changing anything.

@@ -1,6 +1,8 @@
 //! What an acquisition and its driver tell each other.
 
+use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
+use crate::queue::turn::Ahead;
 
 /// A node of ours, as the server told us of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,8 +26,14 @@ pub(crate) enum Event {
     /// All nodes of this acquisition that exist.
     Located(Vec<Node>),
     Listed(Vec<String>),
-    /// The predecessor changed or vanished.
+    /// Who was to leave first changed or vanished.
     PredecessorGone,
+    /// There are so many permits now.
+    Permits(u32),
+    /// Let others share what is held.
+    Downgrade,
+    /// The node of the exclusive holder became that of a reader, under this name.
+    Downgraded(String),
     /// An outsider deleted the own node while it was waiting or held.
     OwnNodeGone,
     /// The nodes do not exist any more.
@@ -51,12 +59,21 @@ pub(crate) enum Action {
     /// Find the nodes of this acquisition: sync, list, and a stat of each.
     Locate(ContenderId),
     List,
-    /// Wait until this predecessor is gone.
-    Watch(String),
+    /// Wait until who is to leave first is gone.
+    Watch(Ahead),
     /// Hold the lock with this node, until the next event.
     Hold(Node),
+    /// Put a reader's node in the place of the exclusive one, in one transaction.
+    Downgrade(Replacement),
     Delete(Vec<String>),
     Finish(End),
+}
+
+/// A node, and the name of the one that takes its place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Replacement {
+    pub(crate) old: Node,
+    pub(crate) new: String,
 }
 
 /// How an acquisition ended.
@@ -66,6 +83,8 @@ pub(crate) enum End {
     Withdrawn,
     /// No node of it is left, because the parent has no numbers left to tell its place by.
     Unnumbered,
+    /// No node of it is left, because those in front are of another recipe.
+    Mixed(Role),
     /// The server denies what is needed to withdraw; its node ends with the session.
     Abandoned,
     /// Its session ended, and its node with it.

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use zklock_testkit::model::{ConnectionId, Message, Model, Output, Settings};
-use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Request, Response};
+use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Op, OpResult, Request, Response};
 
-use crate::queue::acquisition::Node;
+use crate::queue::acquisition::{Node, Replacement};
+use crate::queue::claim::Role;
 use crate::queue::contender::{Contender, ContenderId};
 
 /// The lock's node; the path of its children is this and a slash.
@@ -91,8 +92,8 @@ impl Server {
         }
     }
 
-    pub(super) fn create(&mut self, index: usize, id: ContenderId) -> Option<Node> {
-        let path = format!("{PARENT}/{}", id.node_prefix());
+    pub(super) fn create(&mut self, index: usize, id: ContenderId, role: Role) -> Option<Node> {
+        let path = format!("{PARENT}/{}", id.node_prefix(role));
         let create = Create::new(path, "", CreateFlags::EPHEMERAL_SEQUENTIAL);
         let (path, stat) = match self.request(index, Request::Create2(create)) {
             Ok(Response::Created { path, stat }) => (path, stat),
@@ -127,6 +128,26 @@ impl Server {
 
     pub(super) fn delete(&mut self, index: usize, name: &str) {
         self.delete_path(index, format!("{PARENT}/{name}"));
+    }
+
+    /// Replaces a node, and tells whether the new one is there.
+    pub(super) fn replace(&mut self, index: usize, replacement: &Replacement) -> bool {
+        let path = |name: &str| format!("{PARENT}/{name}");
+        let create = Create::new(path(&replacement.new), "", CreateFlags::EPHEMERAL);
+        let delete = Delete { path: path(&replacement.old.name), version: -1 };
+        match self.request(index, Request::Multi(vec![Op::Create2(create), Op::Delete(delete)])) {
+            Ok(Response::Multi(results)) => {
+                let failed = results.iter().find_map(|result| match result {
+                    OpResult::Failed(error) if *error != ErrorCode::OK => Some(*error),
+                    _ => None,
+                });
+                if let Some(OpResult::Created2 { stat, .. }) = results.first() {
+                    self.births.push(stat.czxid);
+                }
+                matches!(failed, None | Some(ErrorCode::NODE_EXISTS))
+            }
+            other => panic!("a transaction was answered by {other:?}"),
+        }
     }
 
     pub(super) fn outsider_deletes(&mut self, name: &str) {

@@ -1,0 +1,129 @@
+//! The participants of a semaphore agree on the number of its permits.
+//!
+//! It stands in the data of the semaphore's node, as kazoo keeps it, and is that of those who have permits:
+//! where nobody has any, the next one may bring another. Curator has no such check, and neither reads nor
+//! writes that data.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{LockError, Refusal};
+use crate::path::NodePath;
+use crate::queue::claim::{LEASES, Role};
+use crate::queue::contender::{Contender, ContenderId};
+use crate::session::Session;
+use crate::session::fault::Fault;
+
+/// What the data of a semaphore's node says.
+#[derive(Debug, PartialEq, Eq)]
+enum Stated {
+    Nothing,
+    Permits(u32),
+    /// It is not of ours to read, nor to replace.
+    Foreign,
+}
+
+impl Stated {
+    fn read(data: &[u8]) -> Self {
+        let text = std::str::from_utf8(data).unwrap_or("?");
+        match text.parse() {
+            Ok(permits) => Self::Permits(permits),
+            Err(_) if text.is_empty() => Self::Nothing,
+            Err(_) => Self::Foreign,
+        }
+    }
+}
+
+/// Sees that those who have permits go by the number `ours`, or states it; to be asked behind the gate, by the
+/// contender `id`.
+pub(super) async fn agree(
+    session: &Session,
+    path: &NodePath,
+    ours: u32,
+    id: ContenderId,
+    cancel: &CancellationToken,
+) -> Result<(), LockError> {
+    let semaphore = Semaphore { session, path, ours, id };
+    while !cancel.is_cancelled() {
+        match semaphore.look().await {
+            Ok(verdict) => return verdict,
+            // The contender notices that the session is over.
+            Err(Fault::SessionOver) => break,
+            Err(Fault::Unknown(_) | Fault::NoNode | Fault::Refused(Refusal::BadVersion)) => {
+                sleep(PAUSE).await
+            }
+            Err(fault) => return Err(fault.into_error(path.relative())),
+        }
+    }
+    Ok(())
+}
+
+struct Semaphore<'a> {
+    session: &'a Session,
+    path: &'a NodePath,
+    ours: u32,
+    id: ContenderId,
+}
+
+impl Semaphore<'_> {
+    async fn look(&self) -> Result<Result<(), LockError>, Fault> {
+        let (data, version) = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
+        match Stated::read(&data) {
+            Stated::Permits(theirs) if theirs == self.ours => return Ok(Ok(())),
+            Stated::Permits(theirs) if self.others_have_permits().await? => {
+                let path = self.path.relative().to_owned();
+                return Ok(Err(LockError::PermitsDiffer { path, ours: self.ours, theirs }));
+            }
+            Stated::Permits(_) => {}
+            Stated::Foreign => return Ok(Ok(())),
+            Stated::Nothing => {
+                if let Some(other) = self.other_recipe().await? {
+                    let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
+                    return Ok(Err(LockError::MixedRecipes { path, own, other: other.to_string() }));
+                }
+            }
+        }
+        let stated = self.ours.to_string();
+        self.session.ops().write(self.path.full(), stated.as_bytes(), Some(version)).await?;
+        Ok(Ok(()))
+    }
+
+    async fn others_have_permits(&self) -> Result<bool, Fault> {
+        let names = self.list(&self.path.below(LEASES)).await?;
+        let leases = names.iter().filter_map(|name| Contender::parse(name));
+        Ok(leases.into_iter().any(|lease| !lease.is_of(self.id)))
+    }
+
+    /// What the semaphore's own node is the queue of, if of anything.
+    async fn other_recipe(&self) -> Result<Option<Role>, Fault> {
+        let names = self.list(self.path).await?;
+        Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
+    }
+
+    async fn list(&self, path: &NodePath) -> Result<Vec<String>, Fault> {
+        match self.session.ops().list(path.full()).await {
+            Ok(children) => Ok(children.names),
+            Err(Fault::NoNode) => Ok(Vec::new()),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// Between attempts to ask.
+const PAUSE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_number_states_the_permits() {
+        assert_eq!(Stated::read(b""), Stated::Nothing);
+        assert_eq!(Stated::read(b"3"), Stated::Permits(3));
+        for foreign in [&b"127.0.0.1"[..], b"-1", b"99999999999", b"\xff"] {
+            assert_eq!(Stated::read(foreign), Stated::Foreign);
+        }
+    }
+}

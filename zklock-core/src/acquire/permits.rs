@@ -1,0 +1,204 @@
+//! The permits of a semaphore, in the form of Curator's `InterProcessSemaphoreV2`.
+//!
+//! Below the semaphore's path, `locks` is the queue of a mutex, the *gate*, and `leases` has one node for
+//! each permit. Who passed the gate puts its nodes into `leases`, and holds them as soon as few enough are in
+//! front; the gate stays closed behind it until then, so that permits are granted in the order of the gate.
+//! All permits of one call are taken behind one gate, so that two calls never wait for each other's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::join;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::lease::Lease;
+use crate::path::NodePath;
+use crate::queue::claim::{Claim, GATE, LEASES, Role};
+use crate::session::Session;
+use crate::session::counter::Counter;
+use crate::session::drive::{Driver, Outcome};
+use crate::session::fault::Fault;
+
+use super::Attempt;
+use super::agreement;
+
+/// So many permits of a semaphore.
+#[derive(Clone, Debug)]
+pub(crate) struct Permits {
+    pub(crate) wanted: u32,
+    pub(crate) count: Count,
+}
+
+/// How many permits a semaphore has.
+#[derive(Clone, Debug)]
+pub(crate) enum Count {
+    /// All participants are given this number, which stands in the semaphore's node.
+    Agreed(u32),
+    /// All participants go by the number in this node.
+    Shared { path: NodePath, seed: u32 },
+}
+
+/// Takes all of the permits within one session, or none.
+pub(super) async fn contest(
+    attempt: &Attempt,
+    session: &Arc<Session>,
+    permits: &Permits,
+) -> Outcome<Vec<Lease>> {
+    let contest = Contest { attempt, session, permits };
+    loop {
+        let gate = match contest.pass().await {
+            Outcome::Held(gate) => gate,
+            Outcome::Contended => return Outcome::Contended,
+            Outcome::Cancelled => return Outcome::Cancelled,
+            Outcome::Refused(error) => return Outcome::Refused(error),
+            Outcome::SessionLost => return Outcome::SessionLost,
+        };
+        let mut leases = Vec::new();
+        let end = contest.take(&mut leases).await;
+        match end {
+            Outcome::Held(()) if session.is_over() => return Outcome::SessionLost,
+            // An outsider deleted one of them while the others were being taken.
+            Outcome::Held(()) if leases.iter().any(|lease| lease.tenure().check().is_err()) => {}
+            // The gate opens in the background, which the caller need not wait for.
+            Outcome::Held(()) => return Outcome::Held(leases),
+            failed => {
+                leases.push(gate);
+                join_all(leases.into_iter().map(Lease::release)).await;
+                return failed.map(|()| Vec::new());
+            }
+        }
+    }
+}
+
+struct Contest<'a> {
+    attempt: &'a Attempt,
+    session: &'a Arc<Session>,
+    permits: &'a Permits,
+}
+
+impl Contest<'_> {
+    /// Passes the gate.
+    ///
+    /// Who does not want to wait looks whether there are permits, for the gate is also closed while somebody
+    /// else is just passing.
+    async fn pass(&self) -> Outcome<Lease> {
+        let contention = self.attempt.patience.contention;
+        let last = Instant::now() + LONGEST_PASSAGE;
+        loop {
+            let bid = self.attempt.bid(self.attempt.path.below(GATE), Claim::place(Role::Exclusive));
+            let driver = Driver::new(self.session.clone(), bid);
+            let passed = self.attempt.drive(driver, contention, &self.attempt.cancel).await;
+            let Outcome::Contended = passed else {
+                return passed;
+            };
+            if Instant::now() >= last || self.is_exhausted().await {
+                return Outcome::Contended;
+            }
+        }
+    }
+
+    /// Tells whether there are too few permits left; or else waits a moment for those who are passing.
+    async fn is_exhausted(&self) -> bool {
+        let leases = self.attempt.path.below(LEASES);
+        let (taken, changed) = match self.session.ops().list(leases.full()).await {
+            Ok(children) => (children.names.len(), Some(children.watch)),
+            Err(_) => (0, None),
+        };
+        // A wrong number is found by those who pass.
+        let of = match &self.permits.count {
+            Count::Agreed(of) => *of,
+            Count::Shared { path, seed } => {
+                let mut counter = Counter::new(path.clone(), *seed);
+                counter.read(self.session.ops()).await.unwrap_or(u32::MAX)
+            }
+        };
+        if taken + self.permits.wanted as usize > of as usize {
+            return true;
+        }
+        match changed {
+            Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
+            None => sleep(PASSAGE).await,
+        }
+        false
+    }
+
+    /// Takes the permits one by one; those taken so far are in `leases`, whatever comes of the others.
+    async fn take(&self, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let of = match self.count().await {
+            Outcome::Held(of) => of,
+            other => return other.map(drop),
+        };
+        for nth in 0..self.permits.wanted {
+            let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
+            bid.counter = self.shared_counter();
+            let driver = Driver::new(self.session.clone(), bid);
+            let taken = match nth {
+                0 => self.take_first(driver, of).await,
+                _ => self.attempt.drive(driver, self.attempt.patience.contention, &self.attempt.cancel).await,
+            };
+            match taken {
+                Outcome::Held(lease) => leases.push(lease),
+                other => return other.map(drop),
+            }
+        }
+        Outcome::Held(())
+    }
+
+    /// Takes the first permit, and sees in the same round trip that the others go by the same number.
+    async fn take_first(&self, driver: Driver, of: u32) -> Outcome<Lease> {
+        let contention = self.attempt.patience.contention;
+        let stop = self.attempt.cancel.child_token();
+        let id = driver.id();
+        let agreed = async {
+            let agreed = match self.permits.count {
+                Count::Agreed(_) => agreement::agree(self.session, &self.attempt.path, of, id, &stop).await,
+                Count::Shared { .. } => Ok(()),
+            };
+            if agreed.is_err() {
+                stop.cancel();
+            }
+            agreed
+        };
+        match join!(agreed, self.attempt.drive(driver, contention, &stop)) {
+            (Ok(()), taken) => taken,
+            (Err(error), Outcome::Held(lease)) => {
+                lease.release().await.ok();
+                Outcome::Refused(error)
+            }
+            (Err(_), Outcome::SessionLost) => Outcome::SessionLost,
+            (Err(error), _) => Outcome::Refused(error),
+        }
+    }
+
+    /// How many permits there are.
+    async fn count(&self) -> Outcome<u32> {
+        let mut counter = match &self.permits.count {
+            Count::Agreed(of) => return Outcome::Held(*of),
+            Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
+        };
+        loop {
+            if self.attempt.cancel.is_cancelled() {
+                return Outcome::Cancelled;
+            }
+            match counter.read(self.session.ops()).await {
+                Ok(of) => return Outcome::Held(of),
+                Err(Fault::SessionOver) => return Outcome::SessionLost,
+                Err(Fault::Unknown(_)) => sleep(PASSAGE).await,
+                Err(fault) => return Outcome::Refused(fault.into_error(counter.path().relative())),
+            }
+        }
+    }
+
+    fn shared_counter(&self) -> Option<Counter> {
+        match &self.permits.count {
+            Count::Agreed(_) => None,
+            Count::Shared { path, seed } => Some(Counter::new(path.clone(), *seed)),
+        }
+    }
+}
+
+/// How long somebody who passes the gate is given before looking again.
+const PASSAGE: Duration = Duration::from_millis(50);
+/// After this time at the gate, who does not want to wait leaves.
+const LONGEST_PASSAGE: Duration = Duration::from_secs(1);

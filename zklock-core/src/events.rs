@@ -1,0 +1,136 @@
+//! What happens to the locks of a client, for logs, metrics and tests.
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::error::LockError;
+use crate::lease::{FencingToken, LossReason};
+use crate::path::NodePath;
+
+/// Something that happened to a lock of this client.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LockEvent {
+    /// The lock's path below the client's namespace.
+    pub path: String,
+    /// What happened.
+    pub kind: LockEventKind,
+}
+
+/// What happened to a lock.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LockEventKind {
+    /// A contender is in the queue, with so many in front of it; said again whenever it looked.
+    Queued {
+        /// How many are in front.
+        ahead: usize,
+    },
+    /// A contender that did not want to wait found others in front.
+    Contended,
+    /// The lock is held.
+    Acquired {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+    },
+    /// The connection broke while the lock was held.
+    Suspended {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+    },
+    /// After that, the servers confirmed that the lock is held.
+    Confirmed {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+    },
+    /// A write lock lets readers in.
+    Downgraded {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+    },
+    /// The lock was lost.
+    Lost {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+        /// Why it was lost.
+        reason: LossReason,
+    },
+    /// The lock was released.
+    Released {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+    },
+    /// The lock could not be released; what is left of it ends with the session.
+    ReleaseFailed {
+        /// The token of the holder.
+        fencing_token: FencingToken,
+        /// Why.
+        error: LockError,
+    },
+}
+
+/// What happens to the locks of a client from now on, until the client is gone.
+///
+/// A listener that is slow misses the oldest events, and [`missed`](Self::missed) counts them; it delays
+/// neither the locks nor other listeners.
+#[derive(Debug)]
+pub struct Events {
+    receiver: broadcast::Receiver<LockEvent>,
+    missed: u64,
+}
+
+impl Events {
+    /// Waits for the next event; `None` after the client is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<LockEvent> {
+        loop {
+            match self.receiver.recv().await {
+                Ok(event) => return Some(event),
+                Err(RecvError::Lagged(missed)) => self.missed += missed,
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// How many events were missed so far, because more than 1024 were waiting to be taken.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+/// Where the events of one client are told.
+#[derive(Clone, Debug)]
+pub(crate) struct Hub(broadcast::WeakSender<LockEvent>);
+
+/// The end of it ends the listeners.
+#[derive(Debug)]
+pub(crate) struct Source(broadcast::Sender<LockEvent>);
+
+impl Source {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::Sender::new(KEPT))
+    }
+
+    pub(crate) fn listen(&self) -> Events {
+        Events { receiver: self.0.subscribe(), missed: 0 }
+    }
+
+    pub(crate) fn hub(&self) -> Hub {
+        Hub(self.0.downgrade())
+    }
+}
+
+impl Hub {
+    /// Tells an event, if anybody listens.
+    pub(crate) fn tell(&self, path: &NodePath, kind: impl FnOnce() -> LockEventKind) {
+        if let Some(sender) = self.0.upgrade().filter(|sender| sender.receiver_count() > 0) {
+            sender.send(LockEvent { path: path.relative().to_owned(), kind: kind() }).ok();
+        }
+    }
+}
+
+/// How many events wait for a listener.
+const KEPT: usize = 1024;

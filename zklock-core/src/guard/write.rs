@@ -1,0 +1,109 @@
+//! Writes that are applied only while the lock is held.
+
+use std::sync::Arc;
+
+use crate::client::worker::Unanswered;
+use crate::error::{LockError, Refusal};
+use crate::lease::{LossReason, Tenure};
+use crate::path::NodePath;
+use crate::session::fault::Fault;
+use crate::session::ops::{Guarded, Write};
+
+use super::Guard;
+
+impl<K> Guard<K> {
+    /// Replaces the data of the node at `path`, if and only if the lock is held then.
+    ///
+    /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
+    /// without knowing cannot write. `path` is below the client's namespace, and the data is shorter than
+    /// a million bytes.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`]: not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`], [`LockError::InvalidPath`]: not applied.
+    /// * [`LockError::OutcomeUnknown`]: the connection broke, or no answer came within the client's
+    ///   default wait; applied or not, and only while the lock was held.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::SetData(data.into())).await
+    }
+
+    /// Creates a persistent node at `path`, if and only if the lock is held then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data); [`Refusal::NodeExists`], or [`Refusal::NoNode`] for a missing
+    /// parent.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::Create(data.into())).await
+    }
+
+    /// Deletes the node at `path`, if and only if the lock is held then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data); [`Refusal::NoNode`], or [`Refusal::NotEmpty`] for a node with
+    /// children.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
+        self.write(path, Write::Delete).await
+    }
+
+    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
+        let target = NodePath::new(self.client.worker().root(), path)?;
+        self.check()?;
+        check_size(&write, path)?;
+        let within = self.client.default_wait();
+        let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
+        let full = target.full().to_owned();
+        let asked = tenures.clone();
+        let request = async move { guarded(&asked, &full, &write).await };
+        match self.client.worker().call(within, request).await {
+            Ok(Ok(Guarded::Applied)) => Ok(()),
+            Ok(Ok(Guarded::Unguarded(index))) => {
+                let tenure = &tenures[index];
+                Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted)))
+            }
+            Ok(Err(fault)) => Err(fault.into_error(path)),
+            Err(Unanswered::InTime) => {
+                Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
+            }
+            Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
+        }
+    }
+}
+
+/// Sends the write with a check of the nodes, which are read in the same step: a downgrade that is under way
+/// has either replaced its node before, or does so after the write.
+async fn guarded(tenures: &[Arc<Tenure>], path: &str, write: &Write) -> Result<Guarded, Fault> {
+    let Some(first) = tenures.first() else {
+        return Ok(Guarded::Applied);
+    };
+    let nodes = Tenure::nodes(tenures).await;
+    first.session().ops().guarded(&nodes, path, write).await
+}
+
+/// Refuses data that the server would answer by closing the connection.
+fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
+    match write {
+        Write::SetData(data) | Write::Create(data) if data.len() >= LONGEST_DATA => {
+            let reason = format!("{} bytes of data are too many", data.len());
+            Err(LockError::Refused { path: path.to_owned(), refusal: Refusal::Other(reason) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Below the servers' default `jute.maxbuffer`.
+const LONGEST_DATA: usize = 1_000_000;

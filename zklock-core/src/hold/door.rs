@@ -1,0 +1,65 @@
+//! A lock, and how to enter it.
+
+use std::time::Duration;
+
+use crate::acquire::permits::Permits;
+use crate::acquire::{Patience, Wanted};
+use crate::client::Client;
+use crate::error::{LockError, Phase};
+use crate::path::NodePath;
+use crate::queue::claim::{Place, Role};
+use crate::session::drive::Contention;
+
+use super::{Entry, Hold, enter};
+
+/// A lock, and how to enter it.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    pub(crate) path: NodePath,
+    pub(crate) entry: Entry,
+    pub(crate) wanted: Wanted,
+}
+
+impl Door {
+    /// The door of a lock with one queue.
+    pub(crate) fn to_queue(path: NodePath, entry: Entry, role: Role) -> Self {
+        let place = Place { role, also_behind: [].into() };
+        Self { path, entry, wanted: Wanted::Place(place) }
+    }
+
+    /// The door of a semaphore.
+    pub(crate) fn to_permits(path: NodePath, entry: Entry, permits: Permits) -> Self {
+        Self { path, entry, wanted: Wanted::Permits(permits) }
+    }
+
+    /// The same door, entered only after other clients' contenders with these names.
+    pub(crate) fn also_behind(mut self, names: &[String]) -> Self {
+        if let Wanted::Place(place) = &mut self.wanted {
+            place.also_behind = names.into();
+        }
+        self
+    }
+
+    /// The names of other clients' contenders that are honoured.
+    pub(crate) fn strangers(&self) -> &[String] {
+        match &self.wanted {
+            Wanted::Place(place) => &place.also_behind,
+            Wanted::Permits(_) => &[],
+        }
+    }
+
+    /// Enters, waiting so long.
+    pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Vec<Hold>, LockError> {
+        let path = self.path.relative();
+        match enter(client, self, Patience::within(wait, path)?).await? {
+            Some(holds) => Ok(holds),
+            // Only a contender that does not wait leaves in this way.
+            None => Err(LockError::Timeout { path: path.to_owned(), waited: wait, phase: Phase::Queued }),
+        }
+    }
+
+    /// Enters without waiting for others.
+    pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Vec<Hold>>, LockError> {
+        enter(client, self, Patience::new(client.default_wait(), Contention::Leave)).await
+    }
+}

@@ -1,0 +1,77 @@
+//! What an entry inside another one means.
+
+/// How a lock is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Mutex,
+    Read,
+    Write,
+    /// A mutex that is not reentrant.
+    Sole,
+    /// Permits of a semaphore, of which every call takes its own.
+    Permits,
+}
+
+/// What an entry is to the hold around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It enters again, without a request.
+    Again(Again),
+    /// It would wait for itself.
+    Reentrant,
+    /// It would wait for itself, and perhaps for others who read.
+    Upgrade,
+}
+
+/// Whether an entry shares the hold around it with its siblings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    Alone,
+    Shared,
+}
+
+impl Relation {
+    /// The relation of entries into one lock; `None` if they have nothing to do with each other.
+    pub(super) fn of(outer: Entry, inner: Entry) -> Option<Self> {
+        match (outer, inner) {
+            (Entry::Mutex, Entry::Mutex) | (Entry::Write, Entry::Write) => Some(Self::Again(Again::Alone)),
+            (Entry::Read | Entry::Write, Entry::Read) => Some(Self::Again(Again::Shared)),
+            (Entry::Read, Entry::Write) => Some(Self::Upgrade),
+            (Entry::Sole, Entry::Sole) => Some(Self::Reentrant),
+            _ => None,
+        }
+    }
+}
+
+impl Again {
+    /// How much of a hold's room it takes.
+    pub(super) fn permits(self) -> u32 {
+        match self {
+            Self::Alone => 1 << 16,
+            Self::Shared => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_is_entered_again_and_reading_may_not_become_writing() {
+        use Entry::{Mutex, Permits, Read, Sole, Write};
+        let relations = [Mutex, Read, Write, Sole, Permits]
+            .map(|outer| [Mutex, Read, Write, Sole, Permits].map(|inner| Relation::of(outer, inner)));
+        let (alone, shared) = (Some(Relation::Again(Again::Alone)), Some(Relation::Again(Again::Shared)));
+        assert_eq!(
+            relations,
+            [
+                [alone, None, None, None, None],
+                [None, shared, Some(Relation::Upgrade), None, None],
+                [None, shared, alone, None, None],
+                [None, None, None, Some(Relation::Reentrant), None],
+                [None; 5],
+            ]
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! What a holder may believe of its lock.
+
+use std::fmt;
+
+/// Why a lock was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// Somebody else deleted the lock's node.
+    NodeDeleted,
+    /// The lock's node belongs to another session now.
+    OwnerChanged,
+    /// The session expired, or was closed.
+    SessionEnded,
+    /// The servers did not answer for so long that they may have handed the lock on.
+    LeaseExpired,
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NodeDeleted => "its node was deleted by somebody else",
+            Self::OwnerChanged => "its node belongs to another session",
+            Self::SessionEnded => "the session ended",
+            Self::LeaseExpired => "the servers did not answer in time",
+        })
+    }
+}
+
+/// What a holder may believe of its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// The lock is held.
+    Held,
+    /// The connection broke: the lock is held or not, and nobody else has it yet.
+    ///
+    /// It becomes `Held` again when the servers confirm it, or `Lost`.
+    Suspended,
+    /// The lock is lost for ever.
+    Lost(LossReason),
+}

@@ -1,0 +1,160 @@
+//! Who holds a lock and who waits for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::acquire::Wanted;
+use crate::acquire::permits::Count;
+use crate::client::worker::Worker;
+use crate::error::LockError;
+use crate::hold::Door;
+use crate::lease::FencingToken;
+use crate::path::NodePath;
+use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
+use crate::queue::contender::Contender;
+use crate::queue::turn::{self, Turn};
+use crate::session::Session;
+use crate::session::counter::Counter;
+use crate::session::fault::Fault;
+use crate::session::ops::Described;
+
+/// A contender for a lock, as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Participant {
+    /// The path of the queue that it is in, below the client's namespace: the lock's, or for a semaphore one
+    /// below it.
+    pub path: String,
+    /// The name of its node below that.
+    pub node: String,
+    /// What it says of itself: for clients of zklock, [`Config::identity`](crate::Config::identity).
+    pub identity: String,
+    /// The session that owns it.
+    pub session_id: i64,
+    /// When it entered the queue, by the clock of the server.
+    pub entered: SystemTime,
+    /// The token that it holds the lock with, or will; that of a downgraded writer was its writer's.
+    pub fencing_token: FencingToken,
+    /// How it holds the lock, or wants to.
+    pub mode: Mode,
+    /// Whether it holds the lock.
+    pub standing: Standing,
+}
+
+/// How a lock is held, or wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Alone: a mutex.
+    Exclusive,
+    /// Together with other readers.
+    Read,
+    /// Alone, among readers.
+    Write,
+    /// One permit of a semaphore.
+    Permit,
+}
+
+/// Whether a participant holds the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// It is its turn, by the children that were listed.
+    Holds,
+    /// Others are in front of it.
+    Waits,
+}
+
+impl Participant {
+    fn new(queue: &NodePath, role: Role, standing: Standing, described: Described) -> Self {
+        let entered = Duration::from_millis(described.created_ms.try_into().unwrap_or_default());
+        Self {
+            path: queue.relative().to_owned(),
+            node: described.name,
+            identity: String::from_utf8_lossy(&described.data).into_owned(),
+            session_id: described.owner,
+            entered: SystemTime::UNIX_EPOCH + entered,
+            fencing_token: FencingToken::new(described.zxid),
+            mode: match role {
+                Role::Exclusive => Mode::Exclusive,
+                Role::Read => Mode::Read,
+                Role::Write => Mode::Write,
+                Role::Permit => Mode::Permit,
+            },
+            standing,
+        }
+    }
+}
+
+pub(crate) async fn list(worker: &Arc<Worker>, door: &Door) -> Result<Vec<Participant>, LockError> {
+    let within = worker.default_wait();
+    let asked = ask(worker.clone(), door.clone());
+    let answer = worker.call(within, asked).await;
+    answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&door.path, within)))
+}
+
+async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockError> {
+    loop {
+        let session = worker.session(&door.path, worker.closing()).await?;
+        let listed = match &door.wanted {
+            Wanted::Place(place) => {
+                in_queue(&session, &door.path, door.strangers(), |role| place_of(role, place)).await
+            }
+            Wanted::Permits(permits) => in_semaphore(&session, &door.path, &permits.count).await,
+        };
+        match listed {
+            Ok(participants) => return Ok(participants),
+            Err(Fault::Unknown(_) | Fault::SessionOver) => tokio::time::sleep(PAUSE).await,
+            Err(refused) => return Err(refused.into_error(door.path.relative())),
+        }
+    }
+}
+
+/// Whatever is in this queue claims a place; what it honours of others is not known, and taken for ours.
+fn place_of(role: Role, ours: &Place) -> Claim {
+    Claim::Place(Place { role, also_behind: ours.also_behind.clone() })
+}
+
+/// Those who have permits, then those who wait at the gate.
+async fn in_semaphore(session: &Session, path: &NodePath, count: &Count) -> Result<Vec<Participant>, Fault> {
+    let of = match count {
+        Count::Agreed(of) => *of,
+        Count::Shared { path, seed } => Counter::new(path.clone(), *seed).read(session.ops()).await?,
+    };
+    let mut participants = in_queue(session, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
+    let mut gate = in_queue(session, &path.below(GATE), &[], Claim::place).await?;
+    // Who is inside the gate has a node in both as long as it waits for permits.
+    let inside = participants.last().filter(|last| last.standing == Standing::Waits);
+    let inside = inside.map(|inside| inside.session_id);
+    if gate.first().is_some_and(|first| Some(first.session_id) == inside) {
+        gate.remove(0);
+    }
+    gate.iter_mut().for_each(|waiter| (waiter.mode, waiter.standing) = (Mode::Permit, Standing::Waits));
+    participants.append(&mut gate);
+    Ok(participants)
+}
+
+async fn in_queue(
+    session: &Session,
+    queue: &NodePath,
+    strangers: &[String],
+    claim: impl Fn(Role) -> Claim,
+) -> Result<Vec<Participant>, Fault> {
+    let is_contender = |name: &str| Contender::parse_any(name, strangers).is_some();
+    let described = session.ops().describe(queue.full(), is_contender).await?;
+    let names: Vec<_> = described.iter().map(|described| described.name.clone()).collect();
+    let mut by_name: HashMap<_, _> =
+        described.into_iter().map(|described| (described.name.clone(), described)).collect();
+    let participant = |contender: Contender<'_>| {
+        let standing = match Turn::of(&names, contender.name, &claim(contender.role)) {
+            Turn::Head => Standing::Holds,
+            _ => Standing::Waits,
+        };
+        Some(Participant::new(queue, contender.role, standing, by_name.remove(contender.name)?))
+    };
+    Ok(turn::in_order(&names, strangers).into_iter().filter_map(participant).collect())
+}
+
+/// Between attempts to ask.
+const PAUSE: Duration = Duration::from_millis(50);

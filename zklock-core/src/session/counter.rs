@@ -1,0 +1,92 @@
+//! A number in a node, as Curator's `SharedCount` keeps it: four bytes, the greatest first.
+
+use crate::error::Refusal;
+use crate::path::NodePath;
+
+use super::Session;
+use super::fault::Fault;
+use super::notice::Watch;
+use super::ops::Ops;
+
+/// A shared number, and the watch that tells when it changes.
+pub(crate) struct Counter {
+    path: NodePath,
+    /// What it is created with where it is missing.
+    seed: u32,
+    watch: Option<Watch>,
+}
+
+impl Counter {
+    pub(crate) fn new(path: NodePath, seed: u32) -> Self {
+        Self { path, seed, watch: None }
+    }
+
+    pub(crate) fn path(&self) -> &NodePath {
+        &self.path
+    }
+
+    /// Reads the number, and watches it from then on.
+    pub(crate) async fn read(&mut self, ops: &Ops) -> Result<u32, Fault> {
+        loop {
+            match ops.read_and_watch(self.path.full()).await {
+                Ok(read) => {
+                    self.watch = Some(read.watch);
+                    return decode(&read.data);
+                }
+                Err(Fault::NoNode) => create(ops, &self.path, self.seed).await?,
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Waits for a change since it was read last, and reads it again.
+    pub(crate) async fn changed(&mut self, session: &Session) -> Result<u32, Fault> {
+        if let Some(watch) = self.watch.take() {
+            watch.changed().await;
+        }
+        self.read(session.ops()).await
+    }
+}
+
+/// Sets the number, which is created where it is missing.
+pub(crate) async fn set(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
+    loop {
+        match ops.write(path.full(), &encode(count), None).await {
+            Err(Fault::NoNode) => create(ops, path, count).await?,
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn create(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
+    match ops.seed(path.full(), &encode(count)).await {
+        Err(Fault::NoNode) => ops.prepare(path.parent()).await,
+        outcome => outcome,
+    }
+}
+
+fn encode(count: u32) -> [u8; 4] {
+    count.to_be_bytes()
+}
+
+/// Java's numbers are signed.
+fn decode(data: &[u8]) -> Result<u32, Fault> {
+    let number = data.try_into().ok().map(i32::from_be_bytes).and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| {
+        Fault::Refused(Refusal::Other(format!("its {} bytes of data are no number of permits", data.len())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_four_bytes_as_java_writes_them() {
+        assert_eq!(decode(&[0, 0, 1, 2]).unwrap(), 258);
+        assert_eq!(decode(&encode(7)).unwrap(), 7);
+        for foreign in [&b""[..], b"3", b"12345", &[0xff, 0xff, 0xff, 0xff]] {
+            assert!(decode(foreign).is_err(), "{foreign:?}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Sends the requests of an acquisition, and tells it what the answers mean.
+
+use crate::queue::acquisition::{Action, Event, Replacement};
+use crate::queue::contender::{Contender, ContenderId};
+use crate::session::fault::Fault;
+use crate::session::ops::Children;
+
+use super::Driver;
+
+impl Driver {
+    pub(in crate::session) async fn request(&mut self, action: Action) {
+        let event = self.perform(action).await;
+        self.feed(event).await;
+    }
+
+    async fn perform(&mut self, action: Action) -> Event {
+        let (session, dir) = (self.session.clone(), self.path.clone());
+        let ops = session.ops();
+        match action {
+            Action::Enter(id) => self.enter(id).await,
+            Action::Prepare => match ops.prepare(dir.full()).await {
+                // An ancestor that vanished meanwhile is created again.
+                Ok(()) | Err(Fault::NoNode) => Event::Prepared,
+                Err(fault) => self.failed(fault),
+            },
+            Action::Locate(id) => match ops.locate(dir.full(), id).await {
+                Ok(nodes) => Event::Located(nodes),
+                Err(Fault::NoNode) => Event::ParentMissing,
+                Err(fault) => self.failed(fault),
+            },
+            Action::List => {
+                self.epoch = session.link().epoch;
+                match ops.list(dir.full()).await {
+                    Ok(children) => Event::Listed(self.listed(children)),
+                    Err(Fault::NoNode) => Event::ParentMissing,
+                    Err(fault) => self.failed(fault),
+                }
+            }
+            Action::Delete(names) => self.delete(names).await,
+            Action::Downgrade(replacement) => self.replace(replacement).await,
+            Action::Watch(_) | Action::Hold(_) | Action::Finish(_) => Event::Unknown,
+        }
+    }
+
+    async fn enter(&mut self, id: ContenderId) -> Event {
+        self.epoch = self.session.link().epoch;
+        let role = self.machine.claim().role();
+        let entry = self.session.ops().enter(self.path.full(), id, role, &self.data).await;
+        match entry.node {
+            Ok(node) if node.owner != self.session.id() => {
+                tracing::warn!(path = %self.path, "the server replaced the session without a word");
+                self.session.give_up();
+                Event::SessionLost
+            }
+            Ok(node) => {
+                let children = entry.children.ok().map(|children| self.listed(children));
+                Event::Entered(node, children)
+            }
+            Err(Fault::NoNode) => Event::ParentMissing,
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    async fn delete(&mut self, names: Vec<String>) -> Event {
+        for name in names {
+            if let Err(fault) = self.session.ops().delete(&self.path.child(&name)).await {
+                return self.failed(fault);
+            }
+        }
+        Event::Deleted
+    }
+
+    pub(in crate::session) async fn replace(&mut self, replacement: Replacement) -> Event {
+        let Replacement { old, new } = replacement;
+        let (from, to) = (self.path.child(&old.name), self.path.child(&new));
+        match self.session.ops().replace(&from, &to, &self.data).await {
+            Ok(()) => Event::Downgraded(new),
+            Err(Fault::NoNode) => Event::OwnNodeGone,
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    fn listed(&mut self, children: Children) -> Vec<String> {
+        self.children = Some(children.watch);
+        let patterns = self.machine.claim().also_behind();
+        let is_stranger = |name: &&String| Contender::parse_any(name, patterns).is_none();
+        if let Some(stranger) = children.names.iter().find(is_stranger) {
+            self.session.note_stranger(self.path.full(), stranger);
+        }
+        children.names
+    }
+
+    pub(super) fn failed(&mut self, fault: Fault) -> Event {
+        let path = self.path.relative().to_owned();
+        self.failed_at(&path, fault)
+    }
+
+    pub(super) fn failed_at(&mut self, path: &str, fault: Fault) -> Event {
+        match fault {
+            Fault::Unknown(reason) => {
+                tracing::debug!(path, reason, "request unanswered");
+                Event::Unknown
+            }
+            Fault::SessionOver => {
+                self.session.give_up();
+                Event::SessionLost
+            }
+            refused => {
+                self.refusal.get_or_insert_with(|| refused.into_error(path));
+                Event::Refused
+            }
+        }
+    }
+}

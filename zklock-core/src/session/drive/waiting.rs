@@ -1,0 +1,77 @@
+//! Waits until those in front may have left.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::queue::acquisition::Event;
+use crate::queue::turn::Obstacle;
+use crate::session::fault::Fault;
+use crate::session::notice::{Subject, Watch};
+use crate::session::presence;
+
+use super::Driver;
+
+impl Driver {
+    pub(super) async fn wait_behind(&mut self, obstacle: Obstacle, cancel: &CancellationToken) -> Event {
+        match obstacle {
+            Obstacle::Contender(predecessor) => self.wait_for(&predecessor, cancel).await,
+            Obstacle::Anyone => self.wait_for_anyone(cancel).await,
+        }
+    }
+
+    async fn wait_for(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
+        let watch = match self.session.ops().watch(Subject::Predecessor, &self.path.child(predecessor)).await
+        {
+            Ok(watch) => watch,
+            Err(Fault::NoNode) => return Event::PredecessorGone,
+            Err(fault) => return self.failed(fault),
+        };
+        let own = self.machine.node().map(|node| self.path.child(&node.name));
+        let expelled = async {
+            // Most waits are short; the long ones pay a request to notice that an outsider ended them.
+            sleep(PATIENCE).await;
+            match &own {
+                Some(own) => presence::gone(&self.session, own).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Event::Cancel,
+            () = self.session.over() => Event::SessionLost,
+            () = watch.changed() => Event::PredecessorGone,
+            () = expelled => Event::OwnNodeGone,
+        }
+    }
+
+    /// Waits for a change among the children, of which the list told, or of the number of permits.
+    async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
+        let changed = self.children.take().unwrap_or(Watch::Pause(Subject::Predecessor)).changed();
+        let recounted = async {
+            match &mut self.counter {
+                Some(counter) => counter.changed(&self.session).await,
+                None => std::future::pending().await,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Event::Cancel,
+            () = self.session.over() => return Event::SessionLost,
+            () = changed => return Event::PredecessorGone,
+            outcome = recounted => outcome,
+        };
+        match (outcome, &self.counter) {
+            (Ok(count), _) => Event::Permits(count),
+            (Err(fault), Some(counter)) => {
+                let path = counter.path().relative().to_owned();
+                self.failed_at(&path, fault)
+            }
+            (Err(fault), None) => self.failed(fault),
+        }
+    }
+}
+
+/// How long a contender waits before it watches its own node too.
+const PATIENCE: Duration = Duration::from_secs(1);
