@@ -36,11 +36,14 @@ import org.apache.zookeeper.CreateMode;
  * its own, because Curator's locks belong to threads. The end of the input ends the process.
  */
 public class Peer {
+    private static final int CONNECT_WITHIN_MS = 20_000;
+
     public static void main(String[] arguments) throws Exception {
         int session = Integer.parseInt(arguments[1]);
-        CuratorFramework client = CuratorFrameworkFactory.newClient(arguments[0], session, session, new RetryNTimes(5, 100));
+        CuratorFramework client =
+            CuratorFrameworkFactory.newClient(arguments[0], session, CONNECT_WITHIN_MS, new RetryNTimes(5, 100));
         client.start();
-        if (!client.blockUntilConnected(session, TimeUnit.MILLISECONDS)) {
+        if (!client.blockUntilConnected(CONNECT_WITHIN_MS, TimeUnit.MILLISECONDS)) {
             throw new IllegalStateException("no server at " + arguments[0]);
         }
         say("peer", "ready", Long.toString(client.getZookeeperClient().getZooKeeper().getSessionId()));
@@ -118,7 +121,7 @@ class Actor {
                 client.delete().forPath(words[2]);
                 return "";
             case "contend":
-                contend(words[2].split(","), Integer.parseInt(words[3]), Integer.parseInt(words[4]), Path.of(words[5]));
+                contend(new Contest(words));
                 return "";
             default:
                 throw new IllegalArgumentException(words[1]);
@@ -146,22 +149,62 @@ class Actor {
             .forPath(recipe.path + "/__READ__" + number);
     }
 
-    /** Takes and releases the locks of these modes in turn, and records what it holds when. */
-    private void contend(String[] modes, int rounds, int gathering, Path record) throws Exception {
-        for (int round = 0; round < rounds; round++) {
-            String mode = modes[round % modes.length];
+    /** Takes and releases the locks in turn, and records what it holds when. */
+    private void contend(Contest contest) throws Exception {
+        for (int round = 0; round < contest.rounds; round++) {
+            String mode = contest.modes[round % contest.modes.length];
+            if (mode.equals("downgrade")) {
+                contendAndDowngrade(contest);
+                continue;
+            }
             recipe.lock(mode).acquire();
-            record(record, "enter", mode);
-            do {
-                Thread.sleep(1);
-            } while (Files.readAllLines(record).stream().filter(line -> line.startsWith("enter")).count() < gathering);
-            record(record, "leave", mode);
+            contest.record("enter", name, mode);
+            contest.stay();
+            contest.record("leave", name, mode);
             recipe.lock(mode).release();
         }
     }
 
-    private void record(Path record, String step, String mode) throws Exception {
+    /** Writes, and then goes on as a reader. */
+    private void contendAndDowngrade(Contest contest) throws Exception {
+        recipe.lock("write").acquire();
+        contest.record("enter", name, "write");
+        contest.stay();
+        String reader = downgrade();
+        // It is told before it happens, so that nobody can be seen too soon.
+        contest.record("become", name, "read");
+        recipe.lock("write").release();
+        contest.stay();
+        contest.record("leave", name, "read");
+        client.delete().forPath(reader);
+    }
+}
+
+/** What an actor is to do to contend: `MODE,… ROUNDS GATHERING LENGTH_MS RECORD`. */
+class Contest {
+    final String[] modes;
+    final int rounds;
+    private final int gathering;
+    private final int length;
+    private final Path record;
+
+    Contest(String[] words) {
+        modes = words[2].split(",");
+        rounds = Integer.parseInt(words[3]);
+        gathering = Integer.parseInt(words[4]);
+        length = Integer.parseInt(words[5]);
+        record = Path.of(words[6]);
+    }
+
+    void record(String step, String name, String mode) throws Exception {
         Files.writeString(record, step + " " + name + " " + mode + "\n", StandardOpenOption.APPEND);
+    }
+
+    /** Is in a critical section, at least until so many have been entered altogether. */
+    void stay() throws Exception {
+        do {
+            Thread.sleep(length);
+        } while (Files.readAllLines(record).stream().filter(line -> line.startsWith("enter")).count() < gathering);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Several contenders of both languages that take a lock again and again.
 
+use std::future::Future;
 use std::ops::AsyncFn;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use zklock::Client;
@@ -33,7 +35,8 @@ impl Contest<'_> {
         for _ in 0..CONTENDERS {
             let mut actor = space.actor(self.recipe, self.path).await;
             let (modes, file) = (self.modes.join(","), record.path().display());
-            actor.order(&format!("contend {modes} {ROUNDS} {} {file}", self.permits));
+            let length = self.length().as_millis();
+            actor.order(&format!("contend {modes} {ROUNDS} {} {length} {file}", self.permits));
             actors.push(actor);
         }
         let diaries = (0..CONTENDERS).map(|number| record.diary(&format!("rust-{number}")));
@@ -47,24 +50,46 @@ impl Contest<'_> {
         assert!(sections.values().all(|count| *count == ROUNDS), "{sections:?}");
     }
 
+    /// How long a section lasts: with several permits, long enough for others to take what is left of them.
+    fn length(&self) -> Duration {
+        Duration::from_millis(if self.permits > 1 { 20 } else { 1 })
+    }
+
     async fn contend(&self, space: &Space, diary: Diary, round: &impl AsyncFn(&Client, Turn<'_>)) {
         let client = space.client(&diary.name).await;
         for mode in self.modes.iter().cycle().take(ROUNDS) {
-            round(&client, Turn { diary: &diary, mode, gathering: self.permits }).await;
+            round(&client, Turn { contest: self, diary: &diary, mode }).await;
         }
     }
 }
 
 /// One time that a contender in Rust is to take the lock.
 pub(crate) struct Turn<'a> {
+    contest: &'a Contest<'a>,
     diary: &'a Diary,
     pub(crate) mode: &'a str,
-    gathering: usize,
 }
 
 impl Turn<'_> {
     /// What is done while the lock is held.
     pub(crate) async fn section(&self) {
-        self.diary.section(self.mode, self.gathering).await;
+        self.diary.enter(self.mode);
+        self.stay().await;
+        self.diary.leave(self.mode);
+    }
+
+    /// What is done while the lock is held for writing, and what is done after `downgrade`.
+    pub(crate) async fn downgrading_section<G>(&self, downgrade: impl Future<Output = G>) -> G {
+        self.diary.enter("write");
+        self.stay().await;
+        self.diary.turn_into("read");
+        let reading = downgrade.await;
+        self.stay().await;
+        self.diary.leave("read");
+        reading
+    }
+
+    async fn stay(&self) {
+        self.diary.stay(self.contest.length(), self.contest.permits).await;
     }
 }

@@ -2,8 +2,12 @@
 //! `tests/README.md`.
 
 mod contention;
+mod exclusive;
 mod mutex;
 mod peer;
 mod process;
 mod record;
+mod revocation;
+mod rwlock;
+mod semaphore;
 mod support;

@@ -44,6 +44,7 @@ impl Peer {
             .args([
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC",
+                "-Xmx256m",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
             ])
             .arg("-cp")
@@ -156,6 +157,14 @@ impl Actor {
     #[track_caller]
     pub(crate) fn assert_busy(&mut self) {
         assert!(self.incoming.try_recv().is_err(), "{} is no longer busy", self.name);
+    }
+
+    /// What comes unasked.
+    pub(crate) async fn event(&mut self) -> String {
+        match soon(self.incoming.recv()).await.expect("Peer.java runs") {
+            Line::Event(event) => event,
+            Line::Answer(answer) => panic!("{} answered `{answer:?}`, where an event was due", self.name),
+        }
     }
 
     /// Takes a lock if it can be had within this time.

@@ -41,18 +41,28 @@ pub(crate) struct Diary {
 }
 
 impl Diary {
-    /// Is in a critical section, until so many sections have been entered altogether.
-    pub(crate) async fn section(&self, mode: &str, gathering: usize) {
+    pub(crate) fn enter(&self, mode: &str) {
         self.write("enter", mode);
+    }
+
+    /// Goes on in another mode; to be told before it happens, so that nobody can be seen too soon.
+    pub(crate) fn turn_into(&self, mode: &str) {
+        self.write("become", mode);
+    }
+
+    pub(crate) fn leave(&self, mode: &str) {
+        self.write("leave", mode);
+    }
+
+    /// Is in a critical section, at least until so many have been entered altogether.
+    pub(crate) async fn stay(&self, length: Duration, gathering: usize) {
         loop {
-            // The length of a section, in which others would enter if they could.
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(length).await;
             let record = fs::read_to_string(&self.path).expect("the file is there");
             if record.lines().filter(|line| line.starts_with("enter")).count() >= gathering {
-                break;
+                return;
             }
         }
-        self.write("leave", mode);
     }
 
     fn write(&self, step: &str, mode: &str) {
@@ -69,21 +79,25 @@ fn check(record: &str, permits: usize) -> Result<BTreeMap<String, usize>, String
     for (index, line) in record.lines().enumerate() {
         let words: Vec<_> = line.split(' ').collect();
         let [step, name, mode] = words[..] else { return Err(format!("line {index} is `{line}`")) };
-        match step {
-            "enter" if inside.contains_key(name) || !may_enter(mode, &inside, permits) => {
-                return Err(format!("line {index} is `{line}` with {inside:?} inside"));
-            }
-            "enter" => {
-                inside.insert(name, mode);
-                *sections.entry(name.to_owned()).or_default() += 1;
-            }
-            _ if inside.remove(name) != Some(mode) => {
-                return Err(format!("line {index} is `{line}`, outside"));
-            }
-            _ => {}
+        if !follow(&mut inside, [step, name, mode], permits) {
+            return Err(format!("line {index} is `{line}`, with {inside:?} inside"));
+        }
+        if step == "enter" {
+            *sections.entry(name.to_owned()).or_default() += 1;
         }
     }
     if inside.is_empty() { Ok(sections) } else { Err(format!("{inside:?} are still inside")) }
+}
+
+/// Makes one step, and tells whether it may be made.
+fn follow<'a>(inside: &mut HashMap<&'a str, &'a str>, line: [&'a str; 3], permits: usize) -> bool {
+    let [step, name, mode] = line;
+    match (step, inside.remove(name)) {
+        ("enter", None) if may_enter(mode, inside, permits) => inside.insert(name, mode).is_none(),
+        ("become", Some("write")) if mode == "read" => inside.insert(name, mode).is_none(),
+        ("leave", Some(held)) => held == mode,
+        _ => false,
+    }
 }
 
 fn may_enter(mode: &str, inside: &HashMap<&str, &str>, permits: usize) -> bool {
@@ -112,10 +126,24 @@ fn an_overlap_is_found() {
 }
 
 #[test]
+fn readers_may_be_with_a_writer_that_has_become_one_and_not_before() {
+    let after = "enter a write\nbecome a read\nenter b read\nleave a read\nleave b read\n";
+    assert!(check(after, 1).is_ok());
+    let before = "enter a write\nenter b read\nbecome a read\nleave a read\nleave b read\n";
+    assert!(check(before, 1).is_err());
+}
+
+#[test]
 fn a_record_that_makes_no_sense_is_refused() {
-    for record in
-        ["enter a 1\n", "leave a 1\n", "enter a 1\nleave a 2\n", "enter a 1\nenter a 1\n", "enter a\n"]
-    {
+    for record in [
+        "become a read\n",
+        "enter a read\nbecome a read\nleave a read\n",
+        "enter a 1\n",
+        "leave a 1\n",
+        "enter a 1\nleave a 2\n",
+        "enter a 1\nenter a 1\n",
+        "enter a\n",
+    ] {
         assert!(check(record, 3).is_err(), "{record}");
     }
 }

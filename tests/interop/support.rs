@@ -24,8 +24,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(30);
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 /// Sessions of those who are not killed outlive a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
-/// Sessions of those who are killed end soon.
-const SHORT_SESSION: Duration = Duration::from_secs(2);
+/// Sessions of those who are killed end soon, but outlive a short pause as well.
+const SHORT_SESSION: Duration = Duration::from_secs(4);
 
 /// A test's own part of a shared server, and of the Java process that its contenders share.
 pub(crate) struct Space {
@@ -110,9 +110,9 @@ impl Space {
         format!("{}{path}", self.namespace)
     }
 
-    /// The participants as full paths and what they say of themselves, in which form Java lists them.
+    /// The participants below a path as full paths and what they say of themselves, in which form Java lists them.
     pub(crate) fn listed(&self, path: &str, participants: &[Participant]) -> Vec<(String, String)> {
-        let listed = participants.iter();
+        let listed = participants.iter().filter(|one| one.path == path);
         listed.map(|one| (self.full(&format!("{path}/{}", one.node)), one.identity.clone())).collect()
     }
 }
