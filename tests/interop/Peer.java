@@ -25,6 +25,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.CreateMode;
 
@@ -119,6 +120,9 @@ class Actor {
                 return downgrade();
             case "delete":
                 client.delete().forPath(words[2]);
+                return "";
+            case "share":
+                ((Shared) recipe).count.setCount(Integer.parseInt(words[2]));
                 return "";
             case "contend":
                 contend(new Contest(words));
@@ -223,7 +227,7 @@ abstract class Recipe {
     /** The nodes in the order of the queue, where it has one. */
     abstract Collection<String> participants(String mode) throws Exception;
 
-    static Recipe open(CuratorFramework client, String recipe, String path) {
+    static Recipe open(CuratorFramework client, String recipe, String path) throws Exception {
         switch (recipe) {
             case "mutex":
                 return new Mutex(client, path);
@@ -233,6 +237,8 @@ abstract class Recipe {
                 return new Exclusive(client, path);
             case "semaphore":
                 return new Semaphore(client, path);
+            case "shared":
+                return new Shared(client, path);
             default:
                 throw new IllegalArgumentException(recipe);
         }
@@ -303,8 +309,12 @@ abstract class Recipe {
         private final Map<String, InterProcessLock> locks = new HashMap<>();
 
         Semaphore(CuratorFramework client, String path) {
+            this(client, path, new InterProcessSemaphoreV2(client, path, PERMITS));
+        }
+
+        Semaphore(CuratorFramework client, String path, InterProcessSemaphoreV2 semaphore) {
             super(client, path);
-            semaphore = new InterProcessSemaphoreV2(client, path, PERMITS);
+            this.semaphore = semaphore;
         }
 
         /** The mode is the number of permits to take. */
@@ -319,6 +329,21 @@ abstract class Recipe {
             semaphore.getParticipantNodes().forEach(node -> nodes.add(path + "/leases/" + node));
             return nodes;
         }
+    }
+}
+
+/** The locks of a semaphore whose number of permits is kept beside it, and may change. */
+class Shared extends Recipe.Semaphore {
+    final SharedCount count;
+
+    Shared(CuratorFramework client, String path) throws Exception {
+        this(client, path, new SharedCount(client, path + "-permits", 3));
+    }
+
+    private Shared(CuratorFramework client, String path, SharedCount count) throws Exception {
+        super(client, path, new InterProcessSemaphoreV2(client, path, count));
+        this.count = count;
+        count.start();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Standing};
+use zklock::{Client, Permits, Standing};
 
 use crate::contention::{Contest, Turn};
 use crate::support::{Kind, Space, on_both_servers, soon};
@@ -75,6 +75,30 @@ async fn who_wants_several_permits_waits_for_the_other_side_and_comes_first(kind
     last.answer().await;
     ours.release().await.unwrap();
     last.ask("release 1").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn either_side_changes_the_number_of_permits_that_both_share(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client("ours").await;
+    let semaphore = client.semaphore(PATH, Permits::shared(format!("{PATH}-permits"), 3)).unwrap();
+    let mut theirs = space.actor("shared", PATH).await;
+    theirs.ask("share 1").await;
+    let first = semaphore.acquire().await.unwrap();
+    theirs.order("acquire 1");
+    space.until_queued(PERMITS, 2).await;
+    theirs.assert_busy();
+    semaphore.set_permits(2).await.unwrap();
+    theirs.answer().await;
+    let second = semaphore.clone();
+    let second = tokio::spawn(async move { second.acquire().await.unwrap() });
+    space.until_queued(PERMITS, 3).await;
+    assert!(!second.is_finished());
+    theirs.ask("share 3").await;
+    soon(second).await.unwrap().release().await.unwrap();
+    first.release().await.unwrap();
+    theirs.ask("release 1").await;
 }
 
 #[apply(on_both_servers)]
