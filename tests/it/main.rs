@@ -2,14 +2,23 @@
 
 mod attributes;
 mod cancellation;
+mod contract;
 mod cuts;
+mod cycles;
+mod ensemble;
+mod events;
 mod input;
 mod loss;
 mod mutex;
 mod outage;
+mod parents;
 mod process;
+mod quiet;
+mod recovery;
 mod reentrancy;
 mod requests;
 mod shutdown;
+mod strangers;
 mod support;
 mod tidy;
+mod watches;
