@@ -8,7 +8,7 @@ use crate::acquire::Wanted;
 use crate::acquire::permits::Count;
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::hold::Door;
+use crate::hold::{Door, Entry};
 use crate::lease::FencingToken;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
@@ -101,7 +101,10 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
             Wanted::Place(place) => {
                 in_queue(&session, &door.path, door.strangers(), |role| place_of(role, place)).await
             }
-            Wanted::Permits(permits) => in_semaphore(&session, &door.path, &permits.count).await,
+            Wanted::Permits(permits) => {
+                let listed = in_semaphore(&session, &door.path, &permits.count).await;
+                listed.map(|participants| with_mode(participants, mode_of(door.entry)))
+            }
         };
         match listed {
             Ok(participants) => return Ok(participants),
@@ -109,6 +112,15 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
             Err(refused) => return Err(refused.into_error(door.path.relative())),
         }
     }
+}
+
+/// What a permit is to those who enter by it: the only one is a mutex.
+fn mode_of(entry: Entry) -> Mode {
+    if entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit }
+}
+
+fn with_mode(participants: Vec<Participant>, mode: Mode) -> Vec<Participant> {
+    participants.into_iter().map(|participant| Participant { mode, ..participant }).collect()
 }
 
 /// Whatever is in this queue claims a place; what it honours of others is not known, and taken for ours.
@@ -130,7 +142,7 @@ async fn in_semaphore(session: &Session, path: &NodePath, count: &Count) -> Resu
     if gate.first().is_some_and(|first| Some(first.session_id) == inside) {
         gate.remove(0);
     }
-    gate.iter_mut().for_each(|waiter| (waiter.mode, waiter.standing) = (Mode::Permit, Standing::Waits));
+    gate.iter_mut().for_each(|waiter| waiter.standing = Standing::Waits);
     participants.append(&mut gate);
     Ok(participants)
 }
