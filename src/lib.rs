@@ -20,8 +20,25 @@
 //! # }
 //! ```
 //!
-//! By hand there are also read-write locks, semaphores, several locks at once and locks that are not reentrant:
-//! see [`Client`].
+//! Readers that run together, and several locks at once, all or none, are arguments of the attribute:
+//!
+//! ```no_run
+//! use zklock::{LockError, distributed_lock};
+//!
+//! #[distributed_lock(path = "/prices/{region}", mode = read)]
+//! async fn quote(region: &str) -> Result<u64, LockError> {
+//!     // Any number of readers, as long as nobody writes: `mode = write`.
+//!     Ok(7)
+//! }
+//!
+//! #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"])]
+//! async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
+//!     // One holder for each of the two accounts.
+//!     Ok(())
+//! }
+//! ```
+//!
+//! By hand there are also semaphores and locks that are not reentrant: see [`Client`].
 //!
 //! # What is promised
 //!
