@@ -61,7 +61,8 @@
 //! What is held follows the logical call: inside an annotated function, [`Mutex::run`] or
 //! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] takes it along to a
 //! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other,
-//! unless both only read.
+//! unless both only read. A reader inside of a writer enters its lock; a writer inside of a reader would wait for
+//! itself, and is told so by [`LockError::Upgrade`].
 
 #[doc(hidden)]
 #[path = "private.rs"]
