@@ -3,13 +3,16 @@
 mod attributes;
 mod cancellation;
 mod cuts;
+mod exclusive;
 mod input;
 mod loss;
+mod multi;
 mod mutex;
 mod outage;
 mod process;
 mod reentrancy;
 mod requests;
+mod semaphore;
 mod shutdown;
 mod support;
 mod tidy;

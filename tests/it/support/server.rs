@@ -61,6 +61,24 @@ impl Server {
         .expect("a server starts")
     }
 
+    /// Starts one that removes containers as soon as they are not used any more.
+    pub(crate) fn start_reaping(kind: Kind) -> Self {
+        let interval = Duration::from_millis(10);
+        match kind {
+            Kind::Embedded => {
+                let server = EmbeddedServer::builder().tick_time(TICK).container_check_interval(interval);
+                server.start().map(Self::Embedded)
+            }
+            Kind::Real => {
+                let millis = interval.as_millis().to_string();
+                let server = ZooKeeper::builder().tick_time(TICK);
+                let server = server.system_property("znode.container.checkIntervalMs", &millis);
+                server.start().map(Self::Real)
+            }
+        }
+        .expect("a server starts")
+    }
+
     pub(crate) fn connect_string(&self) -> &str {
         match self {
             Self::Embedded(server) => server.connect_string(),
