@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, Phase};
-use crate::events::LockEventKind;
+use crate::events::{Hub, LockEventKind};
 use crate::lease::{self, Lease};
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, Place};
@@ -57,9 +57,9 @@ impl Patience {
         Ok(Self::new(wait, Contention::Wait))
     }
 
-    /// The patience of the same attempt, of which so much is spent.
-    pub(crate) fn spent(self, spent: Duration) -> Self {
-        Self { spent, ..self }
+    /// The patience of the same attempt, of which so much more is spent.
+    pub(crate) fn spent(self, more: Duration) -> Self {
+        Self { spent: self.spent.saturating_add(more), ..self }
     }
 
     pub(crate) fn left(self) -> Duration {
@@ -169,14 +169,24 @@ impl Attempt {
     /// Drives a contender, and holds the lease that comes of it.
     async fn drive(
         &self,
-        mut driver: Driver,
+        driver: Driver,
         contention: Contention,
         cancel: &CancellationToken,
     ) -> Outcome<Lease> {
+        self.drive_telling(driver, contention, cancel, self.worker.events()).await
+    }
+
+    /// Drives a contender, and tells what becomes of its lease there.
+    async fn drive_telling(
+        &self,
+        mut driver: Driver,
+        contention: Contention,
+        cancel: &CancellationToken,
+        events: Hub,
+    ) -> Outcome<Lease> {
         let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
         outcome.map(|node| {
-            let terms =
-                lease::Terms { events: self.worker.events(), release_within: self.worker.default_wait() };
+            let terms = lease::Terms { events, release_within: self.worker.default_wait() };
             let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, terms);
             self.worker.spawn(keeper);
             lease

@@ -124,6 +124,11 @@ impl Source {
 }
 
 impl Hub {
+    /// One that nobody listens to.
+    pub(crate) fn unheard() -> Self {
+        Self(broadcast::Sender::new(1).downgrade())
+    }
+
     /// Tells an event, if anybody listens.
     pub(crate) fn tell(&self, path: &NodePath, kind: impl FnOnce() -> LockEventKind) {
         if let Some(sender) = self.0.upgrade().filter(|sender| sender.receiver_count() > 0) {

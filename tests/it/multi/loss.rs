@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{LeaseState, LockError, LossReason};
+use zklock::{LeaseState, LockError, LockEventKind, LossReason};
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
@@ -60,7 +60,9 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(&client, &[A, B]);
     space.until_queued(B, 2).await;
+    let mut events = client.events();
     space.delete_children(A).await;
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
     // Somebody else has the first one in the meantime.
     let rival = other.mutex(A).unwrap().lock().await.unwrap();
     single.release().await.unwrap();

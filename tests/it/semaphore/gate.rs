@@ -65,11 +65,11 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     let (client, other) = (space.client().await, space.client().await);
     let holder = take(&semaphore(&client, 3), 3).await;
     space.until_empty(GATE).await;
-    let first = spawn_take(&semaphore(&client, 3), 2);
+    let first = spawn_take(&semaphore(&client, 3), 3);
     space.until_queued(LEASES, 4).await;
-    let second = spawn_take(&semaphore(&other, 3), 2);
+    let second = spawn_take(&semaphore(&other, 3), 3);
     space.until_queued(GATE, 2).await;
-    // Both would have passed the gate now, and could have a permit each of the two they want.
+    // Both would have passed the gate now, and could have a part each of what the other one wants.
     let mut queue = space.children(GATE).await;
     queue.sort_by_key(|name| name[name.len() - 10..].to_owned());
     let outsider = space.outsider().await;

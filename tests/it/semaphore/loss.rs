@@ -1,7 +1,7 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and those who wait.
 
 use rstest_reuse::apply;
-use zklock::LossReason;
+use zklock::{LockEventKind, LossReason};
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
@@ -64,21 +64,23 @@ async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan(
 async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind: Kind) {
     let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 2), 1).await;
+    let guard = take(&semaphore(&client, 3), 2).await;
     let held = space.children(LEASES).await;
-    let waiting = spawn_take(&semaphore(&other, 2), 2);
-    space.until_queued(LEASES, 3).await;
+    let waiting = spawn_take(&semaphore(&other, 3), 3);
+    space.until_queued(LEASES, 4).await;
     let mut own: Vec<_> =
         space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
     own.sort_by_key(|name| name[name.len() - 10..].to_owned());
     let outsider = space.outsider().await;
+    let mut events = other.events();
     outsider.delete(&space.full(&format!("{LEASES}/{}", own[0])), None).await.unwrap();
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
     guard.release().await.unwrap();
-    let both = soon(waiting).await.unwrap().unwrap();
-    both.verify().await.unwrap();
-    space.until_queued(LEASES, 2).await;
+    let all = soon(waiting).await.unwrap().unwrap();
+    all.verify().await.unwrap();
+    space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
-    both.release().await.unwrap();
+    all.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }
 

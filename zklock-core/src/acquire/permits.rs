@@ -5,20 +5,25 @@
 //! front; the gate stays closed behind it until then, so that permits are granted in the order of the gate.
 //! All permits of one call are taken behind one gate, so that two calls never wait for each other's.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::join;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
+use crate::error::LockError;
+use crate::events::Hub;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::session::Session;
 use crate::session::counter::Counter;
-use crate::session::drive::{Driver, Outcome};
+use crate::session::drive::{Contention, Driver, Outcome};
 use crate::session::fault::Fault;
+use crate::session::notice::Watch;
 
 use super::Attempt;
 use super::agreement;
@@ -55,16 +60,24 @@ pub(super) async fn contest(
             Outcome::SessionLost => return Outcome::SessionLost,
         };
         let mut leases = Vec::new();
-        let end = contest.take(&mut leases).await;
+        let end = contest.take_behind(&gate, &mut leases).await;
+        let is_held = |lease: &Lease| lease.tenure().check().is_ok();
+        if matches!(end, Outcome::Held(())) && leases.iter().all(is_held) {
+            // The gate opens in the background, which the caller need not wait for.
+            return Outcome::Held(leases);
+        }
+        let is_gate_held = is_held(&gate);
+        leases.push(gate);
+        join_all(leases.into_iter().map(Lease::release)).await;
         match end {
             Outcome::Held(()) if session.is_over() => return Outcome::SessionLost,
-            // An outsider deleted one of them while the others were being taken.
-            Outcome::Held(()) if leases.iter().any(|lease| lease.tenure().check().is_err()) => {}
-            // The gate opens in the background, which the caller need not wait for.
-            Outcome::Held(()) => return Outcome::Held(leases),
+            // An outsider deleted one of the permits, or opened the gate, while others were being taken.
+            Outcome::Held(()) => {}
+            Outcome::Cancelled if !is_gate_held && !attempt.cancel.is_cancelled() => {}
             failed => {
-                leases.push(gate);
-                join_all(leases.into_iter().map(Lease::release)).await;
+                if let Outcome::Refused(LockError::MixedRecipes { .. }) = failed {
+                    contest.clear().await;
+                }
                 return failed.map(|()| Vec::new());
             }
         }
@@ -75,6 +88,12 @@ struct Contest<'a> {
     attempt: &'a Attempt,
     session: &'a Arc<Session>,
     permits: &'a Permits,
+}
+
+/// Whether there are as many permits as are wanted.
+enum Room {
+    Enough,
+    Exhausted,
 }
 
 impl Contest<'_> {
@@ -88,18 +107,25 @@ impl Contest<'_> {
         loop {
             let bid = self.attempt.bid(self.attempt.path.below(GATE), Claim::place(Role::Exclusive));
             let driver = Driver::new(self.session.clone(), bid);
-            let passed = self.attempt.drive(driver, contention, &self.attempt.cancel).await;
+            // The gate is no lock of the caller's, who is not told what becomes of it.
+            let events = Hub::unheard();
+            let passed = self.attempt.drive_telling(driver, contention, &self.attempt.cancel, events).await;
             let Outcome::Contended = passed else {
                 return passed;
             };
-            if Instant::now() >= last || self.is_exhausted().await {
-                return Outcome::Contended;
+            let is_late = Instant::now() >= last;
+            match self.look().await {
+                (Room::Enough, changed) if !is_late => match changed {
+                    Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
+                    None => sleep(PASSAGE).await,
+                },
+                _ => return Outcome::Contended,
             }
         }
     }
 
-    /// Tells whether there are too few permits left; or else waits a moment for those who are passing.
-    async fn is_exhausted(&self) -> bool {
+    /// Looks whether there are permits enough, and watches for a change.
+    async fn look(&self) -> (Room, Option<Watch>) {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => (children.names.len(), Some(children.watch)),
@@ -109,33 +135,48 @@ impl Contest<'_> {
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
-                let mut counter = Counter::new(path.clone(), *seed);
+                let counter = Counter::new(path.clone(), *seed);
                 counter.read(self.session.ops()).await.unwrap_or(u32::MAX)
             }
         };
-        if taken + self.permits.wanted as usize > of as usize {
-            return true;
+        let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
+        (if is_room { Room::Enough } else { Room::Exhausted }, changed)
+    }
+
+    /// Takes the permits as long as the gate is closed behind us: two who were both inside could have a part
+    /// each of what the other one wants.
+    async fn take_behind(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let stop = self.attempt.cancel.child_token();
+        let mut taking = pin!(self.take(leases, &stop));
+        tokio::select! {
+            biased;
+            taken = &mut taking => return taken,
+            _ = gate.tenure().lost() => stop.cancel(),
         }
-        match changed {
-            Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
-            None => sleep(PASSAGE).await,
-        }
-        false
+        taking.await
     }
 
     /// Takes the permits one by one; those taken so far are in `leases`, whatever comes of the others.
-    async fn take(&self, leases: &mut Vec<Lease>) -> Outcome<()> {
-        let of = match self.count().await {
+    async fn take(&self, leases: &mut Vec<Lease>, stop: &CancellationToken) -> Outcome<()> {
+        let of = match self.count(stop).await {
             Outcome::Held(of) => of,
             other => return other.map(drop),
         };
+        let contention = self.attempt.patience.contention;
+        // What is taken in vain would be missed by others who do not want to wait.
+        if contention == Contention::Leave
+            && self.permits.wanted > 1
+            && let (Room::Exhausted, _) = self.look().await
+        {
+            return Outcome::Contended;
+        }
         for nth in 0..self.permits.wanted {
             let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
             bid.counter = self.shared_counter();
             let driver = Driver::new(self.session.clone(), bid);
             let taken = match nth {
-                0 => self.take_first(driver, of).await,
-                _ => self.attempt.drive(driver, self.attempt.patience.contention, &self.attempt.cancel).await,
+                0 => self.take_first(driver, of, stop).await,
+                _ => self.attempt.drive(driver, contention, stop).await,
             };
             match taken {
                 Outcome::Held(lease) => leases.push(lease),
@@ -146,9 +187,9 @@ impl Contest<'_> {
     }
 
     /// Takes the first permit, and sees in the same round trip that the others go by the same number.
-    async fn take_first(&self, driver: Driver, of: u32) -> Outcome<Lease> {
+    async fn take_first(&self, driver: Driver, of: u32, stop: &CancellationToken) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
-        let stop = self.attempt.cancel.child_token();
+        let stop = stop.child_token();
         let id = driver.id();
         let agreed = async {
             let agreed = match self.permits.count {
@@ -172,13 +213,13 @@ impl Contest<'_> {
     }
 
     /// How many permits there are.
-    async fn count(&self) -> Outcome<u32> {
-        let mut counter = match &self.permits.count {
+    async fn count(&self, stop: &CancellationToken) -> Outcome<u32> {
+        let counter = match &self.permits.count {
             Count::Agreed(of) => return Outcome::Held(*of),
             Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
         };
         loop {
-            if self.attempt.cancel.is_cancelled() {
+            if stop.is_cancelled() {
                 return Outcome::Cancelled;
             }
             match counter.read(self.session.ops()).await {
@@ -187,6 +228,14 @@ impl Contest<'_> {
                 Err(Fault::Unknown(_)) => sleep(PASSAGE).await,
                 Err(fault) => return Outcome::Refused(fault.into_error(counter.path().relative())),
             }
+        }
+    }
+
+    /// Removes the containers of a semaphore that is none, if nobody else is in them: they would tell others
+    /// that there is one.
+    async fn clear(&self) {
+        for name in [LEASES, GATE] {
+            self.session.ops().delete(&self.attempt.path.child(name)).await.ok();
         }
     }
 

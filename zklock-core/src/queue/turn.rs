@@ -74,9 +74,11 @@ fn mixed(children: &[String], front: &[(i32, Contender<'_>)], claim: &Claim) -> 
     let other =
         front.iter().find(|(_, other)| !other.role.is_akin_to(claim.role()) && !is_stranger(other.name));
     let has = |name: &str| children.iter().any(|child| child == name);
+    // Whoever is in front would have left a semaphore: they are of one about to find out that it is none.
+    let is_semaphore = claim.role() != Role::Permit && front.is_empty() && has(GATE) && has(LEASES);
     match other {
         Some((_, other)) => Some(other.role),
-        None => (claim.role() != Role::Permit && has(GATE) && has(LEASES)).then_some(Role::Permit),
+        None => is_semaphore.then_some(Role::Permit),
     }
 }
 
@@ -232,6 +234,7 @@ mod tests {
         let own = "b-lock-0000000002";
         check(&["locks", "leases", own], own, Turn::Mixed(Role::Permit));
         check(&["locks", own], own, Turn::Head);
+        check(&["locks", "leases", "a-lock-0000000001", own], own, behind(1, "a-lock-0000000001"));
     }
 
     #[test]
