@@ -117,13 +117,12 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
     let (holder, other) = (quiet_client(&server).await, quiet_client(&server).await);
     let (holder, other) = (holder.semaphore("/cost", 2).unwrap(), other.semaphore("/cost", 2).unwrap());
     let guard = holder.acquire_many(2).await.unwrap();
-    // The first that comes makes the holder watch its own nodes, once each.
-    assert!(other.try_acquire().await.unwrap().is_none());
+    // Who comes makes the holder watch its own nodes, once each.
     let watched = || async {
-        let seen = holder.participants().await.unwrap();
+        assert!(other.try_acquire().await.unwrap().is_none());
+        let permits = holder.participants().await.unwrap();
         let watches = server.four_letter("wchp").unwrap();
-        eprintln!("{seen:?} {watches}");
-        seen.len() == 2 && seen.iter().all(|permit| watches.contains(&permit.node))
+        permits.len() == 2 && permits.iter().all(|permit| watches.contains(&permit.node))
     };
     until(watched, "the holder watches").await;
     let one = async { assert!(other.try_acquire().await.unwrap().is_none()) };
