@@ -79,6 +79,20 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     assert_eq!(all - questions.get(), 5 + 1, "by the waiter, and the release by the holder");
 }
 
+/// Counts the requests of what the future does, with those in the background until so many ephemeral nodes are left.
+async fn requests_until(server: &Server, left: usize, future: impl Future<Output = ()>) -> u64 {
+    let (questions, settled) = (Cell::new(0), format!("zk_ephemerals_count\t{left}\n"));
+    let is_settled = || async {
+        questions.set(questions.get() + 1);
+        server.four_letter("mntr").unwrap().contains(&settled)
+    };
+    let all = async {
+        future.await;
+        until(is_settled, "nothing goes on in the background").await;
+    };
+    requests(server, all).await - questions.get()
+}
+
 /// A client whose session sends nothing by itself within the time of a test.
 async fn quiet_client(server: &Server) -> Client {
     Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
@@ -89,7 +103,8 @@ async fn quiet_client(server: &Server) -> Client {
 async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let semaphore = quiet_client(&server).await.semaphore("/cost", 8).unwrap();
-    semaphore.acquire_many(8).await.unwrap().release().await.unwrap();
+    let first = async { semaphore.acquire_many(8).await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
     for (permits, cost) in [(1, 7), (2, 10), (8, 28)] {
         let free = async {
             for _ in 0..10 {
@@ -99,15 +114,16 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kin
         let cost = 10 * cost;
         // Those that are taken first are seen to be no longer alone, and watched where the others take long.
         let watches = 10 * u64::from(permits - 1);
-        let all = requests(&server, free).await;
+        let all = requests_until(&server, 0, free).await;
         assert!((cost..=cost + watches).contains(&all), "{permits}: {all}");
     }
     // What its number is, is asked for instead of what others say.
     let shared = Permits::shared("/limit", 8);
     let shared = quiet_client(&server).await.semaphore("/shared", shared).unwrap();
-    shared.acquire().await.unwrap().release().await.unwrap();
+    let first = async { shared.acquire().await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
     let free = async { shared.acquire().await.unwrap().release().await.unwrap() };
-    assert_eq!(requests(&server, free).await, 7);
+    assert_eq!(requests_until(&server, 0, free).await, 7);
 }
 
 #[apply(on_both_servers)]
@@ -126,9 +142,9 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
     };
     until(watched, "the holder watches").await;
     let one = async { assert!(other.try_acquire().await.unwrap().is_none()) };
-    assert_eq!(requests(&server, one).await, 7);
+    assert_eq!(requests_until(&server, 2, one).await, 7);
     let many = async { assert!(other.try_acquire_many(2).await.unwrap().is_none()) };
-    assert_eq!(requests(&server, many).await, 5);
+    assert_eq!(requests_until(&server, 2, many).await, 5);
     guard.release().await.unwrap();
 }
 
@@ -137,14 +153,16 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
 async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let mutex = quiet_client(&server).await.exclusive("/cost").unwrap();
-    mutex.lock().await.unwrap().release().await.unwrap();
+    let first = async { mutex.lock().await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
     let free = async {
         for _ in 0..10 {
             mutex.lock().await.unwrap().release().await.unwrap();
         }
     };
-    assert_eq!(requests(&server, free).await, 70);
+    assert_eq!(requests_until(&server, 0, free).await, 70);
     let guard = mutex.lock().await.unwrap();
+    requests_until(&server, 1, async {}).await;
     let again = guard.scope(async {
         for _ in 0..10 {
             mutex.lock().await.unwrap_err();
