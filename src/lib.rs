@@ -20,6 +20,9 @@
 //! # }
 //! ```
 //!
+//! By hand there are also read-write locks, semaphores, several locks at once and locks that are not reentrant:
+//! see [`Client`].
+//!
 //! # What is promised
 //!
 //! One holder at a time, as long as clocks run at the same rate within 1 %, the process is not paused longer
@@ -40,7 +43,8 @@
 //!
 //! What is held follows the logical call: inside an annotated function, [`Mutex::run`] or
 //! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] takes it along to a
-//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other.
+//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other,
+//! unless both only read.
 
 #[doc(hidden)]
 #[path = "private.rs"]

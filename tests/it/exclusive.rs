@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Config, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
+use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
 
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
 const LEASES: &str = "/ledgers/1/leases";
 const SHORT: Duration = Duration::from_millis(200);
-/// A session that outlasts the restart of a real server on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 fn exclusive(client: &Client) -> Mutex {
     client.exclusive(PATH).unwrap()
@@ -236,63 +234,6 @@ async fn what_stands_on_the_server_is_a_semaphore_of_one(kind: Kind) {
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn a_holder_and_a_waiter_of_one_client_whose_session_ends_are_told_and_served(kind: Kind) {
-    let space = Space::new(kind);
-    let client = space.client().await;
-    let guard = lock(&client).await;
-    let waiting = spawn_lock(&client);
-    space.until_queued(LEASES, 2).await;
-    space.end_session_of(&client);
-    let next = soon(waiting).await.unwrap().unwrap();
-    soon(guard.lost()).await;
-    assert!(next.fencing_token() > guard.fencing_token());
-    assert!(failed(guard.set_data(PATH, "late").await).is_lost());
-    assert!(failed(guard.release().await).is_lost());
-    next.verify().await.unwrap();
-    next.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-async fn connect(server: &Server, namespace: &str) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(PATIENCE).tick_time(TICK);
-    config.namespace(namespace).connect().await.expect("the server accepts a client")
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn holder_and_waiter_survive_the_restart_of_their_server(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
-    let (client, other) = (connect(&server, "/app").await, connect(&server, "/app").await);
-    let guard = lock(&client).await;
-    let waiting = spawn_lock(&other);
-    let mutex = exclusive(&client);
-    let are_two = || async { mutex.participants().await.unwrap().len() == 2 };
-    until(are_two, "the waiter is in the queue").await;
-    server.kill().unwrap();
-    server.restart().unwrap();
-    guard.verify().await.unwrap();
-    assert!(!waiting.is_finished());
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn its_parents_go_after_the_last_of_many_contenders(kind: Kind) {
-    let server = Server::start_reaping(kind);
-    let clients = [connect(&server, "/app").await, connect(&server, "/app").await];
-    let locks = (0..10).map(|number| {
-        let client = &clients[number % 2];
-        async move { lock(client).await.release().await.unwrap() }
-    });
-    soon(futures_util::future::join_all(locks)).await;
-    let outsider = zookeeper_client::Client::connect(server.connect_string()).await.unwrap();
-    let is_gone = || async { outsider.check_stat("/app").await.unwrap().is_none() };
-    until(is_gone, "the containers are removed").await;
 }
 
 #[apply(on_both_servers)]

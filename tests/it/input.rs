@@ -74,6 +74,7 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         (config().sync_limit(Duration::MAX), "sync_limit"),
         (config().acl(Acl::CreatorAll), "acl"),
         (config().identity("x".repeat(2_000)), "identity"),
+        (config().identity("__REVOKE__"), "identity"),
         // The server grants one second, which the servers' timing uses up.
         (
             config().session_timeout(Duration::from_secs(1)).tick_time(Duration::from_secs(2)),

@@ -1,6 +1,5 @@
 //! The contract of the multi-lock.
 
-mod base;
 mod interruptions;
 mod loss;
 mod refusals;
@@ -17,7 +16,6 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 const A: &str = "/accounts/a";
 const B: &str = "/accounts/b";
 const C: &str = "/accounts/c";
-const SHORT: Duration = Duration::from_millis(200);
 
 async fn lock(client: &Client, paths: &[&str]) -> MultiGuard {
     let multi = client.multi(paths.iter().copied()).unwrap();

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, Phase};
-use crate::events::{Hub, LockEventKind};
-use crate::lease::{self, Lease};
+use crate::events::LockEventKind;
+use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, Place};
 use crate::session::drive::{Bid, Contention, Driver, Outcome, Progress};
@@ -148,7 +148,10 @@ impl Attempt {
                 Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
             };
             match outcome {
-                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Held(leases) => {
+                    leases.iter().for_each(Lease::announce);
+                    return Ok(Some(leases));
+                }
                 Outcome::Contended => {
                     self.worker.events().tell(&self.path, || LockEventKind::Contended);
                     return Ok(None);
@@ -169,25 +172,13 @@ impl Attempt {
     /// Drives a contender, and holds the lease that comes of it.
     async fn drive(
         &self,
-        driver: Driver,
-        contention: Contention,
-        cancel: &CancellationToken,
-    ) -> Outcome<Lease> {
-        self.drive_telling(driver, contention, cancel, self.worker.events()).await
-    }
-
-    /// Drives a contender, and tells what becomes of its lease there.
-    async fn drive_telling(
-        &self,
         mut driver: Driver,
         contention: Contention,
         cancel: &CancellationToken,
-        events: Hub,
     ) -> Outcome<Lease> {
         let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
         outcome.map(|node| {
-            let terms = lease::Terms { events, release_within: self.worker.default_wait() };
-            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, terms);
+            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, self.worker.events());
             self.worker.spawn(keeper);
             lease
         })

@@ -27,8 +27,9 @@ use tokio::time::timeout;
 
 use crate::acquire::{self, Patience};
 use crate::client::Client;
+use crate::client::worker::Unanswered;
 use crate::error::{LockError, Phase};
-use crate::lease::{self, Lease, LeaseState, Tenure};
+use crate::lease::{self, Lease, LeaseState, LossReason, Tenure};
 use crate::path::NodePath;
 use crate::session::drive::Contention;
 
@@ -168,10 +169,25 @@ impl Hold {
     /// Ends this hold; the last one releases the lock and waits for it, the last writer among readers
     /// downgrades it.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        match (Arc::try_unwrap(self.lease), self.stake.is_some_and(Stake::was_last)) {
-            (Ok(lease), _) => lease.release().await,
-            (Err(shared), true) => shared.downgrade().await,
-            (Err(shared), false) => shared.tenure().check(),
+        let Self { client, lease, stake, place, .. } = self;
+        let tenure = lease.tenure().clone();
+        let within = client.default_wait();
+        // On the client's thread, where it goes on whatever becomes of the caller.
+        let answer = match (Arc::try_unwrap(lease), stake.is_some_and(Stake::was_last)) {
+            (Ok(lease), _) => client.worker().call(within, lease.release()).await,
+            (Err(shared), true) => {
+                client.worker().call(within, async move { shared.downgrade().await }).await
+            }
+            (Err(_), false) => return tenure.check(),
+        };
+        drop(place);
+        match answer {
+            Ok(outcome) => outcome,
+            Err(Unanswered::InTime) => {
+                let path = tenure.path().relative().to_owned();
+                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing })
+            }
+            Err(Unanswered::Ended) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
         }
     }
 

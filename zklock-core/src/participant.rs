@@ -13,7 +13,7 @@ use crate::lease::FencingToken;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
 use crate::queue::contender::Contender;
-use crate::queue::turn::{self, Turn};
+use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
@@ -157,14 +157,13 @@ async fn in_queue(
     let names: Vec<_> = described.iter().map(|described| described.name.clone()).collect();
     let mut by_name: HashMap<_, _> =
         described.into_iter().map(|described| (described.name.clone(), described)).collect();
-    let participant = |contender: Contender<'_>| {
-        let standing = match Turn::of(&names, contender.name, &claim(contender.role)) {
-            Turn::Head => Standing::Holds,
-            _ => Standing::Waits,
-        };
+    let contenders = turn::in_order(&names, strangers);
+    let holders = turn::holders(&contenders, claim);
+    let participant = |(contender, holds): (Contender<'_>, bool)| {
+        let standing = if holds { Standing::Holds } else { Standing::Waits };
         Some(Participant::new(queue, contender.role, standing, by_name.remove(contender.name)?))
     };
-    Ok(turn::in_order(&names, strangers).into_iter().filter_map(participant).collect())
+    Ok(contenders.into_iter().zip(holders).filter_map(participant).collect())
 }
 
 /// Between attempts to ask.

@@ -5,7 +5,7 @@
 //! front; the gate stays closed behind it until then, so that permits are granted in the order of the gate.
 //! All permits of one call are taken behind one gate, so that two calls never wait for each other's.
 
-use std::pin::pin;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +14,6 @@ use tokio::join;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::LockError;
-use crate::events::Hub;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
@@ -60,26 +58,19 @@ pub(super) async fn contest(
             Outcome::SessionLost => return Outcome::SessionLost,
         };
         let mut leases = Vec::new();
-        let end = contest.take_behind(&gate, &mut leases).await;
-        let is_held = |lease: &Lease| lease.tenure().check().is_ok();
-        if matches!(end, Outcome::Held(())) && leases.iter().all(is_held) {
+        let end = contest.take_inside(&gate, &mut leases).await;
+        let is_lost = |lease: &Lease| lease.tenure().check().is_err();
+        let left = match end {
             // The gate opens in the background, which the caller need not wait for.
-            return Outcome::Held(leases);
-        }
-        let is_gate_held = is_held(&gate);
+            Outcome::Held(()) if !leases.iter().any(is_lost) => return Outcome::Held(leases),
+            Outcome::Held(()) => None,
+            left => Some(left).filter(|_| !is_lost(&gate)),
+        };
         leases.push(gate);
         join_all(leases.into_iter().map(Lease::release)).await;
-        match end {
-            Outcome::Held(()) if session.is_over() => return Outcome::SessionLost,
-            // An outsider deleted one of the permits, or opened the gate, while others were being taken.
-            Outcome::Held(()) => {}
-            Outcome::Cancelled if !is_gate_held && !attempt.cancel.is_cancelled() => {}
-            failed => {
-                if let Outcome::Refused(LockError::MixedRecipes { .. }) = failed {
-                    contest.clear().await;
-                }
-                return failed.map(|()| Vec::new());
-            }
+        // Where an outsider deleted the gate's node or a permit's, all is begun again.
+        if let Some(left) = left {
+            return left.map(|()| Vec::new());
         }
     }
 }
@@ -92,7 +83,8 @@ struct Contest<'a> {
 
 /// Whether there are as many permits as are wanted.
 enum Room {
-    Enough,
+    /// There are; the watch tells when there may be others.
+    Enough(Option<Watch>),
     Exhausted,
 }
 
@@ -107,15 +99,12 @@ impl Contest<'_> {
         loop {
             let bid = self.attempt.bid(self.attempt.path.below(GATE), Claim::place(Role::Exclusive));
             let driver = Driver::new(self.session.clone(), bid);
-            // The gate is no lock of the caller's, who is not told what becomes of it.
-            let events = Hub::unheard();
-            let passed = self.attempt.drive_telling(driver, contention, &self.attempt.cancel, events).await;
+            let passed = self.attempt.drive(driver, contention, &self.attempt.cancel).await;
             let Outcome::Contended = passed else {
                 return passed;
             };
-            let is_late = Instant::now() >= last;
             match self.look().await {
-                (Room::Enough, changed) if !is_late => match changed {
+                Room::Enough(changed) if Instant::now() < last => match changed {
                     Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
                     None => sleep(PASSAGE).await,
                 },
@@ -124,8 +113,8 @@ impl Contest<'_> {
         }
     }
 
-    /// Looks whether there are permits enough, and watches for a change.
-    async fn look(&self) -> (Room, Option<Watch>) {
+    /// Looks whether there are permits enough.
+    async fn look(&self) -> Room {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => (children.names.len(), Some(children.watch)),
@@ -140,34 +129,33 @@ impl Contest<'_> {
             }
         };
         let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
-        (if is_room { Room::Enough } else { Room::Exhausted }, changed)
+        if is_room { Room::Enough(changed) } else { Room::Exhausted }
     }
 
-    /// Takes the permits as long as the gate is closed behind us: two who were both inside could have a part
-    /// each of what the other one wants.
-    async fn take_behind(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
-        let stop = self.attempt.cancel.child_token();
-        let mut taking = pin!(self.take(leases, &stop));
+    /// Takes the permits, and gives up when the gate is lost: somebody else is inside then.
+    async fn take_inside(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let inside = self.attempt.cancel.child_token();
+        let leave = async {
+            gate.tenure().lost().await;
+            inside.cancel();
+            std::future::pending::<Infallible>().await
+        };
         tokio::select! {
-            biased;
-            taken = &mut taking => return taken,
-            _ = gate.tenure().lost() => stop.cancel(),
+            end = self.take(&inside, leases) => end,
+            never = leave => match never {},
         }
-        taking.await
     }
 
     /// Takes the permits one by one; those taken so far are in `leases`, whatever comes of the others.
-    async fn take(&self, leases: &mut Vec<Lease>, stop: &CancellationToken) -> Outcome<()> {
-        let of = match self.count(stop).await {
+    async fn take(&self, inside: &CancellationToken, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let of = match self.count(inside).await {
             Outcome::Held(of) => of,
             other => return other.map(drop),
         };
         let contention = self.attempt.patience.contention;
-        // What is taken in vain would be missed by others who do not want to wait.
-        if contention == Contention::Leave
-            && self.permits.wanted > 1
-            && let (Room::Exhausted, _) = self.look().await
-        {
+        // A part that is taken in vain would be missed by others who do not want to wait.
+        let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
+        if is_part_of_many && matches!(self.look().await, Room::Exhausted) {
             return Outcome::Contended;
         }
         for nth in 0..self.permits.wanted {
@@ -175,8 +163,8 @@ impl Contest<'_> {
             bid.counter = self.shared_counter();
             let driver = Driver::new(self.session.clone(), bid);
             let taken = match nth {
-                0 => self.take_first(driver, of, stop).await,
-                _ => self.attempt.drive(driver, contention, stop).await,
+                0 => self.take_first(driver, of, inside).await,
+                _ => self.attempt.drive(driver, contention, inside).await,
             };
             match taken {
                 Outcome::Held(lease) => leases.push(lease),
@@ -187,9 +175,9 @@ impl Contest<'_> {
     }
 
     /// Takes the first permit, and sees in the same round trip that the others go by the same number.
-    async fn take_first(&self, driver: Driver, of: u32, stop: &CancellationToken) -> Outcome<Lease> {
+    async fn take_first(&self, driver: Driver, of: u32, inside: &CancellationToken) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
-        let stop = stop.child_token();
+        let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
             let agreed = match self.permits.count {
@@ -213,13 +201,13 @@ impl Contest<'_> {
     }
 
     /// How many permits there are.
-    async fn count(&self, stop: &CancellationToken) -> Outcome<u32> {
+    async fn count(&self, inside: &CancellationToken) -> Outcome<u32> {
         let counter = match &self.permits.count {
             Count::Agreed(of) => return Outcome::Held(*of),
             Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
         };
         loop {
-            if stop.is_cancelled() {
+            if inside.is_cancelled() {
                 return Outcome::Cancelled;
             }
             match counter.read(self.session.ops()).await {
@@ -228,14 +216,6 @@ impl Contest<'_> {
                 Err(Fault::Unknown(_)) => sleep(PASSAGE).await,
                 Err(fault) => return Outcome::Refused(fault.into_error(counter.path().relative())),
             }
-        }
-    }
-
-    /// Removes the containers of a semaphore that is none, if nobody else is in them: they would tell others
-    /// that there is one.
-    async fn clear(&self) {
-        for name in [LEASES, GATE] {
-            self.session.ops().delete(&self.attempt.path.child(name)).await.ok();
         }
     }
 

@@ -29,7 +29,7 @@ impl Counter {
     pub(crate) async fn read(&self, ops: &Ops) -> Result<u32, Fault> {
         loop {
             match ops.read(self.path.full()).await? {
-                Some((data, _)) => return decode(&data),
+                Some(read) => return decode(&read.data),
                 None => create(ops, &self.path, self.seed).await?,
             }
         }
