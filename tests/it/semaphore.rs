@@ -17,7 +17,7 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::sync::{Barrier, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, LockError, LockEventKind, Mode, Semaphore, SemaphoreGuard, Standing};
+use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
@@ -262,28 +262,6 @@ async fn participants_are_those_who_have_permits_and_then_those_who_wait(kind: K
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
     until_nothing_is_left(&space).await;
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn listeners_are_told_of_each_permit_and_not_of_the_gate(kind: Kind) {
-    let space = Space::new(kind);
-    let client = space.client().await;
-    let mut events = client.events();
-    let guard = take(&semaphore(&client, 3), 2).await;
-    space.until_empty(GATE).await;
-    guard.release().await.unwrap();
-    let mut told = Vec::new();
-    while told.len() < 4 {
-        let event = soon(events.next()).await.unwrap();
-        assert_eq!(event.path, PATH);
-        told.push(match event.kind {
-            LockEventKind::Acquired { .. } => "acquired",
-            LockEventKind::Released { .. } => "released",
-            other => panic!("{other:?}"),
-        });
-    }
-    assert_eq!(told, ["acquired", "acquired", "released", "released"]);
 }
 
 #[apply(on_both_servers)]

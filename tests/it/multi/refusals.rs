@@ -4,7 +4,7 @@ use rstest_reuse::apply;
 use zklock::{LockError, Member};
 use zookeeper_client as zk;
 
-use super::{A, B, C, lock, queues, until_nothing_is_left};
+use super::{A, B, C, lock, queues};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 /// Creates the middle member's node with these permissions for everybody.
@@ -51,7 +51,7 @@ async fn a_member_of_another_recipe_is_told_and_the_others_are_released(kind: Ki
     assert!(writer.is_held());
     writer.release().await.unwrap();
     other.rwlock(B).unwrap().read().await.unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
+    assert_eq!(other.rwlock(B).unwrap().participants().await.unwrap(), []);
 }
 
 #[apply(on_both_servers)]

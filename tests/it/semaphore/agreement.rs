@@ -94,7 +94,7 @@ async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it(k
     assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
     guard.release().await.unwrap();
     other.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
-    space.until_empty(PATH).await;
+    assert_eq!(mutex.participants().await.unwrap(), []);
 }
 
 #[apply(on_both_servers)]
@@ -102,11 +102,13 @@ async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it(k
 async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_disturb_it(kind: Kind) {
     let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
-    let guard = client.rwlock(PATH).unwrap().read().await.unwrap();
+    let rwlock = client.rwlock(PATH).unwrap();
+    let guard = rwlock.read().await.unwrap();
     check_mixed(&failed(soon(semaphore(&other, 3).acquire()).await), "a semaphore", "a read-write lock");
     other.rwlock(PATH).unwrap().read().await.unwrap().release().await.unwrap();
     guard.release().await.unwrap();
-    space.until_empty(PATH).await;
+    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
+    assert_eq!(rwlock.participants().await.unwrap(), []);
 }
 
 #[apply(on_both_servers)]

@@ -1,7 +1,7 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and those who wait.
 
 use rstest_reuse::apply;
-use zklock::{LockEventKind, LossReason};
+use zklock::LossReason;
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
@@ -72,9 +72,10 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind
         space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
     own.sort_by_key(|name| name[name.len() - 10..].to_owned());
     let outsider = space.outsider().await;
-    let mut events = other.events();
-    outsider.delete(&space.full(&format!("{LEASES}/{}", own[0])), None).await.unwrap();
-    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
+    let first = format!("{LEASES}/{}", own[0]);
+    // From then on the waiter hears of its end before it hears of what is released later.
+    until(|| async { space.is_watched(&first) }, "the waiter watches what it has").await;
+    outsider.delete(&space.full(&first), None).await.unwrap();
     guard.release().await.unwrap();
     let all = soon(waiting).await.unwrap().unwrap();
     all.verify().await.unwrap();
