@@ -1,5 +1,6 @@
 //! The servers of the tests, and the eyes and hands of an outsider.
 
+pub(crate) mod frames;
 mod server;
 pub(crate) mod session_end;
 

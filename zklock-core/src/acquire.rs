@@ -59,9 +59,9 @@ impl Patience {
         Ok(Self::new(wait, Contention::Wait))
     }
 
-    /// The patience of the same attempt, of which so much is spent.
-    pub(crate) fn spent(self, spent: Duration) -> Self {
-        Self { spent, ..self }
+    /// The patience of the same attempt, of which so much more is spent.
+    pub(crate) fn spent(self, more: Duration) -> Self {
+        Self { spent: self.spent.saturating_add(more), ..self }
     }
 
     pub(crate) fn left(self) -> Duration {

@@ -19,8 +19,9 @@ use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::session::Session;
 use crate::session::counter::Counter;
-use crate::session::drive::{Driver, Outcome};
+use crate::session::drive::{Contention, Driver, Outcome};
 use crate::session::fault::Fault;
+use crate::session::notice::Watch;
 
 use super::Attempt;
 use super::agreement;
@@ -80,6 +81,13 @@ struct Contest<'a> {
     permits: &'a Permits,
 }
 
+/// Whether there are as many permits as are wanted.
+enum Room {
+    /// There are; the watch tells when there may be others.
+    Enough(Option<Watch>),
+    Exhausted,
+}
+
 impl Contest<'_> {
     /// Passes the gate.
     ///
@@ -95,14 +103,18 @@ impl Contest<'_> {
             let Outcome::Contended = passed else {
                 return passed;
             };
-            if Instant::now() >= last || self.is_exhausted().await {
-                return Outcome::Contended;
+            match self.look().await {
+                Room::Enough(changed) if Instant::now() < last => match changed {
+                    Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
+                    None => sleep(PASSAGE).await,
+                },
+                _ => return Outcome::Contended,
             }
         }
     }
 
-    /// Tells whether there are too few permits left; or else waits a moment for those who are passing.
-    async fn is_exhausted(&self) -> bool {
+    /// Looks whether there are permits enough.
+    async fn look(&self) -> Room {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => (children.names.len(), Some(children.watch)),
@@ -112,18 +124,12 @@ impl Contest<'_> {
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
-                let mut counter = Counter::new(path.clone(), *seed);
+                let counter = Counter::new(path.clone(), *seed);
                 counter.read(self.session.ops()).await.unwrap_or(u32::MAX)
             }
         };
-        if taken + self.permits.wanted as usize > of as usize {
-            return true;
-        }
-        match changed {
-            Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
-            None => sleep(PASSAGE).await,
-        }
-        false
+        let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
+        if is_room { Room::Enough(changed) } else { Room::Exhausted }
     }
 
     /// Takes the permits, and gives up when the gate is lost: somebody else is inside then.
@@ -146,13 +152,19 @@ impl Contest<'_> {
             Outcome::Held(of) => of,
             other => return other.map(drop),
         };
+        let contention = self.attempt.patience.contention;
+        // A part that is taken in vain would be missed by others who do not want to wait.
+        let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
+        if is_part_of_many && matches!(self.look().await, Room::Exhausted) {
+            return Outcome::Contended;
+        }
         for nth in 0..self.permits.wanted {
             let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
             bid.counter = self.shared_counter();
             let driver = Driver::new(self.session.clone(), bid);
             let taken = match nth {
                 0 => self.take_first(driver, of, inside).await,
-                _ => self.attempt.drive(driver, self.attempt.patience.contention, inside).await,
+                _ => self.attempt.drive(driver, contention, inside).await,
             };
             match taken {
                 Outcome::Held(lease) => leases.push(lease),
@@ -190,7 +202,7 @@ impl Contest<'_> {
 
     /// How many permits there are.
     async fn count(&self, inside: &CancellationToken) -> Outcome<u32> {
-        let mut counter = match &self.permits.count {
+        let counter = match &self.permits.count {
             Count::Agreed(of) => return Outcome::Held(*of),
             Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
         };
