@@ -79,16 +79,23 @@ pub(crate) async fn acquire(
     patience: Patience,
 ) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
-    let attempt = Attempt {
-        worker: worker.clone(),
-        path: path.clone(),
-        wanted,
-        patience,
-        cancel: worker.closing().child_token(),
-        progress: Mutex::new(Progress::Connecting),
-    };
-    worker.spawn(attempt.run(reply));
+    let cancel = worker.closing().child_token();
+    worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel).run(reply));
     answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
+}
+
+/// Takes the lock, however long that takes, in a task on the client's thread.
+///
+/// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender withdrawn.
+pub(crate) async fn acquire_unless(
+    cancel: &CancellationToken,
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: Wanted,
+) -> Result<Option<Vec<Lease>>, LockError> {
+    let patience = Patience::new(Duration::MAX, Contention::Wait);
+    let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone());
+    Box::pin(attempt.contest()).await
 }
 
 type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
@@ -111,6 +118,16 @@ struct Attempt {
 }
 
 impl Attempt {
+    fn new(
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        (wanted, patience): (Wanted, Patience),
+        cancel: CancellationToken,
+    ) -> Self {
+        let (worker, path) = (worker.clone(), path.clone());
+        Self { worker, path, wanted, patience, cancel, progress: Mutex::new(Progress::Connecting) }
+    }
+
     async fn run(self, mut reply: Reply) {
         let deadline = Instant::now().checked_add(self.patience.left());
         let mut contest = Box::pin(self.contest());

@@ -146,6 +146,13 @@ impl Worker {
         }
     }
 
+    /// Waits by the clock of the client's thread, which runs whatever the caller's runtime does.
+    pub(crate) async fn sleep(&self, wait: Duration) {
+        let (mut reply, elapsed) = oneshot::channel::<()>();
+        self.spawn(async move { drop(timeout(wait, reply.closed()).await) });
+        elapsed.await.ok();
+    }
+
     /// Asks the servers about `path`, in the session of the moment or the next one.
     pub(crate) async fn ask<T, R>(
         self: &Arc<Self>,

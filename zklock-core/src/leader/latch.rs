@@ -4,16 +4,18 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::lease::{Lease, LossReason};
 use crate::participant::Participant;
 
 use super::leadership::Leadership;
 use super::office::Office;
+
+use self::campaign::Campaign;
+
+mod campaign;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///
@@ -113,11 +115,11 @@ impl LeaderLatch {
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
         // The timer is that of the client's thread, which runs whatever the caller's runtime does.
-        let elapsed = self.client.worker().call(Duration::MAX, sleep(wait));
+        let elapsed = self.client.worker().sleep(wait);
         tokio::select! {
             biased;
             leadership = self.leadership() => leadership,
-            _ = elapsed => {
+            () = elapsed => {
                 let path = self.path().to_owned();
                 Err(LockError::Timeout { path, waited: wait, phase: Phase::Queued })
             }
@@ -236,64 +238,5 @@ impl LeaderChanges {
 impl fmt::Debug for LeaderChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeaderChanges").field("told", &self.told).finish_non_exhaustive()
-    }
-}
-
-/// Runs for the office until it is closed, on the client's thread.
-struct Campaign {
-    office: Office,
-    told: watch::Sender<Position>,
-    close: CancellationToken,
-}
-
-impl Campaign {
-    async fn run(self) {
-        let reason = self.campaign().await;
-        if let Err(error) = &reason {
-            tracing::warn!(path = self.office.path(), %error, "a candidate cannot run");
-        }
-        self.told.send_replace(Position::Ended(reason));
-    }
-
-    async fn campaign(&self) -> Result<(), LockError> {
-        while let Some(elected) = self.close.run_until_cancelled(self.office.elected()).await {
-            let lease = elected?;
-            self.hold(&lease).await;
-            // What was lost is told already, and a release that fails goes on.
-            lease.release().await.ok();
-            self.close.run_until_cancelled(sleep(self.office.hold_down)).await;
-        }
-        Ok(())
-    }
-
-    /// Leads, in one term after the other, as long as the lease can be kept.
-    async fn hold(&self, lease: &Lease) {
-        let tenure = lease.tenure();
-        for nth in 0.. {
-            let leadership =
-                Leadership::begin(self.office.worker.clone(), tenure.clone(), self.office.policy, nth);
-            self.told.send_replace(Position::Leads(leadership.clone()));
-            let reason = tokio::select! {
-                biased;
-                () = self.close.cancelled() => LossReason::Resigned,
-                reason = leadership.ending() => reason,
-            };
-            self.told.send_replace(Position::Follows);
-            leadership.end(reason).await;
-            if reason != LossReason::Suspended {
-                return;
-            }
-            let again = async {
-                tenure.confirmed().await;
-                sleep(self.office.hold_down).await;
-                tenure.confirmed().await;
-            };
-            tokio::select! {
-                biased;
-                () = self.close.cancelled() => return,
-                _ = tenure.lost() => return,
-                () = again => {}
-            }
-        }
     }
 }

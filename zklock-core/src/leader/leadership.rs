@@ -1,7 +1,8 @@
 //! One term of a leader.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -33,19 +34,19 @@ struct Term {
     policy: Policy,
     end: OnceLock<LossReason>,
     over: CancellationToken,
-    /// The leader does not want to lead any more.
-    resigned: CancellationToken,
     /// What runs under this term.
     bodies: TaskTracker,
+    /// What of it is being polled.
+    steps: TaskTracker,
 }
 
 impl Leadership {
     /// The `nth` term under one lease, counted from zero.
     pub(super) fn begin(worker: Arc<Worker>, tenure: Arc<Tenure>, policy: Policy, nth: u32) -> Self {
         let token = tenure.token().handed_on(nth);
-        let (over, resigned) = (CancellationToken::new(), CancellationToken::new());
-        let (end, bodies) = (OnceLock::new(), TaskTracker::new());
-        Self { term: Arc::new(Term { worker, tenure, token, policy, end, over, resigned, bodies }) }
+        let (end, over) = (OnceLock::new(), CancellationToken::new());
+        let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());
+        Self { term: Arc::new(Term { worker, tenure, token, policy, end, over, bodies, steps }) }
     }
 
     /// The path of the election below the client's namespace.
@@ -69,8 +70,12 @@ impl Leadership {
     ///
     /// Nothing is lost; the end is told to everyone who asks, also later.
     pub async fn lost(&self) -> LossReason {
-        self.term.over.cancelled().await;
-        self.term.end.get().copied().unwrap_or(LossReason::SessionEnded)
+        tokio::select! {
+            biased;
+            () = self.term.over.cancelled() => self.term.end.get().copied(),
+            reason = self.term.tenure.lost() => Some(self.finish(reason)),
+        }
+        .unwrap_or(LossReason::SessionEnded)
     }
 
     /// A token that is cancelled when this term is over, for libraries that take one.
@@ -80,9 +85,10 @@ impl Leadership {
         self.term.over.child_token()
     }
 
-    /// Gives this term up, in the background; what runs under it is cancelled first.
+    /// Ends this term at once; the office is given up in the background, when what ran under this term is
+    /// cancelled.
     pub fn resign(&self) {
-        self.term.resigned.cancel();
+        self.finish(LossReason::Resigned);
     }
 
     /// Asks the servers whether this term goes on: one round trip.
@@ -115,7 +121,13 @@ impl Leadership {
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         let _running = self.term.bodies.token();
         // Boxed, so that the futures of locked calls that are nested do not multiply in size.
-        run_while(|| self.check(), self.lost(), Box::pin(future)).await
+        let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(future)));
+        poll_fn(|context| {
+            // Before the check, so that either this step is waited for, or it sees that the term is over.
+            let _step = self.term.steps.token();
+            run.as_mut().poll(context)
+        })
+        .await
     }
 
     /// Replaces the data of the node at `path`, if and only if this leader is in office then.
@@ -169,35 +181,46 @@ impl Leadership {
         let tenure = &self.term.tenure;
         tokio::select! {
             biased;
-            () = self.term.resigned.cancelled() => LossReason::Resigned,
-            reason = tenure.lost() => reason,
+            reason = self.lost() => reason,
             () = tenure.suspended(), if self.term.policy == Policy::GiveUpWhenSuspended => {
                 LossReason::Suspended
             }
         }
     }
 
-    /// Ends this term, and waits for what runs under it, but not for ever.
+    /// Ends this term, and waits for what runs under it.
+    ///
+    /// What is not polled any more is not waited for in the end, because it will not take another step. A step
+    /// that does not end is, because a successor must not work beside it.
     pub(super) async fn end(&self, reason: LossReason) {
-        self.term.end.get_or_init(|| reason);
-        self.term.over.cancel();
-        self.term.bodies.close();
-        if timeout(GRACE, self.term.bodies.wait()).await.is_err() {
-            let path = self.path();
-            tracing::error!(path, "what a leader runs does not end although its term is over");
+        self.finish(reason);
+        let Term { bodies, steps, .. } = &*self.term;
+        bodies.close();
+        steps.close();
+        if timeout(GRACE, bodies.wait()).await.is_err() {
+            tracing::error!(path = self.path(), "what a leader runs does not end although its term is over");
+            steps.wait().await;
         }
     }
 
-    /// Fails once this term is over.
+    /// Ends this term for ever; the first reason stays.
+    fn finish(&self, reason: LossReason) -> LossReason {
+        let first = *self.term.end.get_or_init(|| reason);
+        self.term.over.cancel();
+        first
+    }
+
+    /// Fails once this term is over. What makes it fail once ends the term, so that it does not lead again
+    /// after it was seen not to.
     fn check(&self) -> Result<(), LockError> {
-        let tenure = &self.term.tenure;
-        let lost = |reason| Err(tenure.lost_error(reason));
-        match (self.term.end.get(), tenure.state(), self.term.policy) {
-            (Some(reason), ..) => lost(*reason),
-            (None, LeaseState::Lost(reason), _) => lost(reason),
-            (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => lost(LossReason::Suspended),
-            (None, LeaseState::Suspended | LeaseState::Held, _) => Ok(()),
-        }
+        let Term { tenure, policy, end, .. } = &*self.term;
+        let reason = match (end.get(), tenure.state(), policy) {
+            (Some(reason), ..) => *reason,
+            (None, LeaseState::Lost(reason), _) => self.finish(reason),
+            (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),
+            (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
+        };
+        Err(tenure.lost_error(reason))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{self, Patience, Wanted};
+use tokio_util::sync::CancellationToken;
+
+use crate::acquire::{self, Wanted};
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::LockError;
@@ -12,7 +14,6 @@ use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
-use crate::session::drive::Contention;
 
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
@@ -122,7 +123,7 @@ impl Election {
     /// Enters the election as a selector: leads while `callback` runs (Curator's `LeaderSelector`).
     ///
     /// The callback runs on the runtime of the caller, once for each term. It is dropped at its next await when
-    /// the term is over; when it returns, leadership is given up.
+    /// the term is over; when it returns, leadership is given up. While it does not await, the office is kept.
     ///
     /// # Panics
     ///
@@ -160,12 +161,20 @@ impl Office {
         self.door.path.relative()
     }
 
-    /// Waits to be elected.
-    pub(super) async fn elected(&self) -> Result<Lease, LockError> {
-        let patience = Patience::new(Duration::MAX, Contention::Wait);
-        let leases = acquire::acquire(&self.worker, &self.door.path, self.door.wanted.clone(), patience);
-        let closed = || LockError::Closed { path: self.path().to_owned() };
-        leases.await?.into_iter().flatten().next().ok_or_else(closed)
+    /// Waits to be elected; `None` once `close` is cancelled and nothing is left of the candidate.
+    pub(super) async fn elected(&self, close: &CancellationToken) -> Result<Option<Lease>, LockError> {
+        let (path, wanted) = (&self.door.path, self.door.wanted.clone());
+        let lease = match acquire::acquire_unless(close, &self.worker, path, wanted).await {
+            Err(LockError::Closed { .. }) => None,
+            leases => leases?.into_iter().flatten().next(),
+        };
+        match lease {
+            Some(lease) if close.is_cancelled() => {
+                lease.release().await.ok();
+                Ok(None)
+            }
+            lease => Ok(lease),
+        }
     }
 
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {

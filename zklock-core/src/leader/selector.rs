@@ -7,17 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot, watch};
-use tokio::time::sleep;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::lease::LossReason;
 use crate::participant::Participant;
 
 use super::leadership::Leadership;
-use super::office::{Office, Requeue};
+use super::office::Office;
+
+use self::candidate::Candidate;
+
+mod candidate;
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -36,7 +39,7 @@ pub struct LeaderSelector {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Ended {
-    /// It was closed, or its client was.
+    /// It was closed, or its client was, or the runtime of its callback ended.
     Closed,
     /// It cannot run.
     Failed(LockError),
@@ -84,8 +87,9 @@ impl LeaderSelector {
             last_failure: Mutex::default(),
         });
         let (tell, ended) = watch::channel(None);
-        let candidate = Candidate { office: office.clone(), control: control.clone(), callback };
-        tokio::spawn(async move { tell.send_replace(Some(candidate.run().await)) });
+        let (callback, runtime) = (Arc::new(callback), Handle::current());
+        let candidate = Candidate { office: office.clone(), control: control.clone(), callback, runtime };
+        client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run().await))) });
         Self { client, office, control, ended }
     }
 
@@ -153,7 +157,7 @@ impl LeaderSelector {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
-            // The runtime of the callback is gone.
+            // The client's thread ended.
             Ok(None) | Err(_) => Ended::Closed,
         }
     }
@@ -170,11 +174,11 @@ impl LeaderSelector {
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
         self.control.close.cancel();
-        let elapsed = self.client.worker().call(Duration::MAX, sleep(self.client.default_wait()));
+        let elapsed = self.client.worker().sleep(self.client.default_wait());
         tokio::select! {
             biased;
             reason = self.ended() => Ok(reason),
-            _ = elapsed => {
+            () = elapsed => {
                 let (path, waited) = (self.path().to_owned(), self.client.default_wait());
                 Err(LockError::Timeout { path, waited, phase: Phase::Releasing })
             }
@@ -196,85 +200,3 @@ impl fmt::Debug for LeaderSelector {
             .finish_non_exhaustive()
     }
 }
-
-/// Runs for the office, on the runtime of the callback.
-struct Candidate<F> {
-    office: Office,
-    control: Arc<Control>,
-    callback: F,
-}
-
-impl<F, R> Candidate<F>
-where
-    F: Fn(Leadership) -> R + Send + Sync,
-    R: Future<Output: Verdict> + Send + 'static,
-{
-    async fn run(self) -> Ended {
-        let close = self.control.close.clone();
-        let mut pause = Duration::ZERO;
-        while close.run_until_cancelled(self.queued(pause)).await.is_some() {
-            let lease = match close.run_until_cancelled(self.office.elected()).await {
-                None => break,
-                Some(Ok(lease)) => lease,
-                Some(Err(LockError::Closed { .. })) => break,
-                Some(Err(error)) => return Ended::Failed(error),
-            };
-            let term =
-                Leadership::begin(self.office.worker.clone(), lease.tenure().clone(), self.office.policy, 0);
-            let failure = self.lead(&term).await;
-            lease.release().await.ok();
-            pause = match (&failure, term.lost().await) {
-                (Some(_), _) => (pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).max(self.office.hold_down),
-                (None, LossReason::Resigned) => Duration::ZERO,
-                (None, _) => self.office.hold_down,
-            };
-        }
-        Ended::Closed
-    }
-
-    /// Waits until it is to run, and a pause after a failure is over.
-    async fn queued(&self, pause: Duration) {
-        sleep(pause).await;
-        while self.office.requeue != Requeue::Always && !self.control.is_queued.load(Ordering::Acquire) {
-            self.control.queued.notified().await;
-        }
-        self.control.is_queued.store(false, Ordering::Release);
-    }
-
-    /// Runs the callback for one term; returns when both are over, with what went wrong.
-    async fn lead(&self, term: &Leadership) -> Option<String> {
-        self.control.term.send_replace(Some(term.clone()));
-        let (over, is_over) = oneshot::channel::<()>();
-        let (watched, close) = (term.clone(), self.control.close.clone());
-        self.office.worker.spawn(async move {
-            let reason = tokio::select! {
-                biased;
-                () = close.cancelled() => LossReason::Resigned,
-                reason = watched.ending() => reason,
-            };
-            watched.end(reason).await;
-            drop(over);
-        });
-        let body = (self.callback)(term.clone());
-        let (own, body) = (term.clone(), Box::pin(body));
-        let outcome = tokio::spawn(async move { own.run(body).await }).await;
-        term.resign();
-        is_over.await.ok();
-        self.control.term.send_replace(None);
-        let failure = match outcome {
-            Ok(Ok(verdict)) => verdict.failure(),
-            // The term was over before the callback was.
-            Ok(Err(_)) => None,
-            Err(panic) => Some(panic.to_string()),
-        };
-        if let Some(failure) = &failure {
-            tracing::error!(path = self.office.path(), failure, "what a leader runs failed");
-            let last = &self.control.last_failure;
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.clone());
-        }
-        failure
-    }
-}
-
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
