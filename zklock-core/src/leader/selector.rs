@@ -5,7 +5,6 @@ use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
