@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rstest_reuse::apply;
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LossReason};
+use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
@@ -213,12 +214,17 @@ async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns(kind: Kin
     soon(leader.leadership()).await.unwrap();
     for round in 0..200 {
         let latch = client.leader_latch(PATH).unwrap();
-        let selector = client.election(PATH).unwrap().select(|_| pending::<()>());
+        // Latches and selectors may not run at one path.
+        let selector = client.election("/other").unwrap().select(|_| pending::<()>());
         tokio::time::sleep(Duration::from_micros(50) * (round % 40)).await;
         let (closed, ended) = tokio::join!(latch.close(), selector.close());
         closed.unwrap();
         assert!(matches!(ended.unwrap(), Ended::Closed));
         assert_eq!(outsider.list_children(&space.full(PATH)).await.unwrap().len(), 1);
+        match outsider.list_children(&space.full("/other")).await {
+            Err(zk::Error::NoNode) => {}
+            left => assert_eq!(left.unwrap(), [""; 0]),
+        }
     }
     assert!(leader.is_leader());
 }
