@@ -4,5 +4,6 @@ mod candidates;
 mod cluster;
 mod latch;
 mod outage;
+mod process;
 mod selector;
 mod terms;
