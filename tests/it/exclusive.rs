@@ -205,7 +205,7 @@ async fn participants_are_the_holder_and_those_who_wait(kind: Kind) {
     let waiting = spawn_lock(&other);
     space.until_queued(LEASES, 2).await;
     let seen = exclusive(&client).participants().await.unwrap();
-    let of = |client: &Client, standing| (client.session_id(), Mode::Permit, standing);
+    let of = |client: &Client, standing| (client.session_id(), Mode::Exclusive, standing);
     let seen: Vec<_> = seen.iter().map(|it| (Some(it.session_id), it.mode, it.standing)).collect();
     assert_eq!(seen, [of(&client, Standing::Holds), of(&other, Standing::Waits)]);
     guard.release().await.unwrap();
