@@ -168,10 +168,13 @@ impl Hold {
     /// Ends this hold; the last one releases the lock and waits for it, the last writer among readers
     /// downgrades it.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        match (Arc::try_unwrap(self.lease), self.stake.is_some_and(Stake::was_last)) {
-            (Ok(lease), _) => lease.release().await,
-            (Err(shared), true) => shared.downgrade().await,
-            (Err(shared), false) => shared.tenure().check(),
+        let (lease, was_last) = (self.lease, self.stake.is_some_and(Stake::was_last));
+        let is_shared = Arc::strong_count(&lease) > 1;
+        let ended = if was_last && is_shared { lease.downgrade().await } else { lease.tenure().check() };
+        // The readers may have ended meanwhile; of holds that end at one time exactly one finds itself the last.
+        match Arc::into_inner(lease) {
+            Some(lease) => lease.release().await,
+            None => ended,
         }
     }
 
