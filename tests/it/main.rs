@@ -10,6 +10,7 @@ mod outage;
 mod process;
 mod reentrancy;
 mod requests;
+mod rwlock;
 mod shutdown;
 mod support;
 mod tidy;
