@@ -17,7 +17,7 @@ use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, ReadGuard, RwLock, WriteGuard};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/catalogue";
 const SHORT: Duration = Duration::from_millis(150);
@@ -62,8 +62,12 @@ fn side(name: &str) -> &str {
 
 /// The sessions that watch the data of a child of the lock.
 fn watchers(space: &Space, node: &str) -> BTreeSet<i64> {
-    let path = space.full(&format!("{PATH}/{node}"));
-    let watches = space.server().four_letter("wchp").unwrap();
+    watchers_on(space.server(), &space.full(&format!("{PATH}/{node}")))
+}
+
+/// The sessions that watch the data of the node with this path on the server.
+fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
+    let watches = server.four_letter("wchp").unwrap();
     let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
     let sessions = of_node.map_while(|line| line.trim().strip_prefix("0x"));
     sessions.map(|id| u64::from_str_radix(id, 16).unwrap().cast_signed()).collect()
