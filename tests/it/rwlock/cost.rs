@@ -1,16 +1,21 @@
 //! What a read-write lock costs, counted by a server.
 
+use std::time::Duration;
+
 use rstest_reuse::apply;
-use zklock::RwLock;
+use zklock::{Client, Config, RwLock};
 
 use super::{PATH, watchers_on};
 use crate::requests::{PATIENCE, requests};
-use crate::support::{Kind, Server, on_both_servers, until};
+use crate::support::{Kind, Server, on_both_servers, soon, until};
+
+async fn connect(server: &Server) -> Client {
+    Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
+}
 
 /// A lock of a session that sends nothing by itself.
 async fn quiet(server: &Server) -> RwLock {
-    let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
-    let lock = config.connect().await.unwrap().rwlock(PATH).unwrap();
+    let lock = connect(server).await.rwlock(PATH).unwrap();
     lock.read().await.unwrap().release().await.unwrap();
     lock
 }
@@ -93,4 +98,30 @@ async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
     expected += 2 + 1;
     let counted = requests(&server, downgraded).await;
     assert_eq!(counted, expected, "a write, the transaction, a watch and a release");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet(&server).await;
+    let listens = async {
+        let guard = lock.write().await.unwrap();
+        guard.on_revoke(|| ());
+        guard.on_revoke(|| ());
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+    };
+    assert_eq!(requests(&server, listens).await, 3 + 1 + 2, "two to verify, after which it was sent");
+
+    let guard = lock.write().await.unwrap();
+    guard.on_revoke(|| ());
+    let own = lock.participants().await.unwrap().remove(0);
+    let other = connect(&server).await;
+    other.break_lock(&own).await.unwrap();
+    soon(guard.lost()).await;
+    // A lost guard that is kept asks the server for nothing, however long that is.
+    let kept = tokio::time::sleep(Duration::from_secs(1));
+    assert_eq!(requests(&server, kept).await, 0);
+    guard.release().await.unwrap_err();
 }

@@ -47,6 +47,7 @@ pub(super) async fn keep(
             continue;
         }
         unkept.released();
+        tenure.revocation.close();
         let withdrawal = withdraw(&tenure, &mut driver);
         match order {
             Some(Order::Release(reply)) => report(&tenure, withdrawal, reply, within).await,
