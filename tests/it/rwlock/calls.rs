@@ -143,7 +143,10 @@ async fn other_tasks_clients_and_guards_without_their_scope_are_strangers(kind: 
 
 /// Reads, and meets another one that reads at the same time.
 async fn meet(lock: &RwLock, both: &Barrier) -> Result<(), LockError> {
-    lock.run_read(async |_| drop(both.wait().await)).await
+    let run = lock.run_read(async |_| {
+        both.wait().await;
+    });
+    run.await
 }
 
 #[apply(on_both_servers)]
@@ -195,13 +198,14 @@ async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_ou
         assert!(matches!(late, LockError::Timeout { phase: Phase::Sibling, .. }), "{late}");
         let (asked, is_asked) = oneshot::channel();
         let waiting = lock.clone();
-        let waiting = writer.scope(async {
-            zklock::spawn(async move {
+        let spawns = async {
+            let waits = async move {
                 asked.send(()).unwrap();
                 waiting.write().await
-            })
-        });
-        let waiting = waiting.await;
+            };
+            [zklock::spawn(waits)]
+        };
+        let [waiting] = writer.scope(spawns).await;
         is_asked.await.unwrap();
         // Once it waits, it is in front of readers that come after it.
         crate::support::until(
