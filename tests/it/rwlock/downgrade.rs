@@ -6,9 +6,7 @@ use rstest_reuse::apply;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
 use zookeeper_client as zk;
 
-use super::{
-    PATH, SHORT, queue, read, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write,
-};
+use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 /// Waits until the writer's node, the first of the queue, has become a reader's; returns its name.
@@ -286,17 +284,4 @@ async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_the
         kept.release().await.unwrap();
         assert_eq!(space.children(PATH).await, [""; 0]);
     }
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
-    let space = Space::new(kind);
-    let [a, b] = [space.client().await, space.client().await];
-    let reader = write(&a).await.downgrade().await.unwrap();
-    let other = read(&b).await;
-    assert!(reader.is_held() && other.is_held());
-    reader.release().await.unwrap();
-    assert!(rwlock(&a).try_write().await.unwrap().is_none());
-    other.release().await.unwrap();
 }

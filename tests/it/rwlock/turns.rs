@@ -239,3 +239,16 @@ async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side(
     assert!(reading > token && writing > token);
     space.until_empty(PATH).await;
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let reader = write(&a).await.downgrade().await.unwrap();
+    let other = read(&b).await;
+    assert!(reader.is_held() && other.is_held());
+    reader.release().await.unwrap();
+    assert!(rwlock(&a).try_write().await.unwrap().is_none());
+    other.release().await.unwrap();
+}
