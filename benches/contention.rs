@@ -16,14 +16,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::{CommandFactory, Parser, ValueEnum};
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LockError, Mutex, MutexGuard};
+use zklock::{Client, Config, LockError, MultiLock, Mutex, MutexGuard, RwLock, Semaphore};
 use zklock_testkit::ZooKeeper;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Measures how fast locks are taken and released, and how many requests that costs.
 ///
-/// One operation is `lock` and then `release`, both awaited; its latency is that of both, waiting included.
+/// One operation is a lock that is taken and then released, both awaited; its latency is that of both, waiting included.
 /// Before the clock starts, all sessions are open and every task has done one operation. The requests are
 /// what the server counted meanwhile (`zk_packets_received` of its four-letter word `mntr`), so nobody else
 /// may use it.
@@ -63,6 +63,12 @@ enum Scenario {
     Distinct,
     /// Each task holds a lock of its own, and enters it again.
     Reentrant,
+    /// All tasks of all sessions read under one lock, and write every tenth time.
+    Rw,
+    /// All tasks of all sessions take one of the three permits of one semaphore.
+    Semaphore,
+    /// All tasks of all sessions take two locks together.
+    Multi,
 }
 
 fn main() -> ExitCode {
@@ -119,11 +125,8 @@ async fn warmed_up(options: &Options, clients: &[Client]) -> Result<Vec<Entrant>
     let mut warming = Vec::new();
     for (session, client) in clients.iter().enumerate() {
         for task in 0..options.tasks {
-            let path = match options.scenario {
-                Scenario::Mutex => "/shared".to_owned(),
-                Scenario::Distinct | Scenario::Reentrant => format!("/own/{session}-{task}"),
-            };
-            warming.push(Entrant::warmed_up(client.mutex(path)?, options.scenario));
+            let lock = Lock::new(client, options.scenario, &format!("/own/{session}-{task}"))?;
+            warming.push(Entrant::warmed_up(lock));
         }
     }
     all(warming).await
@@ -141,43 +144,76 @@ async fn all<T: Send + 'static>(
     Ok(values)
 }
 
-/// One task's part.
-struct Entrant {
-    mutex: Mutex,
-    /// What it holds all the time, in order to enter it again.
-    held: Option<MutexGuard>,
+/// What a task takes.
+enum Lock {
+    Mutex(Mutex),
+    /// It is held all the time, in order to enter it again.
+    Reentrant(Mutex),
+    Rw(RwLock),
+    Semaphore(Semaphore),
+    Multi(MultiLock),
 }
 
-impl Entrant {
-    async fn warmed_up(mutex: Mutex, scenario: Scenario) -> Result<Self, LockError> {
-        operate(&mutex).await?;
-        let held = match scenario {
-            Scenario::Reentrant => Some(mutex.lock().await?),
-            Scenario::Mutex | Scenario::Distinct => None,
-        };
-        Ok(Self { mutex, held })
+impl Lock {
+    fn new(client: &Client, scenario: Scenario, own: &str) -> Result<Self, LockError> {
+        Ok(match scenario {
+            Scenario::Mutex => Self::Mutex(client.mutex("/shared")?),
+            Scenario::Distinct => Self::Mutex(client.mutex(own)?),
+            Scenario::Reentrant => Self::Reentrant(client.mutex(own)?),
+            Scenario::Rw => Self::Rw(client.rwlock("/shared")?),
+            Scenario::Semaphore => Self::Semaphore(client.semaphore("/shared", PERMITS)?),
+            Scenario::Multi => Self::Multi(client.multi(["/shared/a", "/shared/b"])?),
+        })
     }
 
-    async fn run(self, iterations: u32) -> Result<Vec<Duration>, LockError> {
-        match &self.held {
-            Some(held) => held.scope(latencies(&self.mutex, iterations)).await,
-            None => latencies(&self.mutex, iterations).await,
+    /// Does the operation with this number.
+    async fn operate(&self, number: u32) -> Result<(), LockError> {
+        match self {
+            Self::Mutex(mutex) | Self::Reentrant(mutex) => {
+                mutex.lock_timeout(Duration::MAX).await?.release().await
+            }
+            Self::Rw(lock) if number.is_multiple_of(READS_AND_A_WRITE) => {
+                lock.write_timeout(Duration::MAX).await?.release().await
+            }
+            Self::Rw(lock) => lock.read_timeout(Duration::MAX).await?.release().await,
+            Self::Semaphore(semaphore) => semaphore.acquire_timeout(Duration::MAX).await?.release().await,
+            Self::Multi(locks) => locks.lock_timeout(Duration::MAX).await?.release().await,
         }
     }
 }
 
-async fn latencies(mutex: &Mutex, iterations: u32) -> Result<Vec<Duration>, LockError> {
+/// One task's part.
+struct Entrant {
+    lock: Lock,
+    held: Option<MutexGuard>,
+}
+
+impl Entrant {
+    async fn warmed_up(lock: Lock) -> Result<Self, LockError> {
+        lock.operate(0).await?;
+        let held = match &lock {
+            Lock::Reentrant(mutex) => Some(mutex.lock().await?),
+            _ => None,
+        };
+        Ok(Self { lock, held })
+    }
+
+    async fn run(self, iterations: u32) -> Result<Vec<Duration>, LockError> {
+        match &self.held {
+            Some(held) => held.scope(latencies(&self.lock, iterations)).await,
+            None => latencies(&self.lock, iterations).await,
+        }
+    }
+}
+
+async fn latencies(lock: &Lock, iterations: u32) -> Result<Vec<Duration>, LockError> {
     let mut latencies = Vec::with_capacity(iterations as usize);
-    for _ in 0..iterations {
+    for number in 0..iterations {
         let start = Instant::now();
-        operate(mutex).await?;
+        lock.operate(number).await?;
         latencies.push(start.elapsed());
     }
     Ok(latencies)
-}
-
-async fn operate(mutex: &Mutex) -> Result<(), LockError> {
-    mutex.lock_timeout(Duration::MAX).await?.release().await
 }
 
 /// What came of it.
@@ -232,6 +268,12 @@ fn mntr(server: &str) -> std::io::Result<String> {
     stream.read_to_string(&mut answer)?;
     Ok(answer)
 }
+
+/// The permits of the semaphore.
+const PERMITS: u32 = 3;
+
+/// After how many operations there is a write again.
+const READS_AND_A_WRITE: u32 = 10;
 
 /// How long a server may take to answer a question.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -20,6 +20,26 @@
 //! # }
 //! ```
 //!
+//! Readers that run together, and several locks at once, all or none, are arguments of the attribute:
+//!
+//! ```no_run
+//! use zklock::{LockError, distributed_lock};
+//!
+//! #[distributed_lock(path = "/prices/{region}", mode = read)]
+//! async fn quote(region: &str) -> Result<u64, LockError> {
+//!     // Any number of readers, as long as nobody writes: `mode = write`.
+//!     Ok(7)
+//! }
+//!
+//! #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"])]
+//! async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
+//!     // One holder for each of the two accounts.
+//!     Ok(())
+//! }
+//! ```
+//!
+//! By hand there are also semaphores and locks that are not reentrant: see [`Client`].
+//!
 //! # What is promised
 //!
 //! One holder at a time, as long as clocks run at the same rate within 1 %, the process is not paused longer
@@ -40,7 +60,9 @@
 //!
 //! What is held follows the logical call: inside an annotated function, [`Mutex::run`] or
 //! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] takes it along to a
-//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other.
+//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other,
+//! unless both only read. A reader inside of a writer enters its lock; a writer inside of a reader would wait for
+//! itself, and is told so by [`LockError::Upgrade`].
 
 #[doc(hidden)]
 #[path = "private.rs"]

@@ -5,9 +5,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use zklock_core::{Client, LockError, MutexGuard};
+use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
 pub use crate::global::{client as default_client, named_client};
+pub use zklock_core::Member;
 
 /// How long an annotated function waits for its lock.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +96,8 @@ impl PathTemplate {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the path of a lock",
     label = "the path is a text: `&str`, `String` or any other `AsRef<str>`",
-    note = "a value becomes a segment of the path between braces: `path = \"/orders/{{id}}\"`"
+    note = "a value becomes a segment of the path between braces: `path = \"/orders/{{id}}\"`",
+    note = "several paths are written out: `path = [from, to]`"
 )]
 pub trait Text {
     /// The path.
@@ -119,22 +121,62 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
     Ok(client.clone())
 }
 
-/// Takes the lock of an annotated function.
+/// Takes the mutex of an annotated function.
 pub async fn lock(
     client: Result<Client, LockError>,
     path: Result<String, LockError>,
     wait: Wait,
 ) -> Result<MutexGuard, LockError> {
     let path = path?;
-    let mutex = client.map_err(|error| about(error, &path))?.mutex(&path)?;
-    match wait {
-        Wait::Default => mutex.lock().await,
-        Wait::For(wait) => mutex.lock_timeout(wait).await,
-        Wait::Forever => mutex.lock_timeout(Duration::MAX).await,
-    }
+    let (client, wait) = known(client, wait, &path)?;
+    client.mutex(&path)?.lock_timeout(wait).await
 }
 
-/// Says which lock could not be taken for want of a client.
+/// Takes the read-write lock of an annotated function, for reading.
+pub async fn read(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<ReadGuard, LockError> {
+    let path = path?;
+    let (client, wait) = known(client, wait, &path)?;
+    client.rwlock(&path)?.read_timeout(wait).await
+}
+
+/// Takes the read-write lock of an annotated function, for writing.
+pub async fn write(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<WriteGuard, LockError> {
+    let path = path?;
+    let (client, wait) = known(client, wait, &path)?;
+    client.rwlock(&path)?.write_timeout(wait).await
+}
+
+/// Takes all of the locks of an annotated function, each as what `member` says, or none.
+pub async fn lock_all<const N: usize>(
+    client: Result<Client, LockError>,
+    paths: [Result<String, LockError>; N],
+    member: fn(String) -> Member,
+    wait: Wait,
+) -> Result<MultiGuard, LockError> {
+    let paths = paths.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (client, wait) = known(client, wait, paths.first().map_or("", String::as_str))?;
+    client.multi(paths.into_iter().map(member))?.lock_timeout(wait).await
+}
+
+/// The client and its wait; an error says which lock could not be taken for want of a client.
+fn known(client: Result<Client, LockError>, wait: Wait, path: &str) -> Result<(Client, Duration), LockError> {
+    let client = client.map_err(|error| about(error, path))?;
+    let wait = match wait {
+        Wait::Default => client.default_wait(),
+        Wait::For(wait) => wait,
+        Wait::Forever => Duration::MAX,
+    };
+    Ok((client, wait))
+}
+
 fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
@@ -143,15 +185,15 @@ fn about(error: LockError, path: &str) -> LockError {
 }
 
 /// Runs the body of an annotated function under its lock, and drops it if the lock is lost.
-pub fn run<F: Future>(
-    held: &MutexGuard,
+pub fn run<K, F: Future>(
+    held: &Guard<K>,
     body: F,
-) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
     held.run(body)
 }
 
 /// Releases the lock after the body; a failure does not replace the body's result.
-pub async fn release(held: MutexGuard) {
+pub async fn release<K>(held: Guard<K>) {
     held.finish().await;
 }
 

@@ -2,8 +2,10 @@
 
 mod endings;
 mod exclusion;
+mod groups;
 mod installation;
 mod loss;
+mod modes;
 mod paths;
 mod reentrancy;
 mod shapes;
@@ -42,5 +44,13 @@ impl Room {
             tokio::task::yield_now().await;
         }
         self.0.store(false, Ordering::SeqCst);
+    }
+
+    /// Looks in for as long as a visit takes, and must see nobody.
+    async fn watch(&self) {
+        for _ in 0..10 {
+            assert!(!self.0.load(Ordering::SeqCst), "somebody is inside");
+            tokio::task::yield_now().await;
+        }
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinHandle;
-use zklock::{Client, Config, Health, LockError, LossReason, MutexGuard};
+use zklock::{Client, Health, LockError, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy, Rule};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, TICK, on_both_servers, soon, until};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const PATH: &str = "/cut/off";
 
@@ -56,10 +56,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) async fn new(kind: Kind) -> Self {
         let space = Space::new(kind);
-        let proxy = Proxy::start(space.server().address()).unwrap();
-        let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
-        let config = config.session_timeout(Duration::from_secs(6)).tick_time(TICK);
-        let client = config.connect().await.unwrap();
+        let (proxy, client) = space.proxied().await;
         let other = space.client().await;
         // The parents exist from now on.
         lock(&other).await.release().await.unwrap();

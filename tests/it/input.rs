@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use zklock::{Acl, Config, LockError, Refusal};
+use zklock::{Acl, Config, LockError, Member, Permits, Refusal};
 use zklock_testkit::EmbeddedServer;
 use zookeeper_client as zk;
 
@@ -74,6 +74,7 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         (config().sync_limit(Duration::MAX), "sync_limit"),
         (config().acl(Acl::CreatorAll), "acl"),
         (config().identity("x".repeat(2_000)), "identity"),
+        (config().identity("__REVOKE__"), "identity"),
         // The server grants one second, which the servers' timing uses up.
         (
             config().session_timeout(Duration::from_secs(1)).tick_time(Duration::from_secs(2)),
@@ -205,6 +206,80 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
     inner.release().await.unwrap();
     outer.release().await.unwrap();
     client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
+}
+
+/// The reason for which a number of permits is refused.
+#[track_caller]
+fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: u32) -> String {
+    match failed(outcome) {
+        LockError::InvalidPermits { path, wanted, reason } => {
+            assert_eq!((path.as_str(), wanted), (PATH, expected));
+            reason
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_sent(kind: Kind) {
+    const TOO_MANY: &str = "a shared number is a signed one of 32 bits";
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let reason = refused_permits(client.semaphore(PATH, 0), 0);
+    assert_eq!(reason, "a semaphore has one permit at least");
+    let semaphore = client.semaphore(PATH, 3).unwrap();
+    for wanted in [4, u32::MAX] {
+        assert_eq!(refused_permits(semaphore.acquire_many(wanted).await, wanted), "there are 3");
+        assert_eq!(refused_permits(semaphore.try_acquire_many(wanted).await, wanted), "there are 3");
+    }
+    assert_eq!(refused_permits(semaphore.acquire_many(0).await, 0), "nothing is asked for");
+    assert_eq!(refused_permits(semaphore.try_acquire_many(0).await, 0), "nothing is asked for");
+    let reason = refused_permits(semaphore.set_permits(5).await, 5);
+    assert_eq!(reason, "the number is not shared, each participant gives it");
+    let error = failed(semaphore.acquire_timeout(Duration::ZERO).await);
+    assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
+
+    let (greatest, beyond) = (i32::MAX as u32, i32::MAX as u32 + 1);
+    assert_eq!(refused_permits(client.semaphore(PATH, Permits::shared("/n", beyond)), beyond), TOO_MANY);
+    let shared = client.semaphore(PATH, Permits::shared("/n", greatest)).unwrap();
+    assert_eq!(refused_permits(shared.set_permits(beyond).await, beyond), TOO_MANY);
+    assert_eq!(refused_permits(shared.acquire_many(0).await, 0), "nothing is asked for");
+    for counter in ["", "n", "/", "/n/"] {
+        let error = failed(client.semaphore(PATH, Permits::shared(counter, 3)));
+        assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == counter), "{error}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+    shared.acquire_many(2).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let group = |members: Vec<Member>| match failed(client.multi(members)) {
+        LockError::InvalidGroup { reason } => reason,
+        other => panic!("{other}"),
+    };
+    assert_eq!(group(vec![]), "there is none");
+    assert_eq!(group(vec!["/b".into(), "/a".into(), "/b".into()]), "/b is named twice");
+    // Also where it would be of two kinds.
+    assert_eq!(group(vec![Member::read("/a"), Member::write("/a")]), "/a is named twice");
+    assert_eq!(group(vec![Member::mutex("/a"), Member::exclusive("/a")]), "/a is named twice");
+    let error = failed(client.lock_all([PATH, PATH]).await);
+    assert_eq!(error.to_string(), "cannot lock these together: /a is named twice");
+    assert!(error.is_invalid());
+    let error = failed(client.multi([PATH, "b"]));
+    assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "b"), "{error}");
+    let error = failed(client.multi(["/b", PATH]).unwrap().lock_timeout(Duration::ZERO).await);
+    assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
+    for path in ["", "a", "/", "/a//b"] {
+        assert!(matches!(failed(client.exclusive(path)), LockError::InvalidPath { .. }), "{path}");
+        assert!(matches!(failed(client.semaphore(path, 1)), LockError::InvalidPath { .. }), "{path}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+    client.lock_all([PATH]).await.unwrap().release().await.unwrap();
 }
 
 /// On the embedded server, which can be brought there at once. That a real one numbers its nodes in the same way is

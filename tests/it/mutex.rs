@@ -233,6 +233,24 @@ async fn a_contender_of_another_client_library_is_waited_for(kind: Kind) {
 }
 
 #[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contender_that_outlives_its_session_is_waited_for_until_it_is_deleted(kind: Kind) {
+    let space = Space::new(kind);
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    mutex.lock().await.unwrap().release().await.unwrap();
+    let options = zk::CreateMode::PersistentSequential.with_acls(zk::Acls::anyone_all());
+    let path = space.full(&format!("{PATH}/_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lock-"));
+    space.outsider().await.create(&path, b"", &options).await.unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock().await });
+    space.until_queued(PATH, 2).await;
+    assert!(!waiting.is_finished());
+    let children = space.children(PATH).await;
+    let durable = children.iter().find(|child| child.starts_with("_c_6ba7b810")).unwrap();
+    space.outsider().await.delete(&space.full(&format!("{PATH}/{durable}")), None).await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parents_that_vanish_are_created_again(kind: Kind) {
     let space = Space::new(kind);

@@ -155,6 +155,18 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
 }
 
 #[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked(kind: Kind) {
+    let server = Server::start(kind);
+    let client = connect(&server, Duration::from_secs(3)).await;
+    let guard = lock(&client).await;
+    // As above; the only thread of this runtime does nothing else meanwhile.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(guard.state(), LeaseState::Held);
+    guard.verify().await.unwrap();
+}
+
+#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);

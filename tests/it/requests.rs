@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Config, Mutex};
+use zklock::{Client, Config, Mutex, Permits};
 
 use crate::support::{Kind, Server, on_both_servers, until};
 
@@ -77,4 +77,119 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     };
     let all = requests(&server, passes).await;
     assert_eq!(all - questions.get(), 5 + 1, "by the waiter, and the release by the holder");
+}
+
+/// Counts the requests of what the future does, with those in the background until so many ephemeral nodes are left.
+async fn requests_until(server: &Server, left: usize, future: impl Future<Output = ()>) -> u64 {
+    let (questions, settled) = (Cell::new(0), format!("zk_ephemerals_count\t{left}\n"));
+    let is_settled = || async {
+        questions.set(questions.get() + 1);
+        server.four_letter("mntr").unwrap().contains(&settled)
+    };
+    let all = async {
+        future.await;
+        until(is_settled, "nothing goes on in the background").await;
+    };
+    requests(server, all).await - questions.get()
+}
+
+/// A client whose session sends nothing by itself within the time of a test.
+async fn quiet_client(server: &Server) -> Client {
+    Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let semaphore = quiet_client(&server).await.semaphore("/cost", 8).unwrap();
+    let first = async { semaphore.acquire_many(8).await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
+    for (permits, cost) in [(1, 7), (2, 10), (8, 28)] {
+        let free = async {
+            for _ in 0..10 {
+                semaphore.acquire_many(permits).await.unwrap().release().await.unwrap();
+            }
+        };
+        let cost = 10 * cost;
+        // Those that are taken first are seen to be no longer alone, and watched where the others take long.
+        let watches = 10 * u64::from(permits - 1);
+        let all = requests_until(&server, 0, free).await;
+        assert!((cost..=cost + watches).contains(&all), "{permits}: {all}");
+    }
+    // What its number is, is asked for instead of what others say.
+    let shared = Permits::shared("/limit", 8);
+    let shared = quiet_client(&server).await.semaphore("/shared", shared).unwrap();
+    let first = async { shared.acquire().await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
+    let free = async { shared.acquire().await.unwrap().release().await.unwrap() };
+    assert_eq!(requests_until(&server, 0, free).await, 7);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let (holder, other) = (quiet_client(&server).await, quiet_client(&server).await);
+    let (holder, other) = (holder.semaphore("/cost", 2).unwrap(), other.semaphore("/cost", 2).unwrap());
+    let guard = holder.acquire_many(2).await.unwrap();
+    // Who comes makes the holder watch its own nodes, once each.
+    let watched = || async {
+        assert!(other.try_acquire().await.unwrap().is_none());
+        let permits = holder.participants().await.unwrap();
+        let watches = server.four_letter("wchp").unwrap();
+        permits.len() == 2 && permits.iter().all(|permit| watches.contains(&permit.node))
+    };
+    until(watched, "the holder watches").await;
+    let one = async { assert!(other.try_acquire().await.unwrap().is_none()) };
+    assert_eq!(requests_until(&server, 2, one).await, 7);
+    let many = async { assert!(other.try_acquire_many(2).await.unwrap().is_none()) };
+    assert_eq!(requests_until(&server, 2, many).await, 5);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let mutex = quiet_client(&server).await.exclusive("/cost").unwrap();
+    let first = async { mutex.lock().await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
+    let free = async {
+        for _ in 0..10 {
+            mutex.lock().await.unwrap().release().await.unwrap();
+        }
+    };
+    assert_eq!(requests_until(&server, 0, free).await, 70);
+    let guard = mutex.lock().await.unwrap();
+    requests_until(&server, 1, async {}).await;
+    let again = guard.scope(async {
+        for _ in 0..10 {
+            mutex.lock().await.unwrap_err();
+        }
+    });
+    assert_eq!(requests(&server, again).await, 0);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn free_members_cost_three_requests_each_and_inside_none(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let multi = quiet_client(&server).await.multi(["/cost/a", "/cost/b"]).unwrap();
+    multi.lock().await.unwrap().release().await.unwrap();
+    let free = async {
+        for _ in 0..10 {
+            multi.lock().await.unwrap().release().await.unwrap();
+        }
+    };
+    assert_eq!(requests(&server, free).await, 60);
+    let guard = multi.lock().await.unwrap();
+    let again = guard.scope(async {
+        for _ in 0..10 {
+            multi.lock().await.unwrap().release().await.unwrap();
+        }
+    });
+    assert_eq!(requests(&server, again).await, 0);
+    guard.release().await.unwrap();
 }

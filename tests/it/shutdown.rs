@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest_reuse::apply;
+use tokio::task::JoinSet;
 use zklock::{Config, LeaseState, LockError, LossReason};
 
 use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
@@ -29,6 +30,46 @@ async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
     assert!(matches!(guard.state(), LeaseState::Lost(_)));
     assert!(failed(guard.release().await).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let mut waiting = JoinSet::new();
+    for _ in 0..50 {
+        let mutex = client.mutex(PATH).unwrap();
+        waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    }
+    space.until_queued(PATH, 51).await;
+    client.shutdown(Duration::ZERO).await;
+    for outcome in soon(waiting.join_all()).await {
+        assert!(failed(outcome).is_closed());
+    }
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_waits_for_an_answer_is_told_of_a_shutdown(kind: Kind) {
+    let server = Server::start(kind);
+    let config = Config::new(server.connect_string()).tick_time(TICK).default_wait(Duration::MAX);
+    let client = config.connect().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    server.pause().unwrap();
+    let (locking, listing) = (mutex.clone(), mutex.clone());
+    let locking = tokio::spawn(async move { locking.lock().await });
+    let listing = tokio::spawn(async move { listing.participants().await });
+    let releasing = tokio::spawn(guard.release());
+    soon(client.shutdown(Duration::ZERO)).await;
+    assert!(failed(soon(locking).await.unwrap()).is_closed());
+    assert!(failed(soon(listing).await.unwrap()).is_closed());
+    // The server may have done it, and has not said so.
+    assert!(failed(soon(releasing).await.unwrap()).is_lost());
 }
 
 #[apply(on_both_servers)]

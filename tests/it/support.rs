@@ -1,5 +1,6 @@
 //! The servers of the tests, and the eyes and hands of an outsider.
 
+pub(crate) mod frames;
 mod server;
 pub(crate) mod session_end;
 
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use zklock::{Client, Config};
+use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
 pub(crate) use server::{Kind, Server, on_both_servers, server};
@@ -34,7 +36,12 @@ impl Space {
 
     /// A configuration for this space with a session that lives for six seconds.
     pub(crate) fn config(&self) -> Config {
-        Config::new(self.server.connect_string())
+        self.config_at(self.server.connect_string())
+    }
+
+    /// The same by another way to the server.
+    fn config_at(&self, connect: &str) -> Config {
+        Config::new(connect)
             .namespace(&self.namespace)
             .session_timeout(Duration::from_secs(6))
             .tick_time(TICK)
@@ -46,6 +53,14 @@ impl Space {
 
     pub(crate) async fn client(&self) -> Client {
         self.config().connect().await.expect("the server accepts a client")
+    }
+
+    /// A client behind a proxy of its own.
+    pub(crate) async fn proxied(&self) -> (Proxy, Client) {
+        let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
+        let config = self.config_at(proxy.connect_string());
+        let client = config.connect().await.expect("the server accepts a client");
+        (proxy, client)
     }
 
     /// A connection without any of zklock.
@@ -77,6 +92,12 @@ impl Space {
 
     pub(crate) async fn until_empty(&self, path: &str) {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
+    }
+
+    /// Tells whether anybody watches the data of a node.
+    pub(crate) fn is_watched(&self, path: &str) -> bool {
+        let watched = self.server.four_letter("wchp").expect("the server answers");
+        watched.lines().any(|line| line == self.full(path))
     }
 
     /// Waits until so many contenders are in the queue.

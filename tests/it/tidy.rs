@@ -79,3 +79,31 @@ fn files_are_short_without_their_tests() {
         }
     }
 }
+
+/// The tests that the tables of `tests/README.md` name, as `module::name`.
+fn named_in_tables() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/README.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with('|'));
+    // Every other piece between backticks is code.
+    let code = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+    let is_name = |code: &&str| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        code.contains("::") && code.chars().all(is_part)
+    };
+    code.filter(is_name).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_test_that_the_tables_name_exists() {
+    let folders = ["tests/it", "zklock-core/src"];
+    let sources: Vec<_> = folders.into_iter().flat_map(sources).collect();
+    let named = named_in_tables();
+    assert!(named.len() > 100, "the tables name only {} tests", named.len());
+    for test in named {
+        let (module, name) = test.rsplit_once("::").unwrap();
+        let (file, function) = (module.replace("::", "/"), format!("fn {name}("));
+        let places = folders.map(|folder| Path::new(folder).join(&file).with_extension("rs"));
+        let is_there = |(path, text): &(PathBuf, String)| places.contains(path) && text.contains(&function);
+        assert!(sources.iter().any(is_there), "there is no test {test}");
+    }
+}

@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Provides a ZooKeeper, then runs every test and every example.
+    /// Provides a ZooKeeper and a Curator, then runs every test and every example.
     Test,
     /// Checks the format, the lints and the documentation.
     Check,

@@ -1,8 +1,9 @@
 //! Every test and every example.
 
+use std::path::PathBuf;
 use std::process::Command;
 
-use zklock_testkit::{Installation, ZooKeeper};
+use zklock_testkit::{Curator, Installation, ZooKeeper};
 
 use crate::step::{Outcome, Step, announce};
 
@@ -13,11 +14,17 @@ const EXAMPLES: [(&str, &str); 3] = [
     ("run --example fencing", "the value is still \"from the second\""),
 ];
 
-/// Provides a ZooKeeper, then runs the tests and the examples, the first of them on that ZooKeeper as well.
+/// Provides a ZooKeeper and a Curator, then runs the tests and the examples, the first of them on that ZooKeeper
+/// as well.
 pub(crate) fn run() -> Outcome {
     let zookeeper = Installation::find_or_install()?;
-    let classpath: Vec<_> = zookeeper.classpath().iter().map(|entry| entry.to_string_lossy()).collect();
-    announce(&format!("ZooKeeper is {}, run by {}", classpath.join(":"), zookeeper.java().display()));
+    announce(&format!(
+        "ZooKeeper is {}, run by {}",
+        listed(zookeeper.classpath()),
+        zookeeper.java().display()
+    ));
+    let curator = Curator::find_or_install()?;
+    announce(&format!("Curator is {}, run by {}", listed(curator.classpath()), curator.java().display()));
     announce(&python());
     Step::cargo("test --locked --workspace --all-features").run()?;
     Step::cargo("test --locked --manifest-path tests/downstream/Cargo.toml").in_shared_target().run()?;
@@ -28,6 +35,11 @@ pub(crate) fn run() -> Outcome {
     let server = ZooKeeper::start()?;
     let (arguments, expected) = EXAMPLES[0];
     ends_with(expected, Step::cargo(arguments).env("ZKLOCK_CONNECT", server.connect_string()))
+}
+
+fn listed(classpath: &[PathBuf]) -> String {
+    let entries: Vec<_> = classpath.iter().map(|entry| entry.to_string_lossy()).collect();
+    entries.join(":")
 }
 
 /// Says what becomes of the one test that cannot run everywhere.

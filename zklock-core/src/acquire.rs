@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::worker::Worker;
 use crate::error::{LockError, Phase};
 use crate::events::LockEventKind;
-use crate::lease::{self, Lease};
+use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, Place};
 use crate::session::drive::{Bid, Contention, Driver, Outcome, Progress};
@@ -57,9 +57,9 @@ impl Patience {
         Ok(Self::new(wait, Contention::Wait))
     }
 
-    /// The patience of the same attempt, of which so much is spent.
-    pub(crate) fn spent(self, spent: Duration) -> Self {
-        Self { spent, ..self }
+    /// The patience of the same attempt, of which so much more is spent.
+    pub(crate) fn spent(self, more: Duration) -> Self {
+        Self { spent: self.spent.saturating_add(more), ..self }
     }
 
     pub(crate) fn left(self) -> Duration {
@@ -148,7 +148,10 @@ impl Attempt {
                 Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
             };
             match outcome {
-                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Held(leases) => {
+                    leases.iter().for_each(Lease::announce);
+                    return Ok(Some(leases));
+                }
                 Outcome::Contended => {
                     self.worker.events().tell(&self.path, || LockEventKind::Contended);
                     return Ok(None);
@@ -175,9 +178,7 @@ impl Attempt {
     ) -> Outcome<Lease> {
         let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
         outcome.map(|node| {
-            let terms =
-                lease::Terms { events: self.worker.events(), release_within: self.worker.default_wait() };
-            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, terms);
+            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, self.worker.events());
             self.worker.spawn(keeper);
             lease
         })

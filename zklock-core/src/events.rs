@@ -1,7 +1,12 @@
 //! What happens to the locks of a client, for logs, metrics and tests.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::{Stream, StreamExt};
 
 use crate::error::LockError;
 use crate::lease::{FencingToken, LossReason};
@@ -28,7 +33,7 @@ pub enum LockEventKind {
     },
     /// A contender that did not want to wait found others in front.
     Contended,
-    /// The lock is held.
+    /// The lock is held; said for each permit of a semaphore, and each member of a multi-lock.
     Acquired {
         /// The token of the holder.
         fencing_token: FencingToken,
@@ -71,11 +76,23 @@ pub enum LockEventKind {
 
 /// What happens to the locks of a client from now on, until the client is gone.
 ///
-/// A listener that is slow misses the oldest events, and [`missed`](Self::missed) counts them; it delays
+/// It is also a `Stream` of the crate `futures`. A listener that is slow misses the oldest events, and [`missed`](Self::missed) counts them; it delays
 /// neither the locks nor other listeners.
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) {
+/// let mut events = client.events();
+/// tokio::spawn(async move {
+///     while let Some(event) = events.next().await {
+///         println!("{}: {:?}", event.path, event.kind);
+///     }
+/// });
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Events {
-    receiver: broadcast::Receiver<LockEvent>,
+    stream: BroadcastStream<LockEvent>,
     missed: u64,
 }
 
@@ -86,18 +103,26 @@ impl Events {
     ///
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<LockEvent> {
-        loop {
-            match self.receiver.recv().await {
-                Ok(event) => return Some(event),
-                Err(RecvError::Lagged(missed)) => self.missed += missed,
-                Err(RecvError::Closed) => return None,
-            }
-        }
+        StreamExt::next(self).await
     }
 
     /// How many events were missed so far, because more than 1024 were waiting to be taken.
     pub fn missed(&self) -> u64 {
         self.missed
+    }
+}
+
+impl Stream for Events {
+    type Item = LockEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<LockEvent>> {
+        loop {
+            match ready!(Pin::new(&mut self.stream).poll_next(context)) {
+                Some(Ok(event)) => return Poll::Ready(Some(event)),
+                Some(Err(BroadcastStreamRecvError::Lagged(missed))) => self.missed += missed,
+                None => return Poll::Ready(None),
+            }
+        }
     }
 }
 
@@ -115,7 +140,7 @@ impl Source {
     }
 
     pub(crate) fn listen(&self) -> Events {
-        Events { receiver: self.0.subscribe(), missed: 0 }
+        Events { stream: BroadcastStream::new(self.0.subscribe()), missed: 0 }
     }
 
     pub(crate) fn hub(&self) -> Hub {

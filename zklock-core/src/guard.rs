@@ -121,7 +121,10 @@ impl<K> Guard<K> {
     ///
     /// Nothing is lost; a loss is told to everyone who asks, also later.
     pub async fn lost(&self) -> LossReason {
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().lost()))).await.0
+        match &self.holds[..] {
+            [hold] => hold.tenure().lost().await,
+            holds => select_all(holds.iter().map(|hold| Box::pin(hold.tenure().lost()))).await.0,
+        }
     }
 
     /// Waits until somebody asks this holder to release the lock; pending for ever if nobody does.

@@ -27,8 +27,9 @@ use tokio::time::timeout;
 
 use crate::acquire::{self, Patience};
 use crate::client::Client;
+use crate::client::worker::Unanswered;
 use crate::error::{LockError, Phase};
-use crate::lease::{self, Lease, LeaseState, Tenure};
+use crate::lease::{self, Lease, LeaseState, LossReason, Tenure};
 use crate::path::NodePath;
 use crate::session::drive::Contention;
 
@@ -168,13 +169,27 @@ impl Hold {
     /// Ends this hold; the last one releases the lock and waits for it, the last writer among readers
     /// downgrades it.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        let (lease, was_last) = (self.lease, self.stake.is_some_and(Stake::was_last));
-        let is_shared = Arc::strong_count(&lease) > 1;
-        let ended = if was_last && is_shared { lease.downgrade().await } else { lease.tenure().check() };
-        // The readers may have ended meanwhile; of holds that end at one time exactly one finds itself the last.
-        match Arc::into_inner(lease) {
-            Some(lease) => lease.release().await,
-            None => ended,
+        let Self { client, lease, stake, place, .. } = self;
+        let tenure = lease.tenure().clone();
+        let within = client.default_wait();
+        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
+        // On the client's thread, where it goes on whatever becomes of the caller.
+        let answer = if lets_readers_in {
+            client.worker().call(within, let_readers_in(lease)).await
+        } else {
+            match Arc::into_inner(lease) {
+                Some(lease) => client.worker().call(within, lease.release()).await,
+                None => return tenure.check(),
+            }
+        };
+        drop(place);
+        match answer {
+            Ok(outcome) => outcome,
+            Err(Unanswered::InTime) => {
+                let path = tenure.path().relative().to_owned();
+                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing })
+            }
+            Err(Unanswered::Ended) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
         }
     }
 
@@ -201,6 +216,16 @@ impl Hold {
             child: free(),
             place: Some(Arc::new(place)),
         }
+    }
+}
+
+/// Downgrades what a last writer shares with readers. Should they have ended meanwhile, it is released instead: of
+/// holds that end at one time exactly one finds itself the last.
+async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
+    let downgraded = lease.downgrade().await;
+    match Arc::into_inner(lease) {
+        Some(lease) => lease.release().await,
+        None => downgraded,
     }
 }
 

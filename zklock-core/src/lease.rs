@@ -10,7 +10,7 @@ mod state;
 mod token;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -33,13 +33,6 @@ pub(crate) use self::revocation::{REVOKE, watch as watch_revocation};
 
 pub use self::state::{LeaseState, LossReason};
 pub use self::token::FencingToken;
-
-/// What a lease needs of its client.
-pub(crate) struct Terms {
-    pub(crate) events: Hub,
-    /// Bounds what a release waits for.
-    pub(crate) release_within: Duration,
-}
 
 /// A held lock; dropping it withdraws the contender in the background.
 #[derive(Debug)]
@@ -71,6 +64,8 @@ pub(crate) struct Tenure {
     loss: OnceLock<LossReason>,
     signal: CancellationToken,
     revocation: Revocation,
+    /// The listeners are told of it.
+    is_announced: AtomicBool,
     _attendance: Attendance,
 }
 
@@ -82,28 +77,40 @@ impl Lease {
         driver: Driver,
         path: NodePath,
         node: Node,
-        terms: Terms,
+        events: Hub,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let session = driver.session().clone();
         let tenure = Arc::new(Tenure {
             node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
-            events: terms.events,
+            events,
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
             revocation: Revocation::default(),
+            is_announced: AtomicBool::new(false),
             _attendance: session.attend(),
             session,
         });
         let (orders, received) = mpsc::unbounded_channel();
-        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received, terms.release_within);
+        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received);
         (Self { tenure, orders }, keeper)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         &self.tenure
+    }
+
+    /// Tells the listeners of this lease from now on, because it is what somebody wanted.
+    ///
+    /// A lease that only helped to take others is never spoken of.
+    pub(crate) fn announce(&self) {
+        self.tenure.is_announced.store(true, Ordering::Release);
+        self.tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
+        if let Some(reason) = self.tenure.loss() {
+            self.tenure.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+        }
     }
 
     /// Withdraws the contender and waits until it is gone.
@@ -265,7 +272,9 @@ impl Tenure {
 
     /// Tells the listeners what happened under this token.
     fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
-        self.events.tell(&self.path, || kind(self.token));
+        if self.is_announced.load(Ordering::Acquire) {
+            self.events.tell(&self.path, || kind(self.token));
+        }
     }
 
     fn valid_until(&self) -> Moment {

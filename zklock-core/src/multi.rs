@@ -39,12 +39,12 @@ impl Member {
         Self { path: path.into(), kind: Kind::Exclusive }
     }
 
-    /// The [`RwLock`] at `path`, for reading.
+    /// The [`RwLock`](crate::RwLock) at `path`, for reading.
     pub fn read(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Read }
     }
 
-    /// The [`RwLock`] at `path`, for writing.
+    /// The [`RwLock`](crate::RwLock) at `path`, for writing.
     pub fn write(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Write }
     }

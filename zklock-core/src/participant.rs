@@ -8,12 +8,12 @@ use crate::acquire::Wanted;
 use crate::acquire::permits::Count;
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::hold::Door;
+use crate::hold::{Door, Entry};
 use crate::lease::FencingToken;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
 use crate::queue::contender::Contender;
-use crate::queue::turn::{self, Turn};
+use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
@@ -97,18 +97,35 @@ pub(crate) async fn list(worker: &Arc<Worker>, door: &Door) -> Result<Vec<Partic
 async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockError> {
     loop {
         let session = worker.session(&door.path, worker.closing()).await?;
-        let listed = match &door.wanted {
+        let (listed, asked) = match &door.wanted {
             Wanted::Place(place) => {
-                in_queue(&session, &door.path, door.strangers(), |role| place_of(role, place)).await
+                let claim = |role| place_of(role, place);
+                (in_queue(&session, &door.path, door.strangers(), claim).await, &door.path)
             }
-            Wanted::Permits(permits) => in_semaphore(&session, &door.path, &permits.count).await,
+            Wanted::Permits(permits) => match count(&session, &permits.count).await {
+                Ok(of) => {
+                    let listed = in_semaphore(&session, &door.path, of).await;
+                    let mode = mode_of(door.entry);
+                    (listed.map(|participants| with_mode(participants, mode)), &door.path)
+                }
+                Err((fault, counter)) => (Err(fault), counter),
+            },
         };
         match listed {
             Ok(participants) => return Ok(participants),
             Err(Fault::Unknown(_) | Fault::SessionOver) => tokio::time::sleep(PAUSE).await,
-            Err(refused) => return Err(refused.into_error(door.path.relative())),
+            Err(refused) => return Err(refused.into_error(asked.relative())),
         }
     }
+}
+
+/// What a permit is to those who enter by it: the only one is a mutex.
+fn mode_of(entry: Entry) -> Mode {
+    if entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit }
+}
+
+fn with_mode(participants: Vec<Participant>, mode: Mode) -> Vec<Participant> {
+    participants.into_iter().map(|participant| Participant { mode, ..participant }).collect()
 }
 
 /// Whatever is in this queue claims a place; what it honours of others is not known, and taken for ours.
@@ -116,12 +133,19 @@ fn place_of(role: Role, ours: &Place) -> Claim {
     Claim::Place(Place { role, also_behind: ours.also_behind.clone() })
 }
 
+/// How many permits there are; a failure is one about the node that says so.
+async fn count<'a>(session: &Session, count: &'a Count) -> Result<u32, (Fault, &'a NodePath)> {
+    match count {
+        Count::Agreed(of) => Ok(*of),
+        Count::Shared { path, seed } => {
+            let counter = Counter::new(path.clone(), *seed);
+            counter.read(session.ops()).await.map_err(|fault| (fault, path))
+        }
+    }
+}
+
 /// Those who have permits, then those who wait at the gate.
-async fn in_semaphore(session: &Session, path: &NodePath, count: &Count) -> Result<Vec<Participant>, Fault> {
-    let of = match count {
-        Count::Agreed(of) => *of,
-        Count::Shared { path, seed } => Counter::new(path.clone(), *seed).read(session.ops()).await?,
-    };
+async fn in_semaphore(session: &Session, path: &NodePath, of: u32) -> Result<Vec<Participant>, Fault> {
     let mut participants = in_queue(session, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
     let mut gate = in_queue(session, &path.below(GATE), &[], Claim::place).await?;
     // Who is inside the gate has a node in both as long as it waits for permits.
@@ -130,7 +154,7 @@ async fn in_semaphore(session: &Session, path: &NodePath, count: &Count) -> Resu
     if gate.first().is_some_and(|first| Some(first.session_id) == inside) {
         gate.remove(0);
     }
-    gate.iter_mut().for_each(|waiter| (waiter.mode, waiter.standing) = (Mode::Permit, Standing::Waits));
+    gate.iter_mut().for_each(|waiter| waiter.standing = Standing::Waits);
     participants.append(&mut gate);
     Ok(participants)
 }
@@ -146,14 +170,13 @@ async fn in_queue(
     let names: Vec<_> = described.iter().map(|described| described.name.clone()).collect();
     let mut by_name: HashMap<_, _> =
         described.into_iter().map(|described| (described.name.clone(), described)).collect();
-    let participant = |contender: Contender<'_>| {
-        let standing = match Turn::of(&names, contender.name, &claim(contender.role)) {
-            Turn::Head => Standing::Holds,
-            _ => Standing::Waits,
-        };
+    let contenders = turn::in_order(&names, strangers);
+    let holders = turn::holders(&contenders, claim);
+    let participant = |(contender, holds): (Contender<'_>, bool)| {
+        let standing = if holds { Standing::Holds } else { Standing::Waits };
         Some(Participant::new(queue, contender.role, standing, by_name.remove(contender.name)?))
     };
-    Ok(turn::in_order(&names, strangers).into_iter().filter_map(participant).collect())
+    Ok(contenders.into_iter().zip(holders).filter_map(participant).collect())
 }
 
 /// Between attempts to ask.

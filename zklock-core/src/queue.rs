@@ -21,5 +21,7 @@ pub(crate) mod acquisition;
 pub(crate) mod claim;
 pub(crate) mod contender;
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 mod sim;
 pub(crate) mod turn;

@@ -69,6 +69,9 @@ impl Semaphore {
                 return Err(invalid(&path, 0, "a semaphore has one permit at least"));
             }
             Source::Given(permits) => Count::Agreed(permits),
+            Source::Shared { seed, .. } if i32::try_from(seed).is_err() => {
+                return Err(invalid(&path, seed, TOO_MANY));
+            }
             Source::Shared { path, seed } => {
                 Count::Shared { path: NodePath::new(client.worker().root(), &path)?, seed }
             }
@@ -188,7 +191,7 @@ impl Semaphore {
             return Err(invalid(&self.path, permits, "the number is not shared, each participant gives it"));
         };
         if i32::try_from(permits).is_err() {
-            return Err(invalid(&self.path, permits, "a shared number is a signed one of 32 bits"));
+            return Err(invalid(&self.path, permits, TOO_MANY));
         }
         let counter = path.clone();
         let set =
@@ -226,3 +229,6 @@ impl Semaphore {
 fn invalid(path: &NodePath, wanted: u32, reason: &str) -> LockError {
     LockError::InvalidPermits { path: path.relative().to_owned(), wanted, reason: reason.to_owned() }
 }
+
+/// Why a shared number is refused, which Java reads as a signed one.
+const TOO_MANY: &str = "a shared number is a signed one of 32 bits";

@@ -21,7 +21,7 @@ pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
 pub(crate) mod janitor;
-mod notice;
+pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 mod presence;

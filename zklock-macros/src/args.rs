@@ -1,22 +1,24 @@
 //! What stands between the parentheses of the attribute.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, Ident, LitStr, Result, Token};
+use syn::{Error, Expr, Ident, LitStr, Result};
 
 use crate::errors::Errors;
 use crate::grouped::{string, ungroup};
+use crate::mode::Mode;
 use crate::names;
 use crate::path::Path;
+use crate::reading::{each, ended, set_once};
 use crate::wait::Wait;
 
 /// The arguments of `#[distributed_lock]`.
 pub(crate) struct LockArgs {
     pub(crate) path: Path,
+    pub(crate) mode: Option<Mode>,
     pub(crate) wait: Option<Wait>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
@@ -38,6 +40,7 @@ pub(crate) struct Krate(pub(crate) syn::Path);
 #[derive(Default)]
 struct Draft {
     path: Option<Path>,
+    mode: Option<Mode>,
     wait: Option<Wait>,
     client: Option<Client>,
     guard: Option<Guard>,
@@ -52,14 +55,14 @@ impl Parse for LockArgs {
         each(input, &mut errors, |input| draft.argument(input))?;
         let path = errors.keep(draft.take_path()).flatten();
         errors.finish()?;
-        let Draft { wait, client, guard, krate, .. } = draft;
+        let Draft { mode, wait, client, guard, krate, .. } = draft;
         // A path that is neither there nor complained about does not exist.
-        path.map(|path| Self { path, wait, client, guard, krate }).ok_or_else(missing_path)
+        path.map(|path| Self { path, mode, wait, client, guard, krate }).ok_or_else(missing_path)
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 5] = ["path", "wait", "client", "guard", "crate"];
+    const NAMES: [&str; 6] = ["path", "mode", "wait", "client", "guard", "crate"];
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -72,6 +75,7 @@ impl Draft {
                 self.path_seen = true;
                 set_once(&mut self.path, &name, input)
             }
+            "mode" => set_once(&mut self.mode, &name, input),
             "wait" => set_once(&mut self.wait, &name, input),
             "client" => set_once(&mut self.client, &name, input),
             "guard" => set_once(&mut self.guard, &name, input),
@@ -92,61 +96,6 @@ impl Draft {
 
 fn missing_path() -> Error {
     Error::new(Span::call_site(), "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`")
-}
-
-/// Reads one argument after the other, also after mistakes.
-pub(crate) fn each(
-    input: ParseStream<'_>,
-    errors: &mut Errors,
-    mut argument: impl FnMut(ParseStream<'_>) -> Result<()>,
-) -> Result<()> {
-    while !input.is_empty() {
-        if let Err(error) = argument(input) {
-            errors.push(error);
-            skip_to_comma(input);
-        }
-        if !input.is_empty() {
-            input.parse::<Token![,]>()?;
-        }
-    }
-    Ok(())
-}
-
-/// Checks that nothing follows the value of an argument but the next one.
-pub(crate) fn ended(name: &Ident, input: ParseStream<'_>) -> Result<()> {
-    match input.is_empty() || input.peek(Token![,]) {
-        true => Ok(()),
-        false => Err(input.error(format!("expected `,` after the value of `{name}`"))),
-    }
-}
-
-/// Reads the value of an argument that may be given once.
-pub(crate) fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: ParseStream<'_>) -> Result<()> {
-    if !input.peek(Token![=]) {
-        return Err(Error::new(name.span(), format!("`{name}` needs a value: `{name} = …`")));
-    }
-    input.parse::<Token![=]>()?;
-    if input.is_empty() || input.peek(Token![,]) {
-        return Err(Error::new(name.span(), format!("`{name}` needs a value after the `=`")));
-    }
-    let value = input.parse()?;
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Error::new(name.span(), format!("`{name}` is given twice"))),
-    }
-}
-
-/// Goes to the end of an argument that could not be read, so that the ones behind it are still looked at.
-fn skip_to_comma(input: ParseStream<'_>) {
-    let ahead = input.fork();
-    let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
-    if value.is_ok() {
-        input.advance_to(&ahead);
-    }
-    while !input.is_empty() && !input.peek(Token![,]) {
-        // A token tree can be taken from any input that is not empty.
-        let _ = input.parse::<TokenTree>();
-    }
 }
 
 impl Parse for Client {
@@ -222,10 +171,12 @@ mod tests {
 
     #[test]
     fn every_argument_is_read() {
-        let args =
-            parse(r#"path = "/a", wait = "5s", client = pool.of(a, b), guard = held, crate = crate::zk,"#);
+        let args = parse(
+            r#"path = ["/a", b], mode = read, wait = "5s", client = pool.of(a, b), guard = held, crate = crate::zk,"#,
+        );
         let args = args.unwrap();
-        assert!(matches!(args.path, Path::Template { .. }));
+        assert!(matches!(args.path, Path::Several(paths) if paths.len() == 2));
+        assert!(matches!(args.mode, Some(Mode::Read)));
         assert!(matches!(args.wait, Some(Wait::Exactly(_))));
         assert!(matches!(args.client, Some(Client::Computed(_))));
         assert_eq!(args.guard.unwrap().0, "held");
@@ -263,14 +214,15 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `wait`, `client`, `guard`, `crate`";
+        let known = "the arguments are `path`, `mode`, `wait`, `client`, `guard`, `crate`";
         check(r#"path = "/a", path = "/b""#, &["`path` is given twice"]);
         check(
             r#"waits = "5s", path = "/a""#,
             &[&format!("unknown argument `waits`, did you mean `wait`?\n{known}")],
         );
         check(r#"path = "/a", skip"#, &[&format!("unknown argument `skip`\n{known}")]);
-        check(r#"path = "/a", mode = f::<a, b>(c)"#, &[&format!("unknown argument `mode`\n{known}")]);
+        check(r#"path = "/a", mode = read, mode = write"#, &["`mode` is given twice"]);
+        check(r#"path = "/a", on_lost = f::<a, b>(c)"#, &[&format!("unknown argument `on_lost`\n{known}")]);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The function that is generated: it takes the lock, runs the body, and releases.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+mod body;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::ReturnType;
 use syn::spanned::Spanned;
-use syn::visit_mut::{self, VisitMut};
-use syn::{ReturnType, Type, parse_quote};
 
 use crate::args::{Client, Guard, Krate, LockArgs};
 use crate::capture;
 use crate::errors::Errors;
+use crate::mode::Mode;
 use crate::target::Target;
 use crate::wait::Wait;
 
@@ -34,14 +36,15 @@ fn locked(args: &LockArgs, target: &Target) -> TokenStream {
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let captures = capture::statements(sig, &[&path, &client, &wait, &target.body]);
     let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
-    let body = body(target, &captures);
+    let body = body::expand(target, &captures);
+    let taken = Mode::expand(args.mode, &args.path, &private);
     let failed = failed(args, output);
     // Each argument has a statement of its own: what it borrows must not live on across an await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
         let __wait = #wait;
-        let __held = match #private::lock(__client, __path, __wait).await {
+        let __held = match #taken.await {
             ::core::result::Result::Ok(__held) => __held,
             ::core::result::Result::Err(__error) => return #failed,
         };
@@ -100,58 +103,6 @@ fn output_span(output: &ReturnType) -> Span {
         // Such a function is refused before.
         ReturnType::Default => Span::call_site(),
         ReturnType::Type(_, ty) => ty.span(),
-    }
-}
-
-fn body(target: &Target, captures: &TokenStream) -> TokenStream {
-    let output = erased_output(&target.output);
-    let span = mixed().located_at(output_span(&target.output));
-    // The return that never happens tells the compiler the type of the block, which cannot be written down,
-    // so that `?`, coercions and error messages are those of the function as it was written.
-    let typed = quote_spanned! {span=>
-        #[allow(
-            unknown_lints,
-            unreachable_code,
-            clippy::diverging_sub_expression,
-            clippy::empty_loop,
-            clippy::let_unit_value,
-            clippy::let_with_type_underscore,
-            clippy::needless_return,
-            clippy::type_complexity,
-            clippy::unreachable
-        )]
-        if false {
-            #captures
-            let __output: #output = loop {};
-            return __output;
-        }
-    };
-    let mut block = Group::new(Delimiter::Brace, target.body.clone());
-    // Braces of the user's own would be reported as unused ones.
-    block.set_span(mixed().located_at(target.brace.span.join()));
-    let block = block.into_token_stream();
-    quote_spanned!(mixed()=> async move { #typed #block })
-}
-
-/// The return type as it may stand in a `let`.
-fn erased_output(output: &ReturnType) -> Type {
-    let mut ty = match output {
-        ReturnType::Default => parse_quote!(()),
-        ReturnType::Type(_, ty) => Type::clone(ty),
-    };
-    Eraser.visit_type_mut(&mut ty);
-    ty
-}
-
-/// Puts `_` for what a `let` cannot name. A macro may expand to such a type.
-struct Eraser;
-
-impl VisitMut for Eraser {
-    fn visit_type_mut(&mut self, ty: &mut Type) {
-        match ty {
-            Type::ImplTrait(_) | Type::Macro(_) => *ty = parse_quote!(_),
-            _ => visit_mut::visit_type_mut(self, ty),
-        }
     }
 }
 
@@ -277,6 +228,47 @@ mod tests {
                 }
             }"#,
         );
+    }
+
+    /// What stands between the arguments and the body.
+    #[track_caller]
+    fn check_taking(args: &str, expected: &str) {
+        let item = quote!(
+            async fn f() -> R {}
+        );
+        let shown = distributed_lock(args.parse().unwrap(), item).to_string().replace(' ', "");
+        let taking = shown.split_once("let__path=").unwrap().1.split_once("{::core::result").unwrap().0;
+        assert_eq!(taking, expected, "{args}");
+    }
+
+    #[test]
+    fn a_mode_takes_one_side_of_a_read_write_lock() {
+        for (mode, call) in [("", "lock"), ("mode = read,", "read"), ("mode = write,", "write")] {
+            check_taking(
+                &format!("{mode} path = p, crate = k"),
+                &format!(
+                    "k::__private::path_of(&(p));\
+                     let__client=k::__private::default_client();\
+                     let__wait=k::__private::Wait::Default;\
+                     let__held=matchk::__private::{call}(__client,__path,__wait).await"
+                ),
+            );
+        }
+    }
+
+    #[test]
+    fn several_paths_are_taken_together() {
+        for (mode, member) in [("", "mutex"), ("mode = read,", "read"), ("mode = write,", "write")] {
+            check_taking(
+                &format!("{mode} path = [p, q()], crate = k"),
+                &format!(
+                    "[k::__private::path_of(&(p)),k::__private::path_of(&(q()))];\
+                     let__client=k::__private::default_client();\
+                     let__wait=k::__private::Wait::Default;\
+                     let__held=matchk::__private::lock_all(__client,__path,k::__private::Member::{member},__wait).await"
+                ),
+            );
+        }
     }
 
     #[test]

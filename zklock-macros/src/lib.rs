@@ -9,8 +9,10 @@ mod duration;
 mod errors;
 mod expand;
 mod grouped;
+mod mode;
 mod names;
 mod path;
+mod reading;
 mod target;
 mod test;
 mod wait;
@@ -42,10 +44,12 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `path = "/orders/{expr}"` | required | the node of the lock, below the namespace of the client |
 /// | `path = expr` | | the same, from anything that is `AsRef<str>`; checked when the lock is taken |
+/// | `path = [p1, p2]` | | several locks, all or none; each is given in one of the ways above |
+/// | `mode = read`, `mode = write` | a mutex | a side of a read-write lock: readers run together, a writer alone |
 /// | `wait = "5s"`, `wait = expr` | the default of the client | how long the whole acquisition may take, as text or as a `Duration` |
 /// | `wait = forever` | | no limit |
 /// | `client = "name"`, `client = expr` | the scoped, else the installed client | the client that takes the lock |
-/// | `guard = ident` | | the name of the held lock in the body |
+/// | `guard = ident` | | the name of the held lock in the body: a `&MutexGuard`, by its mode a `&ReadGuard` or a `&WriteGuard`, or for an array a `&MultiGuard` |
 /// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
 ///
 /// The text of a path is checked when it is compiled. Between braces stands any expression that implements
@@ -73,6 +77,54 @@ use proc_macro::TokenStream;
 ///     }
 /// }
 /// ```
+///
+/// # Readers and writers
+///
+/// ```no_run
+/// # use zklock::{LockError, distributed_lock};
+/// # struct Prices;
+/// #[distributed_lock(path = "/prices/{region}", mode = read)]
+/// async fn quote(region: &str) -> Result<Prices, LockError> {
+///     // Many calls per region run this at a time, and none of `update`.
+///     Ok(Prices)
+/// }
+///
+/// #[distributed_lock(path = "/prices/{region}", mode = write, wait = "30s")]
+/// async fn update(region: &str, prices: Prices) -> Result<(), LockError> {
+///     // One call per region runs this, and none of `quote`.
+///     Ok(())
+/// }
+/// ```
+///
+/// Both wait in one queue, in the order in which they came. A function that writes may call one that reads, or
+/// writes, at the same path, which enters the lock again without a request. One that reads may call one that
+/// reads; one that writes would wait for its caller, and returns `LockError::Upgrade` at once instead.
+///
+/// A path is a mutex everywhere, or a read-write lock everywhere: a call that finds the other kind in front of
+/// it returns `LockError::MixedRecipes`.
+///
+/// # Several locks
+///
+/// ```no_run
+/// # use zklock::{LockError, distributed_lock};
+/// #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"], wait = "10s", guard = held)]
+/// async fn transfer(from: u64, to: u64, amount: u64) -> Result<(), LockError> {
+///     // Nobody else has either account.
+///     let token = held.fencing_token(&format!("/accounts/{from}"));
+///     Ok(())
+/// }
+/// ```
+///
+/// The locks are taken one by one, in the order of their paths and not in that of the array, so that functions
+/// with several locks never wait for each other in a circle, as long as none of them is called while some other
+/// lock is held. The wait is that of all of them together. If one is not to be had, those taken before are
+/// released again, and the body does not run; if one is lost, the body is dropped and all are released. With a
+/// mode, all of them are taken in that mode.
+///
+/// An array without paths, or with the same one twice, is refused when it is compiled; values that turn out to
+/// name one path twice are a `LockError::InvalidGroup`.
+///
+/// # Errors of one's own
 ///
 /// An error type of one's own has a place for what may go wrong with the lock:
 ///

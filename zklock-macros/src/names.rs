@@ -1,24 +1,29 @@
-//! What is said about an argument that does not exist.
+//! What is said about an argument or a value that does not exist.
 
 use syn::{Error, Ident};
 
 /// The words other lock libraries use for one of our arguments.
-const SYNONYMS: [(&str, &str); 6] = [
+const SYNONYMS: [(&str, &str); 7] = [
     ("key", "path"),
     ("name", "path"),
     ("timeout", "wait"),
     ("wait_for", "wait"),
     ("ensemble", "client"),
     ("lease", "guard"),
+    ("shared", "read"),
 ];
 
 /// The error about the unknown argument `name` of an attribute that takes `known`.
 pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
-    let hint = nearest(&name.to_string(), known)
-        .map(|meant| format!(", did you mean `{meant}`?"))
-        .unwrap_or_default();
+    let hint = hint(name, known);
     let message = format!("unknown argument `{name}`{hint}\nthe arguments are {}", listed(known));
     Error::new(name.span(), message)
+}
+
+/// The question whether another word was meant, or nothing.
+pub(crate) fn hint(name: &Ident, known: &[&str]) -> String {
+    let meant = nearest(&name.to_string(), known);
+    meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default()
 }
 
 fn listed(known: &[&str]) -> String {
@@ -53,7 +58,7 @@ fn distance(from: &str, to: &str) -> usize {
 mod tests {
     use super::*;
 
-    const KNOWN: [&str; 5] = ["path", "wait", "client", "guard", "crate"];
+    const KNOWN: [&str; 6] = ["path", "mode", "wait", "client", "guard", "crate"];
 
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
@@ -73,12 +78,14 @@ mod tests {
     fn another_word_for_it_is_recognised() {
         check("timeout", Some("wait"));
         check("key", Some("path"));
+        assert_eq!(nearest("shared", &["read", "write"]), Some("read"));
     }
 
     #[test]
     fn anything_else_is_not_guessed() {
-        check("mode", None);
+        check("skip", None);
         check("on_contended", None);
+        check("shared", None);
         check("x", None);
     }
 

@@ -1,56 +1,81 @@
-//! `path = …`: a template that is checked at expansion, or an expression that is checked when the lock is
-//! taken.
+//! `path = …`: one path, or an array of several that are locked together.
 
 mod node;
+mod single;
 mod template;
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
-use syn::{Error, Expr, LitStr, Result};
+use syn::{Error, Expr, ExprArray, Result};
 
-use crate::grouped::{string, ungroup};
-use template::Piece;
+use crate::errors::Errors;
+use crate::grouped::ungroup;
+use single::Single;
 
 /// The value of `path`.
 pub(crate) enum Path {
-    Template { text: LitStr, pieces: Vec<Piece> },
-    Computed(Box<Expr>),
+    One(Single),
+    /// At least one.
+    Several(Vec<Single>),
 }
 
 impl Parse for Path {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        if let Some(text) = string(&value) {
-            let pieces = template::parse(text)?;
-            node::check(text, &pieces)?;
-            return Ok(Self::Template { text: text.clone(), pieces });
-        }
         match ungroup(&value) {
-            Expr::Lit(_) => {
-                Err(Error::new_spanned(&value, "`path` takes a string: `path = \"/orders/{id}\"`"))
+            Expr::Array(array) => several(array).map(Self::Several),
+            Expr::Reference(reference) if is_array(&reference.expr) => {
+                Err(Error::new_spanned(&value, format!("an array of paths has no `&` in front: {EXAMPLE}")))
             }
-            Expr::Array(_) => Err(Error::new_spanned(&value, "`path` takes one path")),
-            _ => Ok(Self::Computed(Box::new(value))),
+            Expr::Repeat(_) => {
+                Err(Error::new_spanned(&value, format!("the same path is locked once: {EXAMPLE}")))
+            }
+            _ => Single::new(&value).map(Self::One),
         }
     }
 }
 
+const EXAMPLE: &str = "`path = [\"/accounts/{from}\", \"/accounts/{to}\"]`";
+
+fn several(array: &ExprArray) -> Result<Vec<Single>> {
+    if array.elems.is_empty() {
+        return Err(Error::new_spanned(array, format!("an array of no paths locks nothing: {EXAMPLE}")));
+    }
+    let (mut errors, mut paths) = (Errors::default(), Vec::new());
+    for value in &array.elems {
+        paths.extend(errors.keep(element(value, &paths)));
+    }
+    errors.finish().map(|()| paths)
+}
+
+fn element(value: &Expr, before: &[Single]) -> Result<Single> {
+    if is_array(value) {
+        return Err(Error::new_spanned(value, "arrays of paths do not nest: write all of them in one"));
+    }
+    let path = Single::new(value)?;
+    match before.iter().any(|other| other.is_surely(&path)) {
+        true => Err(Error::new_spanned(value, "this path is in the array twice")),
+        false => Ok(path),
+    }
+}
+
+fn is_array(value: &Expr) -> bool {
+    match ungroup(value) {
+        Expr::Array(_) | Expr::Repeat(_) => true,
+        Expr::Reference(reference) => is_array(&reference.expr),
+        _ => false,
+    }
+}
+
 impl Path {
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `Result<String, LockError>`, or of an array of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
-            // A type mismatch is then reported at the user's expression.
-            Self::Computed(expr) => quote_spanned!(expr.span()=> #private::path_of(&(#expr))),
-            Self::Template { text, pieces } => {
-                let span = Span::mixed_site().located_at(text.span());
-                let calls = pieces.iter().map(|piece| match piece {
-                    Piece::Literal(part) => quote_spanned!(span=> .literal(#part)),
-                    Piece::Expr(expr) => quote_spanned!(span=> .segment(&(#expr))),
-                });
-                let new = quote!(#private::PathTemplate::new(#text));
-                quote!(#new #(#calls)* .finish())
+            Self::One(path) => path.expand(private),
+            Self::Several(paths) => {
+                let paths = paths.iter().map(|path| path.expand(private));
+                quote!([#(#paths),*])
             }
         }
     }
@@ -61,34 +86,51 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(input: &str, expected: &str) {
+    fn check(input: &str, expected: &[&str]) {
         let shown = match syn::parse_str::<Path>(input) {
-            Ok(path) => path.expand(&quote!(p)).to_string().replace(' ', ""),
-            Err(error) => error.to_string(),
+            Ok(path) => vec![path.expand(&quote!(p)).to_string().replace(' ', "")],
+            Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
         };
         assert_eq!(shown, expected, "{input}");
     }
 
     #[test]
-    fn templates_become_calls() {
-        check(r#""/jobs""#, r#"p::PathTemplate::new("/jobs").literal("/jobs").finish()"#);
+    fn one_path_is_no_array() {
+        check(r#""/jobs""#, &[r#"p::PathTemplate::new("/jobs").literal("/jobs").finish()"#]);
+        check("self.path()", &["p::path_of(&(self.path()))"]);
+    }
+
+    #[test]
+    fn each_element_is_a_path() {
         check(
-            r#""/orders/{order.id}/x""#,
-            r#"p::PathTemplate::new("/orders/{order.id}/x").literal("/orders/").segment(&(order.id)).literal("/x").finish()"#,
+            r#"["/a/{id}", self.path(), "/b",]"#,
+            &[r#"[p::PathTemplate::new("/a/{id}").literal("/a/").segment(&(id)).finish(),"#.to_owned()
+                + "p::path_of(&(self.path())),"
+                + r#"p::PathTemplate::new("/b").literal("/b").finish()]"#]
+            .each_ref()
+            .map(String::as_str),
         );
-        check(r#""/{{a}}""#, r#"p::PathTemplate::new("/{{a}}").literal("/{a}").finish()"#);
+        check(r#"["/b"]"#, &[r#"[p::PathTemplate::new("/b").literal("/b").finish()]"#]);
     }
 
     #[test]
-    fn expressions_are_kept() {
-        check("self.lock_path()", "p::path_of(&(self.lock_path()))");
-        check(r#"concat!("/a", "/b")"#, r#"p::path_of(&(concat!("/a","/b")))"#);
+    fn every_bad_element_is_reported() {
+        check(
+            r#"["/a", 7, "b", ["/c"], "/a", &[PATH; 2]]"#,
+            &[
+                "`path` takes strings, for example `path = \"/orders/{id}\"`",
+                "the path \"b\" is relative: start it with a `/`",
+                "arrays of paths do not nest: write all of them in one",
+                "this path is in the array twice",
+                "arrays of paths do not nest: write all of them in one",
+            ],
+        );
     }
 
     #[test]
-    fn other_literals_are_refused() {
-        check("7", "`path` takes a string: `path = \"/orders/{id}\"`");
-        check("b\"/a\"", "`path` takes a string: `path = \"/orders/{id}\"`");
-        check(r#"["/a", "/b"]"#, "`path` takes one path");
+    fn arrays_that_lock_nothing_or_one_path_again_are_refused() {
+        check("[]", &[&format!("an array of no paths locks nothing: {EXAMPLE}")]);
+        check(r#"["/a"; 2]"#, &[&format!("the same path is locked once: {EXAMPLE}")]);
+        check(r#"&["/a", "/b"]"#, &[&format!("an array of paths has no `&` in front: {EXAMPLE}")]);
     }
 }

@@ -11,7 +11,7 @@ trait Ledger: Sync {
 
     async fn add(&mut self, entry: &str, more: [u8; 2]) -> Result<usize, LockError>;
 
-    #[distributed_lock(path = "/ledger/{self.name()}", guard = held)]
+    #[distributed_lock(path = "/ledger/{self.name()}", mode = read, guard = held)]
     async fn provided(&self) -> Result<String, LockError> {
         if self.name().is_empty() {
             return Ok(String::new());
@@ -28,7 +28,7 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
         "book".to_owned()
     }
 
-    #[distributed_lock(path = "/ledger/{entry}/{self.0.len()}", wait = "5s")]
+    #[distributed_lock(path = ["/ledger/{entry}/{self.0.len()}", self.name()], mode = write, wait = "5s")]
     async fn add(&mut self, entry: &str, [more, _]: [u8; 2]) -> Result<usize, LockError> {
         self.0.push(Self::entry(entry).await?);
         Ok(self.0.len() + usize::from(more))

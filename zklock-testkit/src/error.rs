@@ -15,6 +15,15 @@ pub enum Error {
     )]
     NoZooKeeper,
 
+    /// No Curator is installed in any of the places looked at.
+    #[error(
+        "no Curator was found; install it (Debian: `apt-get install {curator} {java}`), \
+         or set CURATOR_CLASSPATH to its jars and those that they need",
+        curator = crate::installation::CURATOR_PACKAGE,
+        java = crate::installation::JAVA_PACKAGE
+    )]
+    NoCurator,
+
     /// No Java runtime is installed.
     #[error(
         "no `java` was found to run ZooKeeper; install a Java runtime \
@@ -34,8 +43,8 @@ pub enum Error {
         missing: &'static str,
     },
 
-    /// The package manager failed to install ZooKeeper.
-    #[error("`{command}` failed; install ZooKeeper by hand. Its output ends with:\n{output}")]
+    /// The package manager failed to install what was missing.
+    #[error("`{command}` failed; install this by hand. Its output ends with:\n{output}")]
     Install {
         /// The command that failed.
         command: String,

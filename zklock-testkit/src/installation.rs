@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf, absolute};
 
 use crate::Error;
 
+mod curator;
 mod debian;
 
-pub(crate) use debian::{JAVA_PACKAGE, SERVER_PACKAGE};
+pub use curator::Curator;
+pub(crate) use debian::{CURATOR_PACKAGE, JAVA_PACKAGE, SERVER_PACKAGE};
 
 /// Where a ZooKeeper's classes are, and the Java that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +41,7 @@ impl Installation {
         let set = |variable| lookup(variable).filter(|value| !value.is_empty());
         let classpath = match (set("ZOOKEEPER_HOME"), set("ZOOKEEPER_CLASSPATH")) {
             (Some(home), _) => release_classpath(&home)?,
-            (None, Some(classpath)) => given_classpath(&classpath)?,
+            (None, Some(classpath)) => given_classpath("ZOOKEEPER_CLASSPATH", &classpath)?,
             (None, None) => debian::classpath().ok_or(Error::NoZooKeeper)?,
         };
         Ok(Self { java: find_java(&lookup)?, classpath })
@@ -55,11 +57,7 @@ impl Installation {
     /// Those of [`find`](Self::find), [`Error::Install`] when `apt-get` fails, and [`Error::Io`] when it
     /// cannot be run.
     pub fn find_or_install() -> Result<Self, Error> {
-        match Self::find() {
-            Err(error @ (Error::NoZooKeeper | Error::NoJava)) if !debian::can_install() => Err(error),
-            Err(Error::NoZooKeeper | Error::NoJava) => debian::install(),
-            found => found,
-        }
+        debian::find_or_install(Self::find)
     }
 
     /// The `java` executable.
@@ -98,12 +96,12 @@ fn is_server_jar(path: &Path) -> bool {
     version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// The entries are made absolute because the server runs in a directory of its own.
-fn given_classpath(classpath: &OsStr) -> Result<Vec<PathBuf>, Error> {
+/// The entries are made absolute because Java may run in another directory.
+fn given_classpath(variable: &'static str, classpath: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let entries: Vec<PathBuf> =
         env::split_paths(classpath).filter_map(|entry| absolute(entry).ok()).collect();
     if !entries.iter().any(|entry| is_present(entry)) {
-        return Err(bad_location("ZOOKEEPER_CLASSPATH", classpath, "no jar and no directory"));
+        return Err(bad_location(variable, classpath, "no jar and no directory"));
     }
     Ok(entries)
 }
@@ -159,6 +157,6 @@ mod tests {
         let wildcard = directory.path().join("*");
         let missing = directory.path().join("missing.jar");
         let classpath = env::join_paths([&wildcard, &missing]).unwrap();
-        assert_eq!(given_classpath(&classpath).unwrap(), [wildcard, missing]);
+        assert_eq!(given_classpath("ZOOKEEPER_CLASSPATH", &classpath).unwrap(), [wildcard, missing]);
     }
 }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::{Error, Installation, ZooKeeper};
+use zklock_testkit::{Curator, Error, Installation, ZooKeeper};
 
 #[path = "launcher/process.rs"]
 mod process;
@@ -132,29 +132,37 @@ fn owner_process() {
     wait_to_be_killed();
 }
 
-/// Finds an installation with the real search path, but only these variables besides.
-fn find_with(variable: &'static str, value: &Path) -> Result<Installation, Error> {
+/// The environment with the real search path, but only this variable besides.
+fn only(variable: &'static str, value: &Path) -> impl Fn(&str) -> Option<OsString> {
     let value = OsString::from(value);
-    Installation::find_with(move |name| match name {
+    move |name| match name {
         "PATH" => std::env::var_os(name),
         _ => (name == variable).then(|| value.clone()),
-    })
+    }
+}
+
+#[track_caller]
+fn assert_names_location(error: &Error, variable: &str, place: &Path) {
+    let message = error.to_string();
+    assert!(message.contains(variable) && message.contains(place.to_str().unwrap()), "{message}");
 }
 
 #[test]
 fn a_wrong_location_is_named() {
     let empty = tempfile::tempdir().unwrap();
+    let place = empty.path().join("nowhere");
     for variable in ["ZOOKEEPER_HOME", "ZOOKEEPER_CLASSPATH", "JAVA_HOME"] {
-        let place = empty.path().join("nowhere");
-        let message = find_with(variable, &place).unwrap_err().to_string();
-        assert!(message.contains(variable) && message.contains(place.to_str().unwrap()), "{message}");
+        let error = Installation::find_with(only(variable, &place)).unwrap_err();
+        assert_names_location(&error, variable, &place);
     }
+    let error = Curator::find_with(only("CURATOR_CLASSPATH", &place)).unwrap_err();
+    assert_names_location(&error, "CURATOR_CLASSPATH", &place);
 }
 
 #[test]
 fn a_class_path_without_a_server_shows_the_error_of_java() {
     let empty = tempfile::tempdir().unwrap();
-    let installation = find_with("ZOOKEEPER_CLASSPATH", empty.path()).unwrap();
+    let installation = Installation::find_with(only("ZOOKEEPER_CLASSPATH", empty.path())).unwrap();
     let error = ZooKeeper::builder().installation(installation).start().unwrap_err();
     assert!(matches!(&error, Error::Exited { log } if log.contains("QuorumPeerMain")), "{error}");
 }

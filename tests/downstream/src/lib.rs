@@ -39,6 +39,13 @@ pub async fn settle_in_turn(id: u64, bank: &impl Bank) -> Result<(), SettleError
     Ok(())
 }
 
+/// Looks at the books of a year, beside others who look.
+#[distributed_lock(path = "/books/{year}", mode = read, wait = "2s")]
+pub async fn audit(year: u16, look: impl AsyncFnOnce()) -> Result<(), LockError> {
+    look().await;
+    Ok(())
+}
+
 /// A bank whose clerk takes this long.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowBank(pub Duration);

@@ -142,8 +142,15 @@ async fn nested_twice(depth: u8) -> Result<[u8; 512], LockError> {
     nested_once(depth + 1).await
 }
 
+#[distributed_lock(path = ["/nested/{depth}", "/nested"], mode = read)]
+async fn nested_thrice(depth: u8) -> Result<[u8; 512], LockError> {
+    nested_twice(depth + 1).await
+}
+
 #[test]
 fn the_futures_of_nested_calls_do_not_multiply() {
     let (once, twice) = (size_of_val(&nested_once(1)), size_of_val(&nested_twice(1)));
     assert!(once < 8 * 1024 && twice < 8 * 1024, "{once} bytes once, {twice} bytes twice");
+    let thrice = size_of_val(&nested_thrice(1));
+    assert!(thrice < 8 * 1024, "{thrice} bytes thrice");
 }

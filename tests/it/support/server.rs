@@ -1,5 +1,6 @@
 //! The servers that tests run on: the one inside of this process, and a real one.
 
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -48,13 +49,24 @@ impl Server {
 
     /// Starts one that grants sessions of this length at most.
     pub(crate) fn start_granting(kind: Kind, session: Duration) -> Self {
+        Self::start_with(kind, session, Duration::from_secs(60))
+    }
+
+    /// Starts one that deletes used-up containers all the time, instead of once a minute.
+    pub(crate) fn start_reaping(kind: Kind) -> Self {
+        Self::start_with(kind, 20 * TICK, Duration::from_millis(10))
+    }
+
+    fn start_with(kind: Kind, session: Duration, reaping: Duration) -> Self {
         match kind {
             Kind::Embedded => {
                 let server = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(session);
-                server.start().map(Self::Embedded)
+                server.container_check_interval(reaping).start().map(Self::Embedded)
             }
             Kind::Real => {
                 let server = ZooKeeper::builder().tick_time(TICK).max_session_timeout(session);
+                let reaping = reaping.as_millis().to_string();
+                let server = server.system_property("znode.container.checkIntervalMs", &reaping);
                 server.start().map(Self::Real)
             }
         }
@@ -89,6 +101,13 @@ impl Server {
         }
     }
 
+    pub(crate) fn watch_count(&self) -> u64 {
+        match self {
+            Self::Embedded(server) => server.watch_count(),
+            Self::Real(server) => server.watch_count(),
+        }
+    }
+
     pub(crate) fn pause(&self) -> Result<(), Error> {
         match self {
             Self::Embedded(server) => server.pause(),
@@ -114,6 +133,18 @@ impl Server {
         match self {
             Self::Embedded(server) => server.restart(),
             Self::Real(server) => server.restart(),
+        }
+    }
+
+    /// Starts it again without any data, session or transaction.
+    pub(crate) fn restart_empty(&self) -> Result<(), Error> {
+        match self {
+            Self::Embedded(server) => server.restart_empty(),
+            Self::Real(server) => {
+                server.kill()?;
+                fs::remove_dir_all(server.directory().join("data")).expect("the server has data");
+                server.restart()
+            }
         }
     }
 }

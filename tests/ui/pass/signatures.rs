@@ -86,6 +86,43 @@ pub async fn never() -> Result<std::convert::Infallible, LockError> {
     panic!("never returns")
 }
 
+#[distributed_lock(path = "/modes/{name}", mode = read, guard = held)]
+pub async fn reading(name: &str) -> Result<&str, LockError> {
+    let _: &zklock::ReadGuard = held;
+    Ok(name)
+}
+
+#[distributed_lock(path = format!("/modes/{name}"), mode = write, guard = held)]
+pub async fn writing(name: String) -> Result<String, LockError> {
+    let _: &zklock::WriteGuard = held;
+    tokio::task::yield_now().await;
+    Ok(name)
+}
+
+#[distributed_lock(path = ["/from/{from}", order.shop, "/to/{to}"], guard = held)]
+pub async fn several(order: &Order<'_>, from: u64, to: impl std::fmt::Display) -> Result<(), LockError> {
+    let _: &zklock::MultiGuard = held;
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
+#[distributed_lock(path = ["/one"], mode = read)]
+pub async fn one_of_several() -> Result<(), LockError> {
+    Ok(())
+}
+
+macro_rules! moded {
+    ($name:ident, $mode:ident, [$($path:expr),*]) => {
+        #[distributed_lock(path = [$($path),*], mode = $mode)]
+        async fn $name() -> Result<(), LockError> {
+            Ok(())
+        }
+    };
+}
+
+moded!(moded_write, write, ["/a", format!("/{}", 7)]);
+moded!(moded_read, read, ["/a"]);
+
 macro_rules! locked {
     ($name:ident, $path:literal, $arg:ident: $ty:ty => $output:ty, $guard:ident, $body:block) => {
         #[distributed_lock(path = $path, guard = $guard, wait = "1s")]
@@ -112,4 +149,10 @@ fn main() {
     must_be_send(&braces(&Default::default()));
     must_be_send(&never());
     must_be_send(&generated(1));
+    must_be_send(&reading("a"));
+    must_be_send(&writing("a".to_owned()));
+    must_be_send(&several(&order, 1, 2));
+    must_be_send(&one_of_several());
+    must_be_send(&moded_write());
+    must_be_send(&moded_read());
 }

@@ -69,24 +69,26 @@ struct Semaphore<'a> {
 
 impl Semaphore<'_> {
     async fn look(&self) -> Result<Result<(), LockError>, Fault> {
-        let (data, version) = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
-        match Stated::read(&data) {
+        let read = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
+        let stated = Stated::read(&read.data);
+        // What else there is matters where there is something, and where we are the first to say what this is.
+        if (read.children > OWN_CHILDREN || stated == Stated::Nothing)
+            && let Some(other) = self.other_recipe().await?
+        {
+            let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
+            return Ok(Err(LockError::MixedRecipes { path, own, other: other.to_string() }));
+        }
+        match stated {
             Stated::Permits(theirs) if theirs == self.ours => return Ok(Ok(())),
             Stated::Permits(theirs) if self.others_have_permits().await? => {
                 let path = self.path.relative().to_owned();
                 return Ok(Err(LockError::PermitsDiffer { path, ours: self.ours, theirs }));
             }
-            Stated::Permits(_) => {}
+            Stated::Permits(_) | Stated::Nothing => {}
             Stated::Foreign => return Ok(Ok(())),
-            Stated::Nothing => {
-                if let Some(other) = self.other_recipe().await? {
-                    let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
-                    return Ok(Err(LockError::MixedRecipes { path, own, other: other.to_string() }));
-                }
-            }
         }
         let stated = self.ours.to_string();
-        self.session.ops().write(self.path.full(), stated.as_bytes(), Some(version)).await?;
+        self.session.ops().write(self.path.full(), stated.as_bytes(), Some(read.version)).await?;
         Ok(Ok(()))
     }
 
@@ -111,6 +113,8 @@ impl Semaphore<'_> {
     }
 }
 
+/// The children that a semaphore's node has: the gate's queue, and the permits.
+const OWN_CHILDREN: i32 = 2;
 /// Between attempts to ask.
 const PAUSE: Duration = Duration::from_millis(20);
 

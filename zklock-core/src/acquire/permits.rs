@@ -5,20 +5,23 @@
 //! front; the gate stays closed behind it until then, so that permits are granted in the order of the gate.
 //! All permits of one call are taken behind one gate, so that two calls never wait for each other's.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::join;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::session::Session;
 use crate::session::counter::Counter;
-use crate::session::drive::{Driver, Outcome};
+use crate::session::drive::{Contention, Driver, Outcome};
 use crate::session::fault::Fault;
+use crate::session::notice::Watch;
 
 use super::Attempt;
 use super::agreement;
@@ -55,18 +58,19 @@ pub(super) async fn contest(
             Outcome::SessionLost => return Outcome::SessionLost,
         };
         let mut leases = Vec::new();
-        let end = contest.take(&mut leases).await;
-        match end {
-            Outcome::Held(()) if session.is_over() => return Outcome::SessionLost,
-            // An outsider deleted one of them while the others were being taken.
-            Outcome::Held(()) if leases.iter().any(|lease| lease.tenure().check().is_err()) => {}
+        let end = contest.take_inside(&gate, &mut leases).await;
+        let is_lost = |lease: &Lease| lease.tenure().check().is_err();
+        let left = match end {
             // The gate opens in the background, which the caller need not wait for.
-            Outcome::Held(()) => return Outcome::Held(leases),
-            failed => {
-                leases.push(gate);
-                join_all(leases.into_iter().map(Lease::release)).await;
-                return failed.map(|()| Vec::new());
-            }
+            Outcome::Held(()) if !leases.iter().any(is_lost) => return Outcome::Held(leases),
+            Outcome::Held(()) => None,
+            left => Some(left).filter(|_| !is_lost(&gate)),
+        };
+        leases.push(gate);
+        join_all(leases.into_iter().map(Lease::release)).await;
+        // Where an outsider deleted the gate's node or a permit's, all is begun again.
+        if let Some(left) = left {
+            return left.map(|()| Vec::new());
         }
     }
 }
@@ -75,6 +79,13 @@ struct Contest<'a> {
     attempt: &'a Attempt,
     session: &'a Arc<Session>,
     permits: &'a Permits,
+}
+
+/// Whether there are as many permits as are wanted.
+enum Room {
+    /// There are; the watch tells when there may be others.
+    Enough(Option<Watch>),
+    Exhausted,
 }
 
 impl Contest<'_> {
@@ -92,14 +103,18 @@ impl Contest<'_> {
             let Outcome::Contended = passed else {
                 return passed;
             };
-            if Instant::now() >= last || self.is_exhausted().await {
-                return Outcome::Contended;
+            match self.look().await {
+                Room::Enough(changed) if Instant::now() < last => match changed {
+                    Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
+                    None => sleep(PASSAGE).await,
+                },
+                _ => return Outcome::Contended,
             }
         }
     }
 
-    /// Tells whether there are too few permits left; or else waits a moment for those who are passing.
-    async fn is_exhausted(&self) -> bool {
+    /// Looks whether there are permits enough.
+    async fn look(&self) -> Room {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => (children.names.len(), Some(children.watch)),
@@ -109,33 +124,47 @@ impl Contest<'_> {
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
-                let mut counter = Counter::new(path.clone(), *seed);
+                let counter = Counter::new(path.clone(), *seed);
                 counter.read(self.session.ops()).await.unwrap_or(u32::MAX)
             }
         };
-        if taken + self.permits.wanted as usize > of as usize {
-            return true;
+        let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
+        if is_room { Room::Enough(changed) } else { Room::Exhausted }
+    }
+
+    /// Takes the permits, and gives up when the gate is lost: somebody else is inside then.
+    async fn take_inside(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let inside = self.attempt.cancel.child_token();
+        let leave = async {
+            gate.tenure().lost().await;
+            inside.cancel();
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            end = self.take(&inside, leases) => end,
+            never = leave => match never {},
         }
-        match changed {
-            Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
-            None => sleep(PASSAGE).await,
-        }
-        false
     }
 
     /// Takes the permits one by one; those taken so far are in `leases`, whatever comes of the others.
-    async fn take(&self, leases: &mut Vec<Lease>) -> Outcome<()> {
-        let of = match self.count().await {
+    async fn take(&self, inside: &CancellationToken, leases: &mut Vec<Lease>) -> Outcome<()> {
+        let of = match self.count(inside).await {
             Outcome::Held(of) => of,
             other => return other.map(drop),
         };
+        let contention = self.attempt.patience.contention;
+        // A part that is taken in vain would be missed by others who do not want to wait.
+        let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
+        if is_part_of_many && matches!(self.look().await, Room::Exhausted) {
+            return Outcome::Contended;
+        }
         for nth in 0..self.permits.wanted {
             let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
             bid.counter = self.shared_counter();
             let driver = Driver::new(self.session.clone(), bid);
             let taken = match nth {
-                0 => self.take_first(driver, of).await,
-                _ => self.attempt.drive(driver, self.attempt.patience.contention, &self.attempt.cancel).await,
+                0 => self.take_first(driver, of, inside).await,
+                _ => self.attempt.drive(driver, contention, inside).await,
             };
             match taken {
                 Outcome::Held(lease) => leases.push(lease),
@@ -146,9 +175,9 @@ impl Contest<'_> {
     }
 
     /// Takes the first permit, and sees in the same round trip that the others go by the same number.
-    async fn take_first(&self, driver: Driver, of: u32) -> Outcome<Lease> {
+    async fn take_first(&self, driver: Driver, of: u32, inside: &CancellationToken) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
-        let stop = self.attempt.cancel.child_token();
+        let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
             let agreed = match self.permits.count {
@@ -172,13 +201,13 @@ impl Contest<'_> {
     }
 
     /// How many permits there are.
-    async fn count(&self) -> Outcome<u32> {
-        let mut counter = match &self.permits.count {
+    async fn count(&self, inside: &CancellationToken) -> Outcome<u32> {
+        let counter = match &self.permits.count {
             Count::Agreed(of) => return Outcome::Held(*of),
             Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
         };
         loop {
-            if self.attempt.cancel.is_cancelled() {
+            if inside.is_cancelled() {
                 return Outcome::Cancelled;
             }
             match counter.read(self.session.ops()).await {

@@ -5,7 +5,10 @@ mod env;
 use std::fmt;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::error::LockError;
+use crate::lease::REVOKE;
 use crate::path;
 use crate::session::Opening;
 use crate::session::ops::Acl;
@@ -132,7 +135,10 @@ impl Config {
         self
     }
 
-    /// Sets the name by which others see this client's contenders: host and process by default.
+    /// Sets the name by which others see this client's contenders: host, process and a random number by
+    /// default.
+    ///
+    /// It is the data of their nodes, of up to 1024 bytes, and what Curator's `getParticipants` reads.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = identity.into();
@@ -192,6 +198,9 @@ impl Config {
         }
         if self.identity.len() > LONGEST_IDENTITY {
             return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
+        }
+        if self.identity.as_bytes() == REVOKE {
+            return Err(invalid("identity", "it is what asks a holder to release".to_owned()));
         }
         Ok(Settings {
             root: format!("{}{namespace}", connect.chroot),
@@ -261,8 +270,10 @@ const fn sync_limit() -> Duration {
     Duration::from_secs(10)
 }
 
+/// Processes in containers may agree in their host and number.
 fn identity() -> String {
-    format!("{}/{}", gethostname::gethostname().to_string_lossy(), std::process::id())
+    let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
+    format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
 }
 
 /// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.

@@ -4,30 +4,23 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use crate::error::{LockError, Phase};
+use crate::error::LockError;
 use crate::events::LockEventKind;
 use crate::queue::acquisition::End;
 use crate::session::Health;
 use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
 
-use super::{LossReason, Order, Report, Tenure};
+use super::{LossReason, Order, Tenure};
 
 /// Keeps a lease until it is released; the node stays until then, also when the lease is lost, so that
 /// the lock is not handed on while the body of a holder is still being cancelled.
-pub(super) async fn keep(
-    unkept: Unkept,
-    mut driver: Driver,
-    mut orders: mpsc::UnboundedReceiver<Order>,
-    within: Duration,
-) {
+pub(super) async fn keep(unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
     let tenure = unkept.tenure.clone();
-    tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
     loop {
         let node = tenure.node().await;
         // The watches live until the node is deleted, which fires them; dropped before, they would cost a
@@ -41,20 +34,21 @@ pub(super) async fn keep(
                 orders.recv().await
             }
         };
-        if let Some(Order::Downgrade(report)) = order {
-            // Whoever asked may have dropped the future of the downgrade; it does not want to know then.
-            report.send(downgrade(&tenure, &mut driver).await).ok();
-            continue;
-        }
-        unkept.released();
-        tenure.revocation.close();
-        let withdrawal = withdraw(&tenure, &mut driver);
         match order {
-            Some(Order::Release(reply)) => report(&tenure, withdrawal, reply, within).await,
-            Some(Order::Downgrade(_)) | None => drop(withdrawal.await),
+            Some(Order::Downgrade(report)) => {
+                // Whoever asked may have dropped the future of it; it does not want to know then.
+                report.send(downgrade(&tenure, &mut driver).await).ok();
+            }
+            Some(Order::Release(report)) => {
+                unkept.released();
+                report.send(withdraw(&tenure, &mut driver).await).ok();
+                return;
+            }
+            None => {
+                unkept.released();
+                return drop(withdraw(&tenure, &mut driver).await);
+            }
         }
-        tenure.revocation.end();
-        return;
     }
 }
 
@@ -117,26 +111,8 @@ impl Drop for Unkept {
     }
 }
 
-/// Tells the holder what came of its release, within its bound, and completes it in any case.
-async fn report(
-    tenure: &Tenure,
-    withdrawal: impl Future<Output = Result<(), LockError>>,
-    reply: Report,
-    within: Duration,
-) {
-    let mut withdrawal = Box::pin(withdrawal);
-    let in_time = timeout(within, &mut withdrawal).await;
-    let is_done = in_time.is_ok();
-    let path = tenure.path().relative().to_owned();
-    let late = LockError::Timeout { path, waited: within, phase: Phase::Releasing };
-    // The holder may have dropped the future of its release; it does not want to know then.
-    reply.send(in_time.unwrap_or(Err(late))).ok();
-    if !is_done {
-        drop(withdrawal.await);
-    }
-}
-
 async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+    tenure.revocation.close();
     let outcome = withdrawn(tenure, driver).await;
     match &outcome {
         Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
@@ -147,6 +123,7 @@ async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError>
             tenure.tell(|fencing_token| LockEventKind::ReleaseFailed { fencing_token, error });
         }
     }
+    tenure.revocation.end();
     outcome
 }
 

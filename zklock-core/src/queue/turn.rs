@@ -1,6 +1,8 @@
 //! Whose turn it is: a pure function of the children.
 
-use super::claim::{Claim, GATE, LEASES, Role};
+use std::collections::HashSet;
+
+use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
 
 /// The place of one contender among the children of its lock.
@@ -50,7 +52,7 @@ impl Turn {
             .map(|other| (other.sequence.distance_from(me.sequence), other))
             .filter(|(distance, _)| *distance < 0)
             .collect();
-        if let Some(other) = mixed(children, &front, claim) {
+        if let Some(other) = mixed(&front, claim) {
             return Self::Mixed(other);
         }
         let obstacle = match claim {
@@ -69,15 +71,9 @@ impl Turn {
 }
 
 /// The recipe that this queue is in use for, if it is another than the claim's.
-fn mixed(children: &[String], front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
-    let is_stranger = |name: &str| Contender::parse(name).is_none();
-    let other =
-        front.iter().find(|(_, other)| !other.role.is_akin_to(claim.role()) && !is_stranger(other.name));
-    let has = |name: &str| children.iter().any(|child| child == name);
-    match other {
-        Some((_, other)) => Some(other.role),
-        None => (claim.role() != Role::Permit && has(GATE) && has(LEASES)).then_some(Role::Permit),
-    }
+fn mixed(front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
+    let ours = front.iter().map(|(_, other)| other).filter(|other| Contender::parse(other.name).is_some());
+    ours.map(|other| other.role).find(|role| !role.is_akin_to(claim.role()))
 }
 
 /// The children that have a place in the queue; those of other clients by the names that are honoured.
@@ -89,6 +85,23 @@ fn contenders<'a>(children: &'a [String], strangers: &'a [String]) -> impl Itera
 pub(crate) fn stale(children: &[String], id: ContenderId, own: &str) -> Vec<String> {
     let is_stale = |name: &&String| *name != own && Contender::parse(name).is_some_and(|c| c.is_of(id));
     children.iter().filter(is_stale).cloned().collect()
+}
+
+/// Which of the contenders hold what they claim, given all of them in order.
+pub(crate) fn holders(in_order: &[Contender<'_>], claim: impl Fn(Role) -> Claim) -> Vec<bool> {
+    let mut holders = Vec::with_capacity(in_order.len());
+    // A downgraded writer has the sequence of the node that it replaces: neither is in front of the other.
+    let mut roles_in_front = HashSet::new();
+    for equals in in_order.chunk_by(|a, b| a.sequence == b.sequence) {
+        let front = holders.len();
+        let is_free = |me: &Contender<'_>| match claim(me.role) {
+            Claim::Permit { of } => front < of as usize,
+            place => !roles_in_front.iter().any(|role| place.waits_for(*role)),
+        };
+        holders.extend(equals.iter().map(|me| me.sequence.is_unique() && is_free(me)));
+        roles_in_front.extend(equals.iter().map(|contender| contender.role));
+    }
+    holders
 }
 
 /// The contenders among the children, first in the queue first.
@@ -228,13 +241,6 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_of_a_semaphore_is_no_mutex() {
-        let own = "b-lock-0000000002";
-        check(&["locks", "leases", own], own, Turn::Mixed(Role::Permit));
-        check(&["locks", own], own, Turn::Head);
-    }
-
-    #[test]
     fn contenders_of_other_clients_are_honoured_where_they_are_named() {
         let also_behind = |role| {
             let also_behind = ["__lock__".to_owned(), "__rlock__".to_owned()].into();
@@ -247,5 +253,40 @@ mod tests {
         check_claim(&also_behind(Role::Read), &children, children[2], behind(2, children[0]));
         let children = ["0f__lock__0000000004", "0e__lock__x", "x-lock-0000000003"];
         check_claim(&also_behind(Role::Exclusive), &children, children[2], Turn::Head);
+    }
+
+    #[test]
+    fn the_holders_are_those_whose_turn_it_is() {
+        let children = names(&[
+            "a-__READ__0000000001",
+            "b-__READ__0000000002",
+            "c-__WRIT__0000000003",
+            "d-__READ__0000000004",
+            "e-__READ__2147483647",
+        ]);
+        let holders_of = |children: &[String]| holders(&in_order(children, &[]), Claim::place);
+        assert_eq!(holders_of(&children), [true, true, false, false, false]);
+        assert_eq!(holders_of(&children[2..]), [true, false, false]);
+        let downgraded = names(&["a-__READ__0000000003", "c-__WRIT__0000000003"]);
+        assert_eq!(holders_of(&downgraded), [true, true]);
+        let permits = names(&["a-lease-0000000001", "b-lease-0000000002", "c-lease-0000000003"]);
+        let of_two = holders(&in_order(&permits, &[]), |_| Claim::Permit { of: 2 });
+        assert_eq!(of_two, [true, true, false]);
+    }
+
+    #[test]
+    fn the_list_of_holders_says_what_each_contender_finds() {
+        let children = names(&[
+            "a-__WRIT__0000000004",
+            "b-__READ__0000000002",
+            "c-__READ__0000000003",
+            "d-__READ__0000000005",
+        ]);
+        let ordered = in_order(&children, &[]);
+        let one_by_one: Vec<_> = ordered
+            .iter()
+            .map(|me| Turn::of(&children, me.name, &Claim::place(me.role)) == Turn::Head)
+            .collect();
+        assert_eq!(holders(&ordered, Claim::place), one_by_one);
     }
 }

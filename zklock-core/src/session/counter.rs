@@ -25,8 +25,18 @@ impl Counter {
         &self.path
     }
 
+    /// Reads the number.
+    pub(crate) async fn read(&self, ops: &Ops) -> Result<u32, Fault> {
+        loop {
+            match ops.read(self.path.full()).await? {
+                Some(read) => return decode(&read.data),
+                None => create(ops, &self.path, self.seed).await?,
+            }
+        }
+    }
+
     /// Reads the number, and watches it from then on.
-    pub(crate) async fn read(&mut self, ops: &Ops) -> Result<u32, Fault> {
+    async fn read_and_watch(&mut self, ops: &Ops) -> Result<u32, Fault> {
         loop {
             match ops.read_and_watch(self.path.full()).await {
                 Ok(read) => {
@@ -44,7 +54,7 @@ impl Counter {
         if let Some(watch) = self.watch.take() {
             watch.changed().await;
         }
-        self.read(session.ops()).await
+        self.read_and_watch(session.ops()).await
     }
 }
 

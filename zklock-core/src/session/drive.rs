@@ -44,6 +44,8 @@ pub(crate) struct Driver {
     pub(super) refusal: Option<LockError>,
     /// Tells of the next change among the children since they were listed last.
     pub(super) children: Option<Watch>,
+    /// Nobody of another recipe was here when it entered.
+    is_settled: bool,
     /// The connection's epoch in which the children were listed last.
     epoch: u64,
     pause: Duration,
@@ -100,7 +102,19 @@ impl Driver {
         let (machine, action) = Acquisition::start(id, claim, session.id());
         let epoch = session.link().epoch;
         let pause = SHORTEST_PAUSE;
-        Self { session, path, data, counter, machine, action, refusal: None, children: None, epoch, pause }
+        Self {
+            session,
+            path,
+            data,
+            counter,
+            machine,
+            action,
+            refusal: None,
+            children: None,
+            is_settled: false,
+            epoch,
+            pause,
+        }
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {

@@ -6,11 +6,12 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Result};
 
-use crate::args::{self, Krate};
+use crate::args::Krate;
 use crate::duration;
 use crate::errors::Errors;
 use crate::grouped::{string, ungroup};
 use crate::names;
+use crate::reading::{each, ended, set_once};
 
 /// The arguments of `#[zklock::test]`.
 pub(crate) struct TestArgs {
@@ -49,7 +50,7 @@ impl Parse for TestArgs {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut draft = Draft::default();
         let mut errors = Errors::default();
-        args::each(input, &mut errors, |input| draft.argument(input))?;
+        each(input, &mut errors, |input| draft.argument(input))?;
         let flavor = errors.keep(Flavor::new(draft.flavor, draft.worker_threads));
         errors.finish()?;
         let session_timeout = draft.session_timeout.map(|SessionTimeout(timeout)| timeout);
@@ -66,13 +67,13 @@ impl Draft {
             Error::new(error.span(), "expected an argument, for example `session_timeout = \"3s\"`")
         })?;
         match name.to_string().as_str() {
-            "flavor" => args::set_once(&mut self.flavor, &name, input),
-            "worker_threads" => args::set_once(&mut self.worker_threads, &name, input),
-            "session_timeout" => args::set_once(&mut self.session_timeout, &name, input),
-            "crate" => args::set_once(&mut self.krate, &name, input),
+            "flavor" => set_once(&mut self.flavor, &name, input),
+            "worker_threads" => set_once(&mut self.worker_threads, &name, input),
+            "session_timeout" => set_once(&mut self.session_timeout, &name, input),
+            "crate" => set_once(&mut self.krate, &name, input),
             _ => Err(names::unknown(&name, &Self::NAMES)),
         }?;
-        args::ended(&name, input)
+        ended(&name, input)
     }
 }
 

@@ -6,19 +6,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::{Installation, find_java};
+use super::find_java;
 use crate::Error;
 use crate::error::tail;
 
 /// The `zookeeper` package would add only scripts for a system service, and a graphical Java runtime.
 pub(crate) const SERVER_PACKAGE: &str = "libzookeeper-java";
 
+/// It depends on the client's and the framework's packages, and on the server's.
+pub(crate) const CURATOR_PACKAGE: &str = "libcurator-recipes-java";
+
 /// The server's package does not depend on any Java runtime.
 pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
-/// The server's jar names its dependencies itself, except a logger.
+const CURATOR_JAR: &str = "/usr/share/java/curator-recipes.jar";
+
+/// The jars name their dependencies themselves, except a logger.
 const LOGGER_JAR: &str = "/usr/share/java/slf4j-simple.jar";
 
 /// It lies where only root may write, because only root installs.
@@ -30,31 +35,50 @@ pub(super) fn classpath() -> Option<Vec<PathBuf>> {
     Path::new(SERVER_JAR).is_file().then(|| vec![SERVER_JAR.into(), LOGGER_JAR.into()])
 }
 
-pub(super) fn can_install() -> bool {
+pub(super) fn curator_classpath() -> Option<Vec<PathBuf>> {
+    Path::new(CURATOR_JAR).is_file().then(|| vec![CURATOR_JAR.into(), LOGGER_JAR.into()])
+}
+
+/// Finds something, or else installs the packages that it lacks, where that is possible.
+pub(super) fn find_or_install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    match find() {
+        Err(error) if !lacking(&error).is_empty() && can_install() => install(find),
+        found => found,
+    }
+}
+
+fn can_install() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     root && Path::new(APT_GET).is_file()
 }
 
 /// Installs what is missing, unless another process has done so when it is this one's turn.
-pub(super) fn install() -> Result<Installation, Error> {
+fn install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     // apt waits for dpkg's lock, but not for those of its package lists and downloads.
     let lock = File::create(LOCK).map_err(Error::io("create the lock file for the installation"))?;
     lock.lock().map_err(Error::io("lock the installation"))?;
-    match Installation::find() {
-        Err(Error::NoZooKeeper) if lacks_java() => install_packages(&[SERVER_PACKAGE, JAVA_PACKAGE])?,
-        Err(Error::NoZooKeeper) => install_packages(&[SERVER_PACKAGE])?,
-        Err(Error::NoJava) => install_packages(&[JAVA_PACKAGE])?,
+    match find() {
+        Err(error) if !lacking(&error).is_empty() => install_packages(&lacking(&error))?,
         found => return found,
     }
-    Installation::find()
+    find()
 }
 
-fn lacks_java() -> bool {
-    matches!(find_java(|variable| env::var_os(variable)), Err(Error::NoJava))
+/// The packages without which something was not found; none, if packages would not help.
+fn lacking(error: &Error) -> Vec<&'static str> {
+    let missing = match error {
+        Error::NoZooKeeper => SERVER_PACKAGE,
+        Error::NoCurator => CURATOR_PACKAGE,
+        Error::NoJava => return vec![JAVA_PACKAGE],
+        _ => return Vec::new(),
+    };
+    let java = find_java(|variable| env::var_os(variable));
+    let no_java = matches!(java, Err(Error::NoJava)).then_some(JAVA_PACKAGE);
+    [Some(missing), no_java].into_iter().flatten().collect()
 }
 
 fn install_packages(packages: &[&str]) -> Result<(), Error> {
-    eprintln!("zklock-testkit: installing {} with apt-get, to run ZooKeeper", packages.join(" and "));
+    eprintln!("zklock-testkit: installing {} with apt-get, to run tests", packages.join(" and "));
     // Old package lists may do, so only the installation itself must succeed.
     let update = apt_get(&["update"])?;
     let install = apt_get(&[&["install", "-y", "--no-install-recommends"], packages].concat())?;

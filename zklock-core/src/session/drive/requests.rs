@@ -1,7 +1,8 @@
 //! Sends the requests of an acquisition, and tells it what the answers mean.
 
-use crate::error::Refusal;
+use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
+use crate::queue::claim::{GATE, LEASES, Role};
 use crate::queue::contender::{Contender, ContenderId};
 use crate::session::fault::Fault;
 use crate::session::ops::Children;
@@ -32,7 +33,7 @@ impl Driver {
             Action::List => {
                 self.epoch = session.link().epoch;
                 match ops.list(dir.full()).await {
-                    Ok(children) => Event::Listed(self.listed(children)),
+                    Ok(children) => self.look_around(children).await,
                     Err(Fault::NoNode) => Event::ParentMissing,
                     Err(fault) => self.failed(fault),
                 }
@@ -55,7 +56,8 @@ impl Driver {
             }
             Ok(node) => {
                 let children = entry.children.ok().map(|children| self.listed(children));
-                Event::Entered(node, children)
+                // Where there may be a semaphore, a list of its own is the time to look closer.
+                Event::Entered(node, children.filter(|names| !self.is_suspicious(names)))
             }
             Err(Fault::NoNode) => Event::ParentMissing,
             Err(fault) => self.failed(fault),
@@ -83,7 +85,7 @@ impl Driver {
                 Err(Fault::NoNode) => return Event::OwnNodeGone,
                 Err(Fault::Refused(Refusal::BadVersion)) => match session.ops().read(&from).await {
                     Ok(Some(read)) => {
-                        (data, version) = read;
+                        (data, version) = (read.data, read.version);
                         continue;
                     }
                     Ok(None) => return Event::OwnNodeGone,
@@ -93,6 +95,31 @@ impl Driver {
             };
             return self.failed(fault);
         }
+    }
+
+    /// Takes the list of children, unless this is the parent of a semaphore in use: whose permits are further
+    /// down, and would not be excluded. Asked once; who was here first is not disturbed.
+    async fn look_around(&mut self, children: Children) -> Event {
+        let names = self.listed(children);
+        if self.is_suspicious(&names) {
+            match self.session.ops().list(&self.path.child(LEASES)).await {
+                Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
+                    let (path, own) = (self.place(), self.machine.claim().role().to_string());
+                    self.refusal =
+                        Some(LockError::MixedRecipes { path, own, other: Role::Permit.to_string() });
+                    return Event::Refused;
+                }
+                Ok(_) | Err(Fault::NoNode) => {}
+                Err(fault) => return self.failed(fault),
+            }
+        }
+        self.is_settled = true;
+        Event::Listed(names)
+    }
+
+    fn is_suspicious(&self, children: &[String]) -> bool {
+        let has = |name: &str| children.iter().any(|child| child == name);
+        !self.is_settled && self.machine.claim().role() != Role::Permit && has(GATE) && has(LEASES)
     }
 
     fn listed(&mut self, children: Children) -> Vec<String> {
@@ -126,6 +153,10 @@ impl Driver {
             }
         }
     }
+}
+
+fn is_permit(name: &str) -> bool {
+    Contender::parse(name).is_some_and(|contender| contender.role == Role::Permit)
 }
 
 /// The version of a node whose data nobody has set since its creation.

@@ -48,7 +48,12 @@ impl Driver {
 
     /// Waits for a change among the children, of which the list told, or of the number of permits.
     async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
-        let changed = self.children.take().unwrap_or(Watch::Pause(Subject::Predecessor)).changed();
+        let changed = match self.children.take() {
+            Some(event @ Watch::Event(..)) => event,
+            // A list that is not watched is of no use to who waits, and its pause is a holder's.
+            Some(Watch::Pause(_)) | None => Watch::Pause(Subject::Predecessor),
+        }
+        .changed();
         let recounted = async {
             match &mut self.counter {
                 Some(counter) => counter.changed(&self.session).await,

@@ -42,6 +42,13 @@ impl Described {
     }
 }
 
+/// The data of a node, with what was known of it then.
+pub(crate) struct Read {
+    pub(crate) data: Vec<u8>,
+    pub(crate) version: i32,
+    pub(crate) children: i32,
+}
+
 /// The data of a node, with the watch that tells when it changes or the node goes.
 pub(crate) struct Watched {
     pub(crate) data: Vec<u8>,
@@ -112,12 +119,12 @@ impl Ops {
         Ok(described)
     }
 
-    /// The data of a node and its version; `None` if there is no node.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<(Vec<u8>, i32)>, Fault> {
+    /// The data of a node; `None` if there is no node.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
-            Ok((data, stat)) => Ok(Some((data, stat.version))),
+            Ok((data, stat)) => Ok(Some(Read { data, version: stat.version, children: stat.num_children })),
             Err(Fault::NoNode) => Ok(None),
             Err(fault) => Err(fault),
         }

@@ -1,6 +1,6 @@
 use zklock::{LockError, distributed_lock};
 
-#[distributed_lock(path = ["/a", "/b"])]
+#[distributed_lock(path = "/a", mode = shared)]
 async fn settle() -> Result<(), LockError> {
     Ok(())
 }

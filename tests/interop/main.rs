@@ -1,0 +1,13 @@
+//! Our locks and Curator's at one path: each test has contenders in a Java process and in Rust. See
+//! `tests/README.md`.
+
+mod contention;
+mod exclusive;
+mod mutex;
+mod peer;
+mod process;
+mod record;
+mod revocation;
+mod rwlock;
+mod semaphore;
+mod support;

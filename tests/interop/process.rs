@@ -1,0 +1,132 @@
+//! Holders in processes of their own that are killed.
+//!
+//! The holder in Rust is this test binary, run again for the one test `holder_process` with its orders in the
+//! environment.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use rstest_reuse::apply;
+use zklock::{Client, MutexGuard, SemaphoreGuard, WriteGuard};
+
+use crate::peer::Actor;
+use crate::support::{Kind, Space, mortal_config, on_both_servers, soon, until};
+
+/// The test that is a holder in another process.
+const HOLDER: &str = "process::holder_process";
+const CONNECT: &str = "ZKLOCK_INTEROP_HOLDER_CONNECT";
+const NAMESPACE: &str = "ZKLOCK_INTEROP_HOLDER_NAMESPACE";
+const HOLDING: &str = "the holder holds";
+const MUTEX: &str = "/mutex";
+const EXCLUSIVE: &str = "/exclusive";
+const RWLOCK: &str = "/rwlock";
+const SEMAPHORE: &str = "/semaphore";
+/// What is held in Java: the recipe, the path and the mode.
+const LOCKS: [(&str, &str, &str); 4] = [
+    ("mutex", MUTEX, "exclusive"),
+    ("exclusive", EXCLUSIVE, "exclusive"),
+    ("rwlock", RWLOCK, "write"),
+    ("semaphore", SEMAPHORE, "3"),
+];
+
+/// Not a test of its own: the process that the tests below kill. It ends with its input.
+#[tokio::test]
+async fn holder_process() {
+    let (Ok(connect), Ok(namespace)) = (std::env::var(CONNECT), std::env::var(NAMESPACE)) else { return };
+    let client = mortal_config(&connect, &namespace).connect().await.unwrap();
+    let _held = hold_all(&client).await;
+    writeln!(std::io::stdout(), "{HOLDING}").unwrap();
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// Takes all of the locks, each when it is its turn.
+async fn hold_all(client: &Client) -> (MutexGuard, MutexGuard, WriteGuard, SemaphoreGuard) {
+    let mutex = client.mutex(MUTEX).unwrap();
+    let exclusive = client.exclusive(EXCLUSIVE).unwrap();
+    let rwlock = client.rwlock(RWLOCK).unwrap();
+    let semaphore = client.semaphore(SEMAPHORE, 3).unwrap();
+    tokio::try_join!(mutex.lock(), exclusive.lock(), rwlock.write(), semaphore.acquire_many(3)).unwrap()
+}
+
+/// Waits until somebody waits for each of the locks: behind their holder, or with a permit too much.
+async fn until_all_are_waited_for(space: &Space, session_id: Option<i64>) {
+    space.until_waits(MUTEX, session_id, 0).await;
+    space.until_waits(RWLOCK, session_id, 0).await;
+    for (permits, count) in [("/exclusive/leases", 1), ("/semaphore/leases", 3)] {
+        until(|| async { space.children(permits).await.len() > count }, "somebody wants another permit")
+            .await;
+    }
+}
+
+/// A holder of all locks in another process in Rust; it is killed when this is dropped.
+struct Holder(Child);
+
+impl Holder {
+    /// Starts the process and waits until it holds.
+    fn start(space: &Space) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", HOLDER, "--nocapture"])
+            .env(CONNECT, space.connect_string())
+            .env(NAMESPACE, &space.namespace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let holder = Self(child);
+        assert!(lines.any(|line| line.contains(HOLDING)), "the holder ended without a word");
+        holder
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_java_process_held_goes_to_rust(kind: Kind) {
+    let space = Space::new(kind);
+    let mut peer = space.mortal_peer();
+    let mut holders = Vec::new();
+    for (recipe, path, mode) in LOCKS {
+        let mut holder = peer.actor(recipe, &space.full(path)).await;
+        holder.ask(&format!("acquire {mode}")).await;
+        holders.push(holder);
+    }
+    let client = space.client("the successor").await;
+    let session_id = client.session_id();
+    let waiting = tokio::spawn(async move { hold_all(&client).await });
+    until_all_are_waited_for(&space, session_id).await;
+    assert!(!waiting.is_finished());
+    peer.kill();
+    drop(soon(waiting).await.unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_rust_process_held_goes_to_java(kind: Kind) {
+    let space = Space::new(kind);
+    let mut holder = Holder::start(&space);
+    let mut waiting = Vec::new();
+    for (recipe, path, mode) in LOCKS {
+        let mut actor = space.actor(recipe, path).await;
+        actor.order(&format!("acquire {mode}"));
+        waiting.push(actor);
+    }
+    until_all_are_waited_for(&space, space.peer().session_id()).await;
+    waiting.iter_mut().for_each(Actor::assert_busy);
+    holder.kill();
+    for (actor, (_, _, mode)) in waiting.iter_mut().zip(LOCKS) {
+        actor.answer().await;
+        actor.ask(&format!("release {mode}")).await;
+    }
+}

@@ -1,0 +1,149 @@
+//! The shared file in which contenders of both languages write when they enter and leave their critical sections,
+//! and what must be true of it.
+//!
+//! A line is appended while the lock is held, so sections that overlap in the file have overlapped.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+pub(crate) struct Record {
+    file: NamedTempFile,
+}
+
+impl Record {
+    pub(crate) fn new() -> Self {
+        Self { file: NamedTempFile::new().expect("a file is created") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(crate) fn diary(&self, name: &str) -> Diary {
+        Diary { path: self.path().to_owned(), name: name.to_owned() }
+    }
+
+    /// Who was in a section how often, if nobody was in one who should not have been.
+    pub(crate) fn check(&self, permits: usize) -> Result<BTreeMap<String, usize>, String> {
+        check(&fs::read_to_string(self.path()).expect("the file is there"), permits)
+    }
+}
+
+/// What one contender writes.
+pub(crate) struct Diary {
+    path: PathBuf,
+    pub(crate) name: String,
+}
+
+impl Diary {
+    pub(crate) fn enter(&self, mode: &str) {
+        self.write("enter", mode);
+    }
+
+    /// Goes on in another mode; to be told before it happens, so that nobody can be seen too soon.
+    pub(crate) fn turn_into(&self, mode: &str) {
+        self.write("become", mode);
+    }
+
+    pub(crate) fn leave(&self, mode: &str) {
+        self.write("leave", mode);
+    }
+
+    /// Is in a critical section, at least until so many have been entered altogether.
+    pub(crate) async fn stay(&self, length: Duration, gathering: usize) {
+        loop {
+            tokio::time::sleep(length).await;
+            let record = fs::read_to_string(&self.path).expect("the file is there");
+            if record.lines().filter(|line| line.starts_with("enter")).count() >= gathering {
+                return;
+            }
+        }
+    }
+
+    fn write(&self, step: &str, mode: &str) {
+        let mut file = OpenOptions::new().append(true).open(&self.path).expect("the file is there");
+        file.write_all(format!("{step} {} {mode}\n", self.name).as_bytes()).expect("the file grows");
+    }
+}
+
+/// Readers may be with readers, writers and exclusive holders with nobody, and the others, whose mode is the number
+/// of permits that they have, with those with whom they share the permits.
+fn check(record: &str, permits: usize) -> Result<BTreeMap<String, usize>, String> {
+    let mut inside: HashMap<&str, &str> = HashMap::new();
+    let mut sections = BTreeMap::new();
+    for (index, line) in record.lines().enumerate() {
+        let words: Vec<_> = line.split(' ').collect();
+        let [step, name, mode] = words[..] else { return Err(format!("line {index} is `{line}`")) };
+        if !follow(&mut inside, [step, name, mode], permits) {
+            return Err(format!("line {index} is `{line}`, with {inside:?} inside"));
+        }
+        if step == "enter" {
+            *sections.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    if inside.is_empty() { Ok(sections) } else { Err(format!("{inside:?} are still inside")) }
+}
+
+/// Makes one step, and tells whether it may be made.
+fn follow<'a>(inside: &mut HashMap<&'a str, &'a str>, line: [&'a str; 3], permits: usize) -> bool {
+    let [step, name, mode] = line;
+    match (step, inside.remove(name)) {
+        ("enter", None) if may_enter(mode, inside, permits) => inside.insert(name, mode).is_none(),
+        ("become", Some("write")) if mode == "read" => inside.insert(name, mode).is_none(),
+        ("leave", Some(held)) => held == mode,
+        _ => false,
+    }
+}
+
+fn may_enter(mode: &str, inside: &HashMap<&str, &str>, permits: usize) -> bool {
+    match mode.parse::<usize>() {
+        Ok(wanted) => {
+            wanted + inside.values().map(|held| held.parse().unwrap_or(permits)).sum::<usize>() <= permits
+        }
+        Err(_) if mode == "read" => inside.values().all(|held| *held == "read"),
+        Err(_) => inside.is_empty(),
+    }
+}
+
+#[test]
+fn an_overlap_is_found() {
+    let overlapping = ["exclusive exclusive", "write read", "read write", "2 2", "3 1", "1 3"];
+    for modes in overlapping {
+        let (one, other) = modes.split_once(' ').unwrap();
+        let record = format!("enter a {one}\nenter b {other}\nleave a {one}\nleave b {other}\n");
+        assert!(check(&record, 3).is_err_and(|error| error.starts_with("line 1")), "{modes}");
+    }
+    for modes in ["read read", "2 1", "1 2", "1 1"] {
+        let (one, other) = modes.split_once(' ').unwrap();
+        let record = format!("enter a {one}\nenter b {other}\nleave a {one}\nleave b {other}\n");
+        assert_eq!(check(&record, 3).unwrap(), BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 1)]));
+    }
+}
+
+#[test]
+fn readers_may_be_with_a_writer_that_has_become_one_and_not_before() {
+    let after = "enter a write\nbecome a read\nenter b read\nleave a read\nleave b read\n";
+    assert!(check(after, 1).is_ok());
+    let before = "enter a write\nenter b read\nbecome a read\nleave a read\nleave b read\n";
+    assert!(check(before, 1).is_err());
+}
+
+#[test]
+fn a_record_that_makes_no_sense_is_refused() {
+    for record in [
+        "become a read\n",
+        "enter a read\nbecome a read\nleave a read\n",
+        "enter a 1\n",
+        "leave a 1\n",
+        "enter a 1\nleave a 2\n",
+        "enter a 1\nenter a 1\n",
+        "enter a\n",
+    ] {
+        assert!(check(record, 3).is_err(), "{record}");
+    }
+}

@@ -1,0 +1,190 @@
+//! `mode`: readers share a lock, writers do not.
+
+use std::sync::Arc;
+
+use rstest_reuse::apply;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use zklock::{FencingToken, LockError, WriteGuard, distributed_lock};
+
+use super::Room;
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+#[distributed_lock(path = "/catalogue", mode = read, guard = held)]
+async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
+    others.wait().await;
+    Ok(held.fencing_token())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_run_together(kind: Kind) {
+    let space = Space::new(kind);
+    let (one, other) = (space.client().await, space.client().await);
+    let others = Barrier::new(3);
+    let calls = async {
+        tokio::join!(
+            zklock::scope(one.clone(), meet(&others)),
+            zklock::scope(one.clone(), meet(&others)),
+            zklock::scope(other.clone(), meet(&others)),
+        )
+    };
+    let (a, b, c) = soon(calls).await;
+    assert_ne!(a.unwrap(), b.unwrap(), "they are strangers to each other");
+    c.unwrap();
+    assert_eq!(space.children("/catalogue").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/room", mode = write, wait = "60s")]
+async fn visit(room: Arc<Room>) -> Result<(), LockError> {
+    room.visit().await;
+    Ok(())
+}
+
+#[distributed_lock(path = "/room", mode = read, wait = forever)]
+async fn watch(room: Arc<Room>) -> Result<(), LockError> {
+    room.watch().await;
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_run_alone(kind: Kind) {
+    let space = Space::new(kind);
+    let (room, mut calls) = (Arc::new(Room::default()), JoinSet::new());
+    for client in [space.client().await, space.client().await] {
+        for _ in 0..8 {
+            calls.spawn(zklock::scope(client.clone(), visit(room.clone())));
+            calls.spawn(zklock::scope(client.clone(), watch(room.clone())));
+        }
+    }
+    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
+    assert_eq!(space.children("/room").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/catalogue", mode = write, guard = held)]
+async fn change(space: &Space) -> Result<(), LockError> {
+    let _: &WriteGuard = held;
+    let others = Barrier::new(2);
+    let (one, other) = tokio::join!(meet(&others), meet(&others));
+    assert_eq!([one?, other?], [held.fencing_token(); 2]);
+    assert_eq!(space.children("/catalogue").await.len(), 1);
+    assert!(held.is_held(), "the inner calls do not release");
+    held.verify().await
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender(kind: Kind) {
+    let space = Space::new(kind);
+    soon(zklock::scope(space.client().await, change(&space))).await.unwrap();
+    assert_eq!(space.children("/catalogue").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/catalogue", mode = write, wait = "60s", guard = held)]
+async fn write(depth: u32, space: &Space) -> Result<FencingToken, LockError> {
+    assert_eq!(space.children("/catalogue").await.len(), 1);
+    if depth > 0 {
+        assert_eq!(Box::pin(write(depth - 1, space)).await?, held.fencing_token());
+    }
+    Ok(held.fencing_token())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writing_call_inside_of_a_writing_one_enters_without_another_contender(kind: Kind) {
+    let space = Space::new(kind);
+    soon(zklock::scope(space.client().await, write(2, &space))).await.unwrap();
+    assert_eq!(space.children("/catalogue").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/catalogue", mode = read, guard = held)]
+async fn upgrade(space: &Space) -> Result<LockError, LockError> {
+    let error = failed(write(0, space).await);
+    assert_eq!(space.children("/catalogue").await.len(), 1);
+    held.verify().await?;
+    Ok(error)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting(kind: Kind) {
+    let space = Space::new(kind);
+    // The inner call would wait for longer than `soon` does.
+    let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
+    assert!(matches!(&error, LockError::Upgrade { path } if path == "/catalogue"), "{error}");
+    assert_eq!(space.children("/catalogue").await, [""; 0]);
+}
+
+#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "100ms")]
+async fn read_shelf(name: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "100ms")]
+async fn write_shelf(name: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_in_either_mode_waits_for_as_long_as_it_says(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let shelf = client.rwlock("/shelves/a").unwrap();
+
+    let writer = shelf.write().await.unwrap();
+    assert!(failed(zklock::scope(client.clone(), read_shelf("a")).await).is_contended());
+    assert!(failed(zklock::scope(client.clone(), write_shelf("a")).await).is_contended());
+    zklock::scope(client.clone(), write_shelf("b")).await.unwrap();
+    writer.release().await.unwrap();
+
+    let reader = shelf.read().await.unwrap();
+    zklock::scope(client.clone(), read_shelf("a")).await.unwrap();
+    assert!(failed(zklock::scope(client.clone(), write_shelf("a")).await).is_contended());
+    reader.release().await.unwrap();
+    space.until_empty("/shelves/a").await;
+}
+
+#[distributed_lock(path = "/catalogue", wait = "60s")]
+async fn lock() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/catalogue", mode = write)]
+async fn lock_inside() -> Result<LockError, LockError> {
+    Ok(failed(lock().await))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_path_with_and_without_a_mode_is_an_error_and_no_deadlock(kind: Kind) {
+    let space = Space::new(kind);
+    let error = soon(zklock::scope(space.client().await, lock_inside())).await.unwrap();
+    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == "/catalogue"), "{error}");
+    space.until_empty("/catalogue").await;
+}
+
+#[distributed_lock(path = path, mode = read)]
+async fn read_at(path: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = path, mode = write)]
+async fn write_at(path: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_bad_path_is_refused_in_either_mode_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for call in [
+        failed(zklock::scope(client.clone(), read_at("a")).await),
+        failed(zklock::scope(client, write_at("a")).await),
+    ] {
+        assert!(matches!(&call, LockError::InvalidPath { path, .. } if path == "a"), "{call}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+}

@@ -1,0 +1,184 @@
+//! The locks that the contract is about, as one type.
+//!
+//! To add a lock: a variant of each enum, an arm in each `match` and in `on`, and a value in the templates.
+
+use std::time::Duration;
+
+use rstest_reuse::template;
+use tokio::task::JoinHandle;
+use zklock::{
+    Client, LockError, LossReason, MultiGuard, MultiLock, Mutex, MutexGuard, RwLock, Semaphore,
+    SemaphoreGuard, WriteGuard,
+};
+
+use crate::support::{Space, until};
+
+// Runs a test on each kind of server for each lock.
+#[template]
+#[rstest::rstest]
+#[case::embedded(Kind::Embedded)]
+#[case::real(Kind::Real)]
+pub(super) fn every_lock(
+    #[case] kind: Kind,
+    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore, Face::Multi)] face: Face,
+) {
+}
+
+// Runs a test on each kind of server for each lock that a call may enter again.
+#[template]
+#[rstest::rstest]
+#[case::embedded(Kind::Embedded)]
+#[case::real(Kind::Real)]
+pub(super) fn every_reentrant_lock(
+    #[case] kind: Kind,
+    #[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face,
+) {
+}
+
+/// A kind of lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Face {
+    Mutex,
+    /// The mutex that is not reentrant.
+    Exclusive,
+    Writer,
+    /// A semaphore with one permit.
+    Semaphore,
+    /// Two mutexes at once.
+    Multi,
+}
+
+impl Face {
+    pub(super) fn of(self, client: &Client, path: &str) -> Lock {
+        match self {
+            Self::Mutex => Lock::Mutex(client.mutex(path).unwrap()),
+            Self::Exclusive => Lock::Mutex(client.exclusive(path).unwrap()),
+            Self::Writer => Lock::Writer(client.rwlock(path).unwrap()),
+            Self::Semaphore => Lock::Semaphore(client.semaphore(path, 1).unwrap()),
+            Self::Multi => {
+                let lock = client.multi([format!("{path}-too"), path.to_owned()]).unwrap();
+                Lock::Multi(lock, client.mutex(path).unwrap())
+            }
+        }
+    }
+
+    /// Waits until so many want the lock, its holder included, as an outsider sees it.
+    pub(super) async fn until_contending(self, space: &Space, path: &str, count: usize) {
+        match self {
+            Self::Mutex | Self::Writer | Self::Multi => space.until_queued(path, count).await,
+            Self::Exclusive | Self::Semaphore => {
+                // Of those who wait, one is inside the gate and has a node among the permits too.
+                let expected = (count.min(2), count.saturating_sub(1));
+                let are_contending = || async {
+                    let permits = space.children(&format!("{path}/leases")).await.len();
+                    (permits, space.children(&format!("{path}/locks")).await.len()) == expected
+                };
+                until(are_contending, "so many want a permit").await;
+            }
+        }
+    }
+}
+
+/// A handle on a lock.
+#[derive(Clone, Debug)]
+pub(super) enum Lock {
+    Mutex(Mutex),
+    Writer(RwLock),
+    Semaphore(Semaphore),
+    /// The lock, and its first member.
+    Multi(MultiLock, Mutex),
+}
+
+impl Lock {
+    pub(super) async fn lock(&self) -> Result<Held, LockError> {
+        match self {
+            Self::Mutex(lock) => lock.lock().await.map(Held::Mutex),
+            Self::Writer(lock) => lock.write().await.map(Held::Writer),
+            Self::Semaphore(lock) => lock.acquire().await.map(Held::Semaphore),
+            Self::Multi(lock, _) => lock.lock().await.map(Held::Multi),
+        }
+    }
+
+    pub(super) async fn lock_timeout(&self, wait: Duration) -> Result<Held, LockError> {
+        match self {
+            Self::Mutex(lock) => lock.lock_timeout(wait).await.map(Held::Mutex),
+            Self::Writer(lock) => lock.write_timeout(wait).await.map(Held::Writer),
+            Self::Semaphore(lock) => lock.acquire_timeout(wait).await.map(Held::Semaphore),
+            Self::Multi(lock, _) => lock.lock_timeout(wait).await.map(Held::Multi),
+        }
+    }
+
+    pub(super) async fn try_lock(&self) -> Result<Option<Held>, LockError> {
+        Ok(match self {
+            Self::Mutex(lock) => lock.try_lock().await?.map(Held::Mutex),
+            Self::Writer(lock) => lock.try_write().await?.map(Held::Writer),
+            Self::Semaphore(lock) => lock.try_acquire().await?.map(Held::Semaphore),
+            Self::Multi(lock, _) => lock.try_lock().await?.map(Held::Multi),
+        })
+    }
+
+    /// Takes the lock in another task, however long that takes.
+    pub(super) fn spawn(&self) -> JoinHandle<Result<Held, LockError>> {
+        let lock = self.clone();
+        tokio::spawn(async move { lock.lock_timeout(Duration::MAX).await })
+    }
+
+    /// How many hold the lock or wait for it.
+    pub(super) async fn contenders(&self) -> usize {
+        let participants = match self {
+            Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
+            Self::Writer(lock) => lock.participants().await,
+            Self::Semaphore(lock) => lock.participants().await,
+        };
+        participants.unwrap().len()
+    }
+}
+
+/// A held lock.
+#[derive(Debug)]
+pub(super) enum Held {
+    Mutex(MutexGuard),
+    Writer(WriteGuard),
+    Semaphore(SemaphoreGuard),
+    Multi(MultiGuard),
+}
+
+/// What all guards can do.
+macro_rules! on {
+    ($held:expr, $guard:ident => $result:expr) => {
+        match $held {
+            Held::Mutex($guard) => $result,
+            Held::Writer($guard) => $result,
+            Held::Semaphore($guard) => $result,
+            Held::Multi($guard) => $result,
+        }
+    };
+}
+
+impl Held {
+    /// The path; of several, that of the first one.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Mutex(guard) => guard.path(),
+            Self::Writer(guard) => guard.path(),
+            Self::Semaphore(guard) => guard.path(),
+            Self::Multi(guard) => guard.paths().next().unwrap(),
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        on!(self, guard => guard.is_held())
+    }
+
+    pub(super) async fn lost(&self) -> LossReason {
+        on!(self, guard => guard.lost().await)
+    }
+
+    pub(super) async fn release(self) -> Result<(), LockError> {
+        on!(self, guard => guard.release().await)
+    }
+
+    pub(super) async fn scope<F: Future>(&self, future: F) -> F::Output {
+        on!(self, guard => guard.scope(future).await)
+    }
+}

@@ -1,0 +1,110 @@
+//! What a process has after it used many locks is what it had before.
+//!
+//! The test runs in a process of its own, so that what others do is not counted.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Client, Config, Mutex};
+
+use crate::support::{Kind, Server, TICK, on_both_servers, until};
+
+const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
+/// In the other process, its case does not matter.
+const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches::case_1_embedded";
+
+/// What a leak of a kilobyte in each use of a lock would exceed.
+const SLACK_KIB: u64 = 3_000;
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_uses_leave_no_threads_memory_nodes_or_watches(kind: Kind) {
+    if let Ok(connect) = std::env::var(CONNECT) {
+        locks_are_used_and_dropped(&connect).await;
+        return clients_are_used_and_dropped(&connect).await;
+    }
+    let server = Server::start(kind);
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", NAME, "--nocapture"]).env(CONNECT, server.connect_string());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+async fn connect(to: &str) -> Client {
+    Config::new(to).tick_time(TICK).connect().await.unwrap()
+}
+
+/// Threads, and kilobytes of memory, that this process has.
+fn used() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let number = |name| value(name).split_whitespace().next().unwrap().parse().unwrap();
+    (number("Threads:"), number("VmRSS:"))
+}
+
+/// One of the figures that a server tells of itself.
+fn monitored(server: &str, name: &str) -> u64 {
+    let (mut stream, mut answer) = (TcpStream::connect(server).unwrap(), String::new());
+    stream.write_all(b"mntr").unwrap();
+    stream.read_to_string(&mut answer).unwrap();
+    let figure = answer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    figure.trim().parse().unwrap()
+}
+
+#[track_caller]
+fn assert_no_more_memory(before: u64) {
+    let after = used().1;
+    assert!(after < before + SLACK_KIB, "{before} KiB became {after} KiB");
+}
+
+/// Takes and leaves a lock in one of the ways there are.
+async fn use_once(mutex: &Mutex, turn: usize) {
+    match turn % 4 {
+        0 => mutex.lock().await.unwrap().release().await.unwrap(),
+        1 => drop(mutex.lock().await.unwrap()),
+        2 => drop(tokio::time::timeout(Duration::from_micros(200), mutex.lock()).await),
+        _ => {
+            let guard = mutex.lock().await.unwrap();
+            drop(guard.scope(mutex.lock()).await.unwrap());
+            assert!(mutex.try_lock().await.unwrap().is_none());
+            assert!(mutex.lock_timeout(Duration::from_micros(500)).await.is_err());
+        }
+    }
+}
+
+async fn locks_are_used_and_dropped(to: &str) {
+    let client = connect(to).await;
+    let cycles = async |count| {
+        for turn in 0..count {
+            use_once(&client.mutex(format!("/cycle/{}", turn % 10)).unwrap(), turn).await;
+        }
+    };
+    cycles(500).await;
+    let before = used();
+    cycles(3_000).await;
+    assert_eq!(used().0, before.0, "threads were started");
+    assert_no_more_memory(before.1);
+    // The client is still there, so that nothing goes with its session.
+    until(|| async { monitored(to, "zk_watch_count") == 0 }, "no watch is left").await;
+    until(|| async { monitored(to, "zk_ephemerals_count") == 0 }, "no contender is left").await;
+    client.shutdown(Duration::ZERO).await;
+}
+
+async fn clients_are_used_and_dropped(to: &str) {
+    let threads = used().0;
+    let cycles = async |count| {
+        for turn in 0..count {
+            let client = connect(to).await;
+            use_once(&client.mutex("/cycle/0").unwrap(), turn).await;
+            drop(client);
+        }
+        until(|| async { used().0 <= threads }, "the threads of the clients have ended").await;
+    };
+    cycles(40).await;
+    let before = used();
+    cycles(200).await;
+    assert_no_more_memory(before.1);
+}

@@ -1,0 +1,161 @@
+//! What listeners are told, and what they cannot disturb.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Events, LockEventKind, LossReason};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon};
+
+const PATH: &str = "/jobs/1";
+
+/// The names of the events up to the first one of this name.
+async fn names_until(events: &mut Events, last: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    while names.last().is_none_or(|name| name != last) {
+        let event = soon(events.next()).await.expect("the client is there");
+        assert_eq!(event.path, PATH);
+        names.push(name(&event.kind));
+    }
+    names
+}
+
+fn name(kind: &LockEventKind) -> String {
+    let text = format!("{kind:?}");
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_listener_follows_a_lock_from_the_queue_to_the_release(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, waiter) = (space.client().await, space.client().await);
+    let held = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mut events = waiter.events();
+    let mutex = waiter.mutex(PATH).unwrap();
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    assert_eq!(names_until(&mut events, "Contended").await, ["Contended"]);
+
+    let waiting = tokio::spawn(async move { mutex.lock().await });
+    let queued = soon(events.next()).await.unwrap();
+    assert!(matches!(queued.kind, LockEventKind::Queued { ahead: 1 }), "{queued:?}");
+    held.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    let acquired = soon(events.next()).await.unwrap();
+    let LockEventKind::Acquired { fencing_token } = acquired.kind else {
+        panic!("{acquired:?}");
+    };
+    assert_eq!(fencing_token, guard.fencing_token());
+    guard.release().await.unwrap();
+    assert_eq!(names_until(&mut events, "Released").await, ["Released"]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_listener_learns_of_a_loss_and_its_reason(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mut events = client.events();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    space.delete_children(PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    soon(events.next()).await.unwrap();
+    let lost = soon(events.next()).await.unwrap();
+    let LockEventKind::Lost { fencing_token, reason } = lost.kind else {
+        panic!("{lost:?}");
+    };
+    assert_eq!((fencing_token, reason), (guard.fencing_token(), LossReason::NodeDeleted));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held(kind: Kind) {
+    let server = Server::start(kind);
+    let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+    let client = config.tick_time(TICK).connect().await.unwrap();
+    let mut events = client.events();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    server.kill().unwrap();
+    assert_eq!(names_until(&mut events, "Suspended").await, ["Acquired", "Suspended"]);
+    server.restart().unwrap();
+    assert_eq!(names_until(&mut events, "Confirmed").await, ["Confirmed"]);
+    assert!(guard.is_held());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoken_of(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let semaphore = client.semaphore(PATH, 3).unwrap();
+    let two = semaphore.acquire_many(2).await.unwrap();
+    let mut events = client.events();
+    assert!(semaphore.try_acquire_many(2).await.unwrap().is_none());
+    assert_eq!(names_until(&mut events, "Contended").await, ["Contended"]);
+    let one = semaphore.acquire().await.unwrap();
+    one.release().await.unwrap();
+    assert_eq!(names_until(&mut events, "Released").await, ["Acquired", "Released"]);
+    two.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (mut slow, mut other) = (client.events(), client.events());
+    let mutex = client.mutex(PATH).unwrap();
+    for _ in 0..600 {
+        mutex.lock().await.unwrap().release().await.unwrap();
+        names_until(&mut other, "Released").await;
+    }
+    assert_eq!(other.missed(), 0);
+    soon(slow.next()).await.unwrap();
+    assert_eq!(slow.missed(), 1200 - 1024);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_listener_that_panics_takes_nobody_along(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mut events = client.events();
+    let listener = tokio::spawn(async move {
+        let event = events.next().await;
+        panic!("a listener has a bug: {event:?}");
+    });
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    assert!(soon(listener).await.unwrap_err().is_panic());
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_events_end_with_the_client(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mut events = client.events();
+    client.shutdown(Duration::ZERO).await;
+    drop(client);
+    assert!(soon(events.next()).await.is_none());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_release_that_the_server_denies_is_told(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mut events = client.events();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let all_but_delete = zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN;
+    let acl = [zk::Acl::new(all_but_delete, zk::AuthId::anyone())];
+    let outsider = space.outsider().await;
+    outsider.set_acl(&space.full(PATH), &acl, None).await.unwrap();
+    assert!(guard.release().await.is_err());
+    let names = names_until(&mut events, "ReleaseFailed").await;
+    assert_eq!(names, ["Acquired", "ReleaseFailed"]);
+    let open = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::anyone())];
+    outsider.set_acl(&space.full(PATH), &open, None).await.unwrap();
+}

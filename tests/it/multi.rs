@@ -1,0 +1,252 @@
+//! The contract of the multi-lock.
+
+mod interruptions;
+mod loss;
+mod refusals;
+mod rounds;
+
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, Member, MultiGuard};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const A: &str = "/accounts/a";
+const B: &str = "/accounts/b";
+const C: &str = "/accounts/c";
+
+async fn lock(client: &Client, paths: &[&str]) -> MultiGuard {
+    let multi = client.multi(paths.iter().copied()).unwrap();
+    soon(multi.lock_timeout(Duration::MAX)).await.unwrap()
+}
+
+fn spawn_lock(client: &Client, paths: &[&str]) -> JoinHandle<Result<MultiGuard, LockError>> {
+    let multi = client.multi(paths.iter().copied()).unwrap();
+    tokio::spawn(async move { multi.lock_timeout(Duration::MAX).await })
+}
+
+/// How many are in the queue of each.
+async fn queues(space: &Space) -> [usize; 3] {
+    [space.children(A).await.len(), space.children(B).await.len(), space.children(C).await.len()]
+}
+
+async fn until_nothing_is_left(space: &Space) {
+    for path in [A, B, C] {
+        space.until_empty(path).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn all_members_are_held_and_released_in_the_order_of_their_paths(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let multi = client.multi([C, A, B]).unwrap();
+    assert_eq!(multi.paths().collect::<Vec<_>>(), [A, B, C]);
+    let guard = multi.lock().await.unwrap();
+    assert_eq!(guard.paths().collect::<Vec<_>>(), [A, B, C]);
+    assert_eq!(queues(&space).await, [1, 1, 1]);
+    assert!(guard.is_held());
+    guard.verify().await.unwrap();
+    for path in [A, B, C] {
+        assert!(other.mutex(path).unwrap().try_lock().await.unwrap().is_none());
+    }
+    let tokens = [A, B, C].map(|path| guard.fencing_token(path).unwrap());
+    assert!(tokens.is_sorted(), "they were entered in this order");
+    assert_eq!(guard.fencing_token("/accounts/d"), None);
+    let participant = &other.mutex(B).unwrap().participants().await.unwrap()[0];
+    assert_eq!(participant.fencing_token, tokens[1]);
+    guard.release().await.unwrap();
+    assert_eq!(queues(&space).await, [0, 0, 0]);
+    drop(client.lock_all([B, C]).await.unwrap());
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_takes_all_or_leaves_all_without_a_trace(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    for taken in [A, B, C] {
+        let single = other.mutex(taken).unwrap().lock().await.unwrap();
+        let before = queues(&space).await;
+        assert!(client.multi([A, B, C]).unwrap().try_lock().await.unwrap().is_none());
+        assert_eq!(queues(&space).await, before);
+        single.release().await.unwrap();
+    }
+    let guard = client.multi([A, B, C]).unwrap().try_lock().await.unwrap().expect("all are free");
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    assert_eq!(queues(&space).await, [0, 0, 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_deadline_holds_for_all_members_together(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let wait = Duration::from_millis(1_500);
+    let first = other.mutex(A).unwrap().lock().await.unwrap();
+    let second = other.mutex(B).unwrap().lock().await.unwrap();
+    let multi = client.multi([A, B]).unwrap();
+    let started = Instant::now();
+    let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
+    space.until_queued(A, 2).await;
+    // Most of the time is spent on the first.
+    tokio::time::sleep(wait * 2 / 3).await;
+    first.release().await.unwrap();
+    let error = failed(soon(waiting).await.unwrap());
+    let elapsed = started.elapsed();
+    assert!(elapsed >= wait && elapsed < wait * 5 / 3, "{elapsed:?}");
+    assert_eq!(error.to_string(), format!("timed out after 1.5s waiting behind others for lock {B}"));
+    assert_eq!(space.children(A).await, [""; 0], "it is released before this is told");
+    space.until_queued(B, 1).await;
+    second.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn members_after_the_one_that_is_waited_for_are_not_touched(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let single = other.mutex(B).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(&client, &[C, B, A]);
+    space.until_queued(B, 2).await;
+    assert_eq!(queues(&space).await, [1, 2, 0]);
+    lock(&other, &[C]).await.release().await.unwrap();
+    single.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn members_can_be_of_any_kind(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let members = [Member::write("/w"), Member::read("/r"), Member::exclusive("/e"), Member::mutex("/m")];
+    let guard = client.lock_all(members.clone()).await.unwrap();
+    assert_eq!(guard.paths().collect::<Vec<_>>(), ["/e", "/m", "/r", "/w"]);
+    let names = async |path: &str| space.children(path).await.remove(0);
+    assert!(names("/w").await.contains("-__WRIT__") && names("/r").await.contains("-__READ__"));
+    assert!(names("/m").await.contains("-lock-") && names("/e/leases").await.contains("-lease-"));
+    assert!(other.rwlock("/w").unwrap().try_read().await.unwrap().is_none());
+    assert!(other.rwlock("/r").unwrap().try_write().await.unwrap().is_none());
+    assert!(other.exclusive("/e").unwrap().try_lock().await.unwrap().is_none());
+    // Readers share, also as members.
+    let others = [Member::read("/r"), Member::mutex("/n")];
+    let sharing = soon(other.lock_all(others)).await.unwrap();
+    assert!(other.multi(members).unwrap().try_lock().await.unwrap().is_none());
+    sharing.release().await.unwrap();
+    assert!(["/w", "/r", "/e", "/m"].iter().all(|path| guard.fencing_token(path).is_some()));
+    guard.release().await.unwrap();
+    for path in ["/w", "/r", "/e/leases", "/e/locks", "/m", "/n"] {
+        space.until_empty(path).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn members_are_entered_again_inside_without_a_node(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let members = [Member::mutex(A), Member::read(B), Member::write(C), Member::exclusive("/e")];
+    let guard = client.lock_all(members).await.unwrap();
+    guard
+        .scope(async {
+            let again = client.mutex(A).unwrap().lock().await.unwrap();
+            assert_eq!(Some(again.fencing_token()), guard.fencing_token(A));
+            drop(again);
+            let again = client.rwlock(B).unwrap().read().await.unwrap();
+            assert_eq!(Some(again.fencing_token()), guard.fencing_token(B));
+            let upgrade = failed(soon(client.rwlock(B).unwrap().write()).await);
+            assert!(matches!(&upgrade, LockError::Upgrade { path } if path == B), "{upgrade}");
+            client.rwlock(C).unwrap().read().await.unwrap().release().await.unwrap();
+            client.rwlock(C).unwrap().write().await.unwrap().release().await.unwrap();
+            let reentrant = failed(soon(client.lock_all([Member::mutex(A), Member::exclusive("/e")])).await);
+            assert!(matches!(&reentrant, LockError::Reentrant { path } if path == "/e"), "{reentrant}");
+            // Some members of another one are held, and others are not.
+            let wider = client.lock_all([A, "/d"]).await.unwrap();
+            assert_eq!(wider.fencing_token(A), guard.fencing_token(A));
+            assert_eq!(queues(&space).await, [1, 1, 1]);
+            wider.release().await.unwrap();
+            space.until_empty("/d").await;
+        })
+        .await;
+    assert!(guard.is_held());
+    assert_eq!(queues(&space).await, [1, 1, 1]);
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn siblings_inside_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let multi = client.multi([A, B]).unwrap();
+    let inside = std::cell::Cell::new(0);
+    let sibling = || {
+        multi.run(async |_| {
+            inside.set(inside.get() + 1);
+            let count = inside.get();
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            inside.set(inside.get() - 1);
+            count
+        })
+    };
+    let both = soon(multi.run(async |_| tokio::join!(sibling(), sibling()))).await.unwrap();
+    assert_eq!((both.0.unwrap(), both.1.unwrap()), (1, 1));
+    assert_eq!(queues(&space).await, [0, 0, 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_guarded_write_is_applied_only_while_all_members_are_held(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for lost in [A, B, C] {
+        let guard = lock(&client, &[A, B, C]).await;
+        guard.create("/ledger", lost).await.unwrap();
+        space.delete_children(lost).await;
+        let error = failed(guard.set_data("/ledger", "late").await);
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
+        let outsider = space.outsider().await;
+        assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, lost.as_bytes());
+        outsider.delete(&space.full("/ledger"), None).await.unwrap();
+        drop(guard);
+        until_nothing_is_left(&space).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_runs_under_all_members_and_its_result_comes_back(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let multi = client.multi([A, B]).unwrap();
+    let value = multi.run(async |guard| {
+        assert_eq!(queues(&space).await, [1, 1, 0]);
+        guard.fencing_token(B)
+    });
+    assert!(value.await.unwrap().is_some());
+    assert_eq!(queues(&space).await, [0, 0, 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = lock(&client, &[A, B]).await;
+    let holder = other.mutex(B).unwrap().participants().await.unwrap().remove(0);
+    other.revoke(&holder).await.unwrap();
+    soon(guard.revoked()).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}

@@ -1,0 +1,72 @@
+//! Multi-locks that are dropped, or whose connection breaks, at each of their requests and replies.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::MultiGuard;
+
+use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
+use crate::support::frames::{Frame, Interrupted, Meanwhile};
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
+    for frame in Frame::BOTH {
+        let scene = Interrupted::new(kind).await;
+        let work = || {
+            let multi = scene.client.multi([C, A, B]).unwrap();
+            async move { multi.lock().await.unwrap() }
+        };
+        let frames =
+            scene.drop_at_each(frame, work, async || until_nothing_is_left(&scene.space).await).await;
+        assert!(frames > 5, "{frame:?}: {frames}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_that_is_dropped_while_it_waits_leaves_all_queues(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    for taken in [A, B, C] {
+        let single = other.mutex(taken).unwrap().lock().await.unwrap();
+        let waiting = spawn_lock(&client, &[A, B, C]);
+        space.until_queued(taken, 2).await;
+        waiting.abort();
+        space.until_queued(taken, 1).await;
+        single.release().await.unwrap();
+        until_nothing_is_left(&space).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_cut_off_at_any_request_or_reply_has_all_members_once(kind: Kind) {
+    for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
+        for frame in Frame::BOTH {
+            let scene = Interrupted::new(kind).await;
+            lock(&scene.client, &[A, B]).await.release().await.unwrap();
+            let work = || {
+                let multi = scene.client.multi([A, B]).unwrap();
+                async move { multi.lock_timeout(Duration::MAX).await.unwrap() }
+            };
+            let after = async |guard: MultiGuard| {
+                match guard.verify().await {
+                    Ok(()) => {
+                        assert_eq!(queues(&scene.space).await, [1, 1, 0]);
+                        guard.release().await.unwrap();
+                    }
+                    Err(error) => {
+                        assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
+                        drop(guard);
+                    }
+                }
+                until_nothing_is_left(&scene.space).await;
+                soon(lock(&scene.client, &[B])).await.release().await.unwrap();
+            };
+            let frames = scene.cut_at_each((frame, meanwhile), work, after).await;
+            assert!(frames >= 4, "{frame:?} {meanwhile:?}: {frames}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Members that are lost, under a holder and under one that still waits for others.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{LeaseState, LockError, LockEventKind, LossReason};
+
+use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_loss_of_any_member_is_the_loss_of_all(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for lost in [A, B, C] {
+        let guard = lock(&client, &[A, B, C]).await;
+        space.delete_children(lost).await;
+        assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+        assert_eq!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted));
+        let error = failed(guard.verify().await);
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
+        let error = failed(guard.run(std::future::pending::<()>()).await);
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
+        let error = failed(guard.release().await);
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
+        assert_eq!(queues(&space).await, [0, 0, 0], "the others are released");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_is_dropped_when_any_member_is_lost(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for lost in [A, B, C] {
+        let multi = client.multi([A, B, C]).unwrap();
+        let (started, has_started) = tokio::sync::oneshot::channel();
+        let body = tokio::spawn(async move {
+            multi
+                .run(async |_| {
+                    started.send(()).unwrap();
+                    std::future::pending::<()>().await;
+                })
+                .await
+        });
+        soon(has_started).await.unwrap();
+        space.delete_children(lost).await;
+        let error = failed(soon(body).await.unwrap());
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
+        until_nothing_is_left(&space).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_all_others(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let single = other.mutex(B).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(&client, &[A, B]);
+    space.until_queued(B, 2).await;
+    let mut events = client.events();
+    space.delete_children(A).await;
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
+    // Somebody else has the first one in the meantime.
+    let rival = other.mutex(A).unwrap().lock().await.unwrap();
+    single.release().await.unwrap();
+    space.until_queued(A, 2).await;
+    space.until_empty(B).await;
+    assert!(!waiting.is_finished());
+    let token = rival.fencing_token();
+    rival.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert!(guard.is_held() && guard.fencing_token(A) > Some(token));
+    guard.verify().await.unwrap();
+    assert_eq!(queues(&space).await, [1, 1, 0]);
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_whose_session_ends_is_told_and_the_next_gets_all(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = lock(&client, &[A, B, C]).await;
+    let waiting = spawn_lock(&other, &[C, B, A]);
+    space.until_queued(A, 2).await;
+    space.end_session_of(&client);
+    let next = soon(waiting).await.unwrap().unwrap();
+    soon(guard.lost()).await;
+    assert!(failed(guard.release().await).is_lost());
+    next.verify().await.unwrap();
+    next.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_that_waits_when_its_session_ends_takes_all_members_in_the_next(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let single = other.mutex(C).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(&client, &[A, B, C]);
+    space.until_queued(C, 2).await;
+    let before = client.session_id();
+    space.end_session_of(&client);
+    until(|| async { client.session_id().is_some_and(|id| Some(id) != before) }, "there is a session").await;
+    single.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    guard.verify().await.unwrap();
+    assert_eq!(queues(&space).await, [1, 1, 1]);
+    for path in [A, B, C] {
+        let holder = &other.mutex(path).unwrap().participants().await.unwrap()[0];
+        assert_eq!(Some(holder.session_id), client.session_id());
+    }
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn losses_do_not_prolong_the_deadline(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let single = other.mutex(B).unwrap().lock().await.unwrap();
+    let multi = client.multi([A, B]).unwrap();
+    let wait = Duration::from_millis(600);
+    let started = std::time::Instant::now();
+    let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
+    space.until_queued(B, 2).await;
+    space.delete_children(A).await;
+    let error = failed(soon(waiting).await.unwrap());
+    assert!(error.is_timeout(), "{error}");
+    assert!(started.elapsed() >= wait && started.elapsed() < wait * 2, "{:?}", started.elapsed());
+    space.until_queued(B, 1).await;
+    single.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}

@@ -1,0 +1,83 @@
+//! Members that the server does not let a client have, or let go.
+
+use rstest_reuse::apply;
+use zklock::{LockError, Member};
+use zookeeper_client as zk;
+
+use super::{A, B, C, lock, queues};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+/// Creates the middle member's node with these permissions for everybody.
+async fn restrict_middle(space: &Space, permission: zk::Permission) -> zk::Client {
+    let client = space.client().await;
+    lock(&client, &[A, B, C]).await.release().await.unwrap();
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"outsider:secret").await.unwrap();
+    let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
+    let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
+    outsider.set_acl(&space.full(B), &[anyone, creator], None).await.unwrap();
+    outsider
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_tried(kind: Kind) {
+    let space = Space::new(kind);
+    let _outsider = restrict_middle(&space, zk::Permission::READ).await;
+    let client = space.client().await;
+    let multi = client.multi([A, B, C]).unwrap();
+    let outsider = space.outsider().await;
+    let stat = async || outsider.check_stat(&space.full(C)).await.unwrap().unwrap();
+    let untouched = stat().await.cversion;
+    for error in [failed(soon(multi.lock()).await), failed(soon(multi.try_lock()).await)] {
+        assert!(matches!(&error, LockError::Denied { path } if path == B), "{error}");
+        assert_eq!(queues(&space).await, [0, 0, 0]);
+    }
+    assert_eq!(stat().await.cversion, untouched, "the last member was not tried");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_member_of_another_recipe_is_told_and_the_others_are_released(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let writer = other.rwlock(B).unwrap().write().await.unwrap();
+    let error = failed(soon(client.lock_all([A, B, C])).await);
+    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == B), "{error}");
+    assert_eq!(queues(&space).await, [0, 1, 0]);
+    let error = failed(soon(client.lock_all([Member::mutex(A), Member::exclusive(B)])).await);
+    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == B), "{error}");
+    space.until_empty(A).await;
+    assert!(writer.is_held());
+    writer.release().await.unwrap();
+    other.rwlock(B).unwrap().read().await.unwrap().release().await.unwrap();
+    assert_eq!(other.rwlock(B).unwrap().participants().await.unwrap(), []);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_member_that_cannot_be_released_does_not_keep_the_others(kind: Kind) {
+    let space = Space::new(kind);
+    let outsider = restrict_middle(&space, zk::Permission::READ | zk::Permission::CREATE).await;
+    let client = space.client().await;
+    let guard = lock(&client, &[A, B, C]).await;
+    let error = failed(soon(guard.release()).await);
+    assert!(matches!(&error, LockError::Denied { path } if path == B), "{error}");
+    let middle = async || outsider.list_children(&space.full(B)).await.unwrap().len();
+    assert_eq!((space.children(A).await.len(), middle().await, space.children(C).await.len()), (0, 1, 0));
+    // What may not be deleted ends with its session.
+    client.shutdown(std::time::Duration::ZERO).await;
+    assert_eq!(middle().await, 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_whose_member_cannot_be_released_keeps_its_result(kind: Kind) {
+    let space = Space::new(kind);
+    let _outsider = restrict_middle(&space, zk::Permission::READ | zk::Permission::CREATE).await;
+    let client = space.client().await;
+    let value = soon(client.multi([A, B, C]).unwrap().run(async |_| 7)).await;
+    assert_eq!(value.unwrap(), 7);
+    assert_eq!((space.children(A).await.len(), space.children(C).await.len()), (0, 0));
+    client.shutdown(std::time::Duration::ZERO).await;
+}

@@ -1,0 +1,66 @@
+//! Groups that have members in common never wait for each other's, in whatever order they are named.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+
+use super::{A, B, C, until_nothing_is_left};
+use crate::support::{Kind, Space, on_both_servers};
+
+/// What each session locks, in the order in which it names it.
+const GROUPS: [&[&str]; 4] = [&[A, B], &[B, A], &[A, B, C], &[C, B, A]];
+
+/// How many rounds all sessions do together: all that are asked for on the embedded server, and on a real one,
+/// which writes each to a disk, as many as take seconds.
+fn rounds(kind: Kind) -> usize {
+    match kind {
+        Kind::Embedded => 10_000,
+        Kind::Real => 1_200,
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_rounds_of_four_sessions_end_without_a_deadlock(kind: Kind) {
+    let space = Space::new(kind);
+    let inside: Arc<[AtomicBool; 3]> = Arc::default();
+    let (done, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
+    for group in GROUPS {
+        let multi = space.client().await.multi(group.iter().copied()).unwrap();
+        let (inside, done) = (inside.clone(), done.clone());
+        tasks.spawn(async move {
+            let members = &inside[..group.len()];
+            for _ in 0..rounds(kind) / GROUPS.len() {
+                let guard = multi.lock_timeout(Duration::MAX).await.unwrap();
+                for member in members {
+                    assert!(!member.swap(true, Ordering::SeqCst), "two holders at a time");
+                }
+                for member in members {
+                    member.store(false, Ordering::SeqCst);
+                }
+                guard.release().await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
+    let mut seen = 0;
+    while !tasks.is_empty() {
+        // A deadlock is that nothing is done in a time in which there are rounds by the hundred.
+        match tokio::time::timeout(STILL, tasks.join_next()).await {
+            Ok(ended) => ended.transpose().map(drop).unwrap(),
+            Err(_) => {
+                let now = done.load(Ordering::SeqCst);
+                assert!(now > seen, "nothing was done for {STILL:?} after {now} rounds");
+                seen = now;
+            }
+        }
+    }
+    assert_eq!(done.load(Ordering::SeqCst), rounds(kind));
+    until_nothing_is_left(&space).await;
+}
+
+/// How long no round at all may take.
+const STILL: Duration = Duration::from_secs(10);

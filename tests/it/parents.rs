@@ -1,0 +1,228 @@
+//! The nodes above the contenders: they come when needed, go when used up, and may be taken away.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use zklock::{Acl, Client, Config, LockError, LossReason, MutexGuard};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/shop/orders/7";
+
+async fn connect(server: &Server) -> Client {
+    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
+    config.default_wait(Duration::MAX).connect().await.expect("the server accepts a client")
+}
+
+async fn lock(client: &Client) -> MutexGuard {
+    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+}
+
+/// Deletes a node and all below it, although others create there.
+async fn wipe(outsider: &zk::Client, path: &str) {
+    loop {
+        for child in outsider.list_children(path).await.unwrap_or_default() {
+            Box::pin(wipe(outsider, &format!("{path}/{child}"))).await;
+        }
+        match outsider.delete(path, None).await {
+            Err(zk::Error::NotEmpty) => {}
+            deleted => return assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}"),
+        }
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails(kind: Kind) {
+    let server = Server::start_reaping(kind);
+    let (client, other) = (connect(&server).await, connect(&server).await);
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let mut tasks = JoinSet::new();
+    for client in [client, other] {
+        for task in 0..4 {
+            let client = client.clone();
+            tasks.spawn(async move {
+                for round in 0..60 {
+                    let path = format!("/{}/{task}/{}", round % 3, round % 7);
+                    let guard = client.mutex(&path).unwrap().lock().await.unwrap();
+                    assert!(guard.is_held());
+                    guard.release().await.unwrap();
+                }
+            });
+        }
+    }
+    soon(tasks.join_all()).await;
+    let is_clean = || async { outsider.list_children("/").await.unwrap() == ["zookeeper"] };
+    until(is_clean, "all parents are gone").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one(kind: Kind) {
+    let server = Server::start_reaping(kind);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).session_timeout(10 * TICK).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    // The parents are made, and the one who made them is gone before it has a contender.
+    let made = proxy.on_reply(Opcode::CREATE_CONTAINER).nth(5).hold();
+    let mutex = client.mutex(PATH).unwrap();
+    let locking = tokio::spawn(async move { mutex.lock().await.map(drop) });
+    soon(made.struck()).await;
+    locking.abort();
+    assert!(failed(locking.await).is_cancelled());
+    made.release();
+    soon(lock(&client)).await.release().await.unwrap();
+    let is_gone = || async { outsider.check_stat("/shop").await.unwrap().is_none() };
+    until(is_gone, "the parents are gone").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let late = lock(&client).await;
+    let mut waiting = JoinSet::new();
+    for client in [client.clone(), other.clone(), other.clone()] {
+        waiting.spawn(async move { lock(&client).await.release().await });
+    }
+    space.until_queued(PATH, 4).await;
+    wipe(&space.outsider().await, &space.namespace).await;
+    assert_eq!(soon(late.lost()).await, LossReason::NodeDeleted);
+    for released in soon(waiting.join_all()).await {
+        released.unwrap();
+    }
+
+    // Numbers start again with the parent: the late holder must not take another's node for its own.
+    let next = lock(&other).await;
+    assert!(next.fencing_token() > late.fencing_token());
+    assert!(failed(late.release().await).is_lost());
+    next.verify().await.unwrap();
+    assert_eq!(space.children(PATH).await.len(), 1);
+    next.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_that_finds_no_parent_any_more_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = lock(&space.client().await).await;
+    let waiting = tokio::spawn(async move { lock(&client).await });
+    until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
+    let list = proxy.on_request(Opcode::GET_CHILDREN).hold();
+    holder.release().await.unwrap();
+    soon(list.struck()).await;
+    wipe(&space.outsider().await, &space.namespace).await;
+    list.release();
+    let guard = soon(waiting).await.unwrap();
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn servers_that_come_back_without_their_data_are_used_like_new_ones(kind: Kind) {
+    let server = Server::start(kind);
+    let (client, other) = (connect(&server).await, connect(&server).await);
+    let guard = lock(&client).await;
+    let waiting = tokio::spawn(async move { lock(&other).await });
+    let mutex = client.mutex(PATH).unwrap();
+    until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the other waits").await;
+    server.restart_empty().unwrap();
+    soon(guard.lost()).await;
+    let next = soon(waiting).await.unwrap();
+    next.verify().await.unwrap();
+    drop(guard);
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    assert_eq!(mutex.participants().await.unwrap().len(), 1);
+    next.release().await.unwrap();
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+/// An outsider with a digest, and all nodes on the way to a lock's contenders.
+async fn owner_and_nodes(space: &Space) -> (zk::Client, Vec<String>) {
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"owner:secret").await.unwrap();
+    let contender = outsider.list_children(&space.full(PATH)).await.unwrap().remove(0);
+    let full = space.full(&format!("{PATH}/{contender}"));
+    let ends = full.match_indices('/').skip(1).map(|(end, _)| end).chain([full.len()]);
+    (outsider, ends.map(|end| full[..end].to_owned()).collect())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn every_node_that_a_client_creates_has_its_acl(kind: Kind) {
+    let everything = |acls: Vec<zk::Acl>| acls.iter().all(|acl| acl.permission() == zk::Permission::ALL);
+    for (acl, scheme) in [(Acl::CreatorAll, "digest"), (Acl::Open, "world")] {
+        let space = Space::new(kind);
+        let client = space.config().digest("owner", "secret").acl(acl).connect().await.unwrap();
+        let guard = lock(&client).await;
+        let (owner, nodes) = owner_and_nodes(&space).await;
+        assert_eq!(nodes.len(), 5, "{nodes:?}");
+        for node in nodes {
+            let (acls, _) = owner.get_acl(&node).await.unwrap();
+            assert!(acls.len() == 1 && acls[0].scheme() == scheme, "{node}: {acls:?}");
+            assert!(everything(acls));
+        }
+        guard.release().await.unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn parents_that_exist_keep_their_acl(kind: Kind) {
+    let space = Space::new(kind);
+    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    space.outsider().await.create(&space.namespace, b"", &open).await.unwrap();
+    let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll);
+    let guard = lock(&config.connect().await.unwrap()).await;
+    let (owner, nodes) = owner_and_nodes(&space).await;
+    let mut schemes = Vec::new();
+    for node in nodes {
+        schemes.push(owner.get_acl(&node).await.unwrap().0[0].scheme().to_owned());
+    }
+    assert_eq!(schemes, ["world", "digest", "digest", "digest", "digest"]);
+    guard.release().await.unwrap();
+}
+
+/// Creates the namespace with these permissions for everybody, and below it a node that is open to all.
+async fn restrict(space: &Space, permission: zk::Permission) {
+    let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
+    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let outsider = space.outsider().await;
+    outsider.create(&space.namespace, b"", &open).await.unwrap();
+    outsider.create(&space.full("/shop"), b"", &open).await.unwrap();
+    outsider.set_acl(&space.namespace, &acl, None).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn ancestors_that_exist_need_no_permission(kind: Kind) {
+    let space = Space::new(kind);
+    restrict(&space, zk::Permission::NONE).await;
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    assert!(guard.is_held());
+    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried(kind: Kind) {
+    let space = Space::new(kind);
+    restrict(&space, zk::Permission::READ).await;
+    let (proxy, client) = space.proxied().await;
+    let error = failed(soon(client.mutex("/store/1").unwrap().lock_timeout(Duration::MAX)).await);
+    assert!(matches!(&error, LockError::Denied { path } if path == "/store/1"), "{error}");
+    // Once for the parent of the contender, and once for the parent of that.
+    assert_eq!(proxy.requests(Opcode::CREATE_CONTAINER), 2);
+    assert_eq!(proxy.requests(Opcode::CREATE2), 1);
+}

@@ -1,0 +1,105 @@
+//! What is logged as a trouble, and what is none.
+
+use std::fmt::{self, Write};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use rstest_reuse::apply;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Record};
+use tracing::{Event, Id, Level, Metadata, Subscriber};
+use zklock::LossReason;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+/// Keeps what this process logs as warnings and errors.
+struct Loud;
+
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn lines() -> MutexGuard<'static, Vec<String>> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Loud {
+    fn listen() {
+        static ONCE: Once = Once::new();
+        // For the whole process, because sessions have threads of their own.
+        ONCE.call_once(|| tracing::subscriber::set_global_default(Self).expect("nobody else listens"));
+    }
+}
+
+impl Subscriber for Loud {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        struct Line(String);
+        impl Visit for Line {
+            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                write!(self.0, "{field}={value:?} ").expect("a string is written to");
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        lines().push(line.0);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// What was logged of a lock.
+fn logged(path: &str) -> Vec<String> {
+    lines().iter().filter(|line| line.contains(path)).cloned().collect()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    // The path is in no other test's lines.
+    let path = space.namespace.clone();
+    let (mutex, other) = (client.mutex(&path).unwrap(), space.client().await.mutex(&path).unwrap());
+    let phases = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE, Opcode::GET_DATA];
+    let replies = phases.map(|phase| (phase, true));
+    // Parents are created only once, and first.
+    let requests = [Opcode::CREATE_CONTAINER].into_iter().chain(phases).map(|phase| (phase, false));
+    for (phase, is_reply) in requests.chain(replies) {
+        let taken = match phase {
+            Opcode::GET_DATA => Some(other.lock().await.unwrap()),
+            _ => None,
+        };
+        let rule = if is_reply { proxy.on_reply(phase) } else { proxy.on_request(phase) };
+        let held = rule.hold();
+        let locking = tokio::spawn({
+            let mutex = mutex.clone();
+            async move { mutex.lock().await.unwrap().release().await }
+        });
+        soon(held.struck()).await;
+        locking.abort();
+        assert!(failed(locking.await).is_cancelled());
+        held.release();
+        drop(taken);
+        soon(mutex.lock()).await.unwrap().release().await.unwrap();
+        space.until_empty(&path).await;
+    }
+    assert_eq!(logged(&path), [""; 0]);
+
+    let guard = mutex.lock().await.unwrap();
+    space.delete_children(&path).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(logged(&path)[0].contains("lock lost"), "{:?}", logged(&path));
+}

@@ -1,0 +1,270 @@
+//! What a contender does about requests that fail or whose outcome is unknown.
+
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use tokio::task::JoinHandle;
+use zklock::{Client, Health, LockError, LossReason, MutexGuard};
+use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
+use zklock_testkit::{How, Proxy};
+
+use crate::support::session_end::end_session;
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/recovery";
+
+async fn lock(client: &Client) -> MutexGuard {
+    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+}
+
+fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
+    let client = client.clone();
+    tokio::spawn(async move { lock(&client).await })
+}
+
+/// A server's answer that says instead why it did not do what was asked.
+fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
+    /// The number of the request and the zxid, which stay.
+    const BEFORE_ERROR: usize = 4 + 8;
+    [&reply[..BEFORE_ERROR], &error.0.to_be_bytes()].concat()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn names_stay_of_one_length_however_often_a_contender_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    let lost = proxy.on_request(Opcode::CREATE2).times(30).cut(How::Fin);
+    let guard = soon(spawn_lock(&client)).await.unwrap();
+    assert_eq!(lost.hits(), 30);
+    let nodes = space.children(PATH).await;
+    assert_eq!(nodes.len(), 1, "{nodes:?}");
+    let uuid = nodes[0].strip_prefix("_c_").and_then(|name| name.split_once("-lock-")).unwrap();
+    assert_eq!((uuid.0.len(), uuid.1.len()), (36, 10), "{nodes:?}");
+    guard.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = lock(&client).await;
+    let lost = proxy.on_request(Opcode::DELETE).always().cut(How::Fin);
+    drop(guard);
+    soon(lost.struck()).await;
+    let first = Instant::now();
+    soon(lost.struck_times(7)).await;
+    // Pauses that double from 10 ms on; without them, requests follow each other at once.
+    assert!(first.elapsed() >= Duration::from_millis(10 * (1 + 2 + 4 + 8 + 16 + 32)) / 2);
+    proxy.clear();
+    space.until_empty(PATH).await;
+    soon(lock(&client)).await.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    let first = proxy.on_reply(Opcode::GET_CHILDREN).times(2).rewrite(|r| refused(r, ErrorCode::NO_AUTH));
+    let second = proxy.on_reply(Opcode::DELETE).rewrite(|r| refused(r, ErrorCode::NOT_EMPTY));
+    let error = failed(client.mutex(PATH).unwrap().lock().await);
+    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    assert_eq!((first.hits(), second.hits()), (2, 1));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    for times in 1..5 {
+        let lists = proxy.on_reply(Opcode::GET_CHILDREN).times(times);
+        let missing = lists.rewrite(|reply| refused(reply, ErrorCode::NO_NODE));
+        let guard = soon(lock(&client)).await;
+        assert_eq!(missing.hits(), times);
+        assert_eq!(space.children(PATH).await.len(), 1);
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+        assert_eq!(space.children(PATH).await, [""; 0]);
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = lock(&client).await;
+    let delete = proxy.on_request(Opcode::DELETE).hold();
+    let releasing = tokio::spawn(guard.release());
+    soon(delete.struck()).await;
+    space.delete_children(PATH).await;
+    delete.release();
+    soon(releasing).await.unwrap().unwrap();
+    assert_eq!(proxy.requests(Opcode::DELETE), 1, "what is gone is not deleted again");
+
+    let holder = lock(&space.client().await).await;
+    let waiting = spawn_lock(&client);
+    space.until_queued(PATH, 2).await;
+    let delete = proxy.on_request(Opcode::DELETE).hold();
+    waiting.abort();
+    soon(delete.struck()).await;
+    holder.verify().await.unwrap();
+    space.delete_children(PATH).await;
+    delete.release();
+    soon(lock(&client)).await.release().await.unwrap();
+    assert_eq!(proxy.requests(Opcode::DELETE), 3);
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_released_while_cut_off_is_taken_again_by_its_own_client(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = lock(&client).await;
+    let token = guard.fencing_token();
+    let back = proxy.on_request(Opcode::CREATE_SESSION).hold();
+    proxy.cut(How::Rst);
+    soon(back.struck()).await;
+    let releasing = tokio::spawn(guard.release());
+    let again = spawn_lock(&client);
+    assert_eq!(space.children(PATH).await.len(), 1, "the release has not arrived yet");
+    back.release();
+    soon(releasing).await.unwrap().unwrap();
+    let again = soon(again).await.unwrap();
+    assert!(again.fencing_token() > token);
+    assert_eq!(space.children(PATH).await.len(), 1);
+    again.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    let sync = proxy.on_request(Opcode::SYNC).hold();
+    proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
+    let locking = spawn_lock(&client);
+    soon(sync.struck()).await;
+    // What was sent behind the sync waits with it.
+    let before = proxy.replies(Opcode::GET_CHILDREN);
+    assert_eq!(space.children(PATH).await.len(), 1);
+    assert!(!locking.is_finished());
+    assert_eq!(proxy.replies(Opcode::GET_CHILDREN), before);
+    sync.release();
+    let guard = soon(locking).await.unwrap();
+    assert_eq!(space.children(PATH).await.len(), 1, "no second node");
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    lock(&client).await.release().await.unwrap();
+    let before = proxy.requests(Opcode::CREATE2);
+    let sync = proxy.on_request(Opcode::SYNC).hold();
+    let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
+    let locking = spawn_lock(&client);
+    soon(sync.struck()).await;
+    space.delete_children(PATH).await;
+    sync.release();
+    let guard = soon(locking).await.unwrap();
+    assert_eq!((lost.hits(), proxy.requests(Opcode::CREATE2) - before), (1, 2));
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+/// Makes the client believe that its session expired, while the server keeps it and its nodes.
+async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) -> i64 {
+    let session = client.session_id().expect("the client has a session");
+    let told = proxy.on_reply(Opcode::CREATE_SESSION).rewrite(|reply| {
+        let response = ConnectResponse::from_bytes(reply.to_vec().into()).expect("a connect response");
+        let password = response.password.map(|password| vec![0; password.len()].into());
+        ConnectResponse { timeout: 0, session_id: 0, password, ..response }.to_bytes().to_vec()
+    });
+    proxy.cut(How::Fin);
+    soon(told.struck()).await;
+    let is_new = || client.session_id().is_some_and(|id| id != session);
+    until(|| async { is_new() && client.health() == Health::Connected }, "the next session is open").await;
+    session
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_node_of_the_clients_last_session_is_waited_for_like_a_strangers(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = lock(&client).await;
+    let old = expire_for_the_client_alone(&proxy, &client).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+    assert!(client.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    let again = spawn_lock(&client);
+    space.until_queued(PATH, 2).await;
+    let participants = client.mutex(PATH).unwrap().participants().await.unwrap();
+    assert_eq!((participants[0].session_id, Some(participants[1].session_id)), (old, client.session_id()));
+    assert!(failed(guard.release().await).is_lost());
+    assert!(!again.is_finished());
+    end_session(space.server().address(), old);
+    let again = soon(again).await.unwrap();
+    assert_eq!(again.fencing_token(), participants[1].fencing_token);
+    again.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = lock(&space.client().await).await;
+    let waiting = spawn_lock(&client);
+    space.until_queued(PATH, 2).await;
+    let old = expire_for_the_client_alone(&proxy, &client).await;
+    space.until_queued(PATH, 3).await;
+    holder.release().await.unwrap();
+    space.until_queued(PATH, 2).await;
+    // The old node is the head of the queue now, and nobody holds the lock.
+    assert!(space.client().await.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    assert!(!waiting.is_finished());
+    end_session(space.server().address(), old);
+    let guard = soon(waiting).await.unwrap();
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn withdrawals_find_their_node_whatever_the_path_repeats(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let nested = format!("{}/x", space.namespace);
+    for path in [space.namespace.clone(), format!("{}{nested}", space.namespace), nested] {
+        let mutex = client.mutex(&path).unwrap();
+        drop(mutex.lock().await.unwrap());
+        space.until_empty(&path).await;
+        for rule in [proxy.on_reply(Opcode::CREATE2), proxy.on_reply(Opcode::DELETE)] {
+            let lost = rule.cut(How::Fin);
+            let locking = tokio::spawn({
+                let mutex = mutex.clone();
+                async move { mutex.lock_timeout(Duration::MAX).await.map(drop) }
+            });
+            soon(lost.struck()).await;
+            locking.abort();
+            soon(mutex.lock_timeout(Duration::MAX)).await.unwrap().release().await.unwrap();
+            space.until_empty(&path).await;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The contract of the semaphore.
+
+mod agreement;
+mod cluster;
+mod gate;
+mod interruptions;
+mod loss;
+mod outage;
+mod shared;
+mod tries;
+mod wire;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::sync::{Barrier, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/pool";
+/// Where those who come pass one by one.
+const GATE: &str = "/pool/locks";
+/// Where each permit that is taken has a node.
+const LEASES: &str = "/pool/leases";
+const SHORT: Duration = Duration::from_millis(200);
+
+fn semaphore(client: &Client, permits: u32) -> Semaphore {
+    client.semaphore(PATH, permits).unwrap()
+}
+
+async fn take(semaphore: &Semaphore, permits: u32) -> SemaphoreGuard {
+    soon(semaphore.acquire_many_timeout(permits, Duration::MAX)).await.unwrap()
+}
+
+/// Takes permits in a task of its own, as long as it takes.
+fn spawn_take(semaphore: &Semaphore, permits: u32) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
+    let semaphore = semaphore.clone();
+    tokio::spawn(async move { semaphore.acquire_many_timeout(permits, Duration::MAX).await })
+}
+
+async fn until_nothing_is_left(space: &Space) {
+    space.until_empty(LEASES).await;
+    space.until_empty(GATE).await;
+}
+
+/// Counts those inside, and refuses one too many.
+#[derive(Clone, Default)]
+struct Room(Arc<AtomicUsize>);
+
+impl Room {
+    #[track_caller]
+    fn enter(&self, permits: u32, of: u32) {
+        let inside = self.0.fetch_add(permits as usize, Ordering::SeqCst) + permits as usize;
+        assert!(inside <= of as usize, "{inside} of {of} permits are taken");
+    }
+
+    fn leave(&self, permits: u32) {
+        self.0.fetch_sub(permits as usize, Ordering::SeqCst);
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_as_there_are_permits_are_inside_at_a_time(kind: Kind) {
+    let space = Space::new(kind);
+    let (room, all_inside, mut tasks) = (Room::default(), Arc::new(Barrier::new(3)), JoinSet::new());
+    for _ in 0..3 {
+        let semaphore = semaphore(&space.client().await, 3);
+        for _ in 0..4 {
+            let (semaphore, room, all_inside) = (semaphore.clone(), room.clone(), all_inside.clone());
+            tasks.spawn(async move {
+                let guard = take(&semaphore, 1).await;
+                room.enter(1, 3);
+                // None leaves before there are three.
+                all_inside.wait().await;
+                assert!(guard.is_held());
+                room.leave(1);
+                guard.release().await.unwrap();
+            });
+        }
+    }
+    soon(tasks.join_all()).await;
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_of_permits_never_exceed_what_there_is(kind: Kind) {
+    let space = Space::new(kind);
+    let (room, mut tasks) = (Room::default(), JoinSet::new());
+    for session in 0..4 {
+        let (semaphore, room) = (semaphore(&space.client().await, 5), room.clone());
+        tasks.spawn(async move {
+            for round in 0..10 {
+                let permits = 1 + (session * 7 + round * 3) % 5;
+                let guard = take(&semaphore, permits).await;
+                room.enter(permits, 5);
+                tokio::task::yield_now().await;
+                room.leave(permits);
+                match round % 2 {
+                    0 => guard.release().await.unwrap(),
+                    _ => drop(guard),
+                }
+            }
+        });
+    }
+    soon(tasks.join_all()).await;
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_want_two_of_three_each_do_not_wait_for_each_other_in_a_circle(kind: Kind) {
+    let space = Space::new(kind);
+    let (room, mut tasks) = (Room::default(), JoinSet::new());
+    for _ in 0..3 {
+        let (semaphore, room) = (semaphore(&space.client().await, 3), room.clone());
+        tasks.spawn(async move {
+            for _ in 0..20 {
+                let guard = take(&semaphore, 2).await;
+                room.enter(2, 3);
+                room.leave(2);
+                drop(guard);
+            }
+        });
+    }
+    soon(tasks.join_all()).await;
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn those_who_wait_get_in_as_permits_come_back_in_groups(kind: Kind) {
+    const OF: u32 = 4;
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let room = Room::default();
+    let (entered, mut inside) = mpsc::unbounded_channel();
+    let mut tasks = JoinSet::new();
+    for number in 0..24 {
+        let semaphore = semaphore(if number % 2 == 0 { &client } else { &other }, OF);
+        let (room, entered) = (room.clone(), entered.clone());
+        tasks.spawn(async move {
+            let guard = take(&semaphore, 1).await;
+            room.enter(1, OF);
+            entered.send(guard).unwrap();
+        });
+    }
+    drop(entered);
+    let mut chunk = Vec::new();
+    for size in [1, 3, 2, 4, 1, 1, 4, 2, 3, 3] {
+        for _ in 0..size {
+            chunk.push(soon(inside.recv()).await.unwrap());
+        }
+        for guard in chunk.drain(..) {
+            room.leave(1);
+            guard.release().await.unwrap();
+        }
+    }
+    soon(tasks.join_all()).await;
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_more_than_there_are_waits_in_vain_until_one_comes_back(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 3);
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(semaphore.acquire().await.unwrap());
+    }
+    let error = failed(semaphore.acquire_timeout(SHORT).await);
+    assert!(error.is_timeout() && error.is_contended(), "{error}");
+    assert_eq!(error.to_string(), format!("timed out after 200ms waiting behind others for lock {PATH}"));
+    space.until_queued(LEASES, 3).await;
+    space.until_empty(GATE).await;
+    held.pop().unwrap().release().await.unwrap();
+    held.push(semaphore.acquire().await.unwrap());
+    for guard in held {
+        guard.release().await.unwrap();
+    }
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_group_that_does_not_come_together_in_time_has_none(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, other) = (space.client().await, semaphore(&space.client().await, 4));
+    let held = take(&semaphore(&holder, 4), 2).await;
+    let error = failed(other.acquire_many_timeout(3, SHORT).await);
+    assert!(error.is_contended(), "{error}");
+    space.until_queued(LEASES, 2).await;
+    space.until_empty(GATE).await;
+    assert!(held.is_held());
+    assert_eq!(take(&other, 2).await.path(), PATH);
+    held.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_call_takes_permits_of_its_own_also_inside_of_another(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 2);
+    let outer = semaphore.acquire().await.unwrap();
+    outer
+        .scope(async {
+            let inner = semaphore.acquire().await.unwrap();
+            assert_ne!(inner.fencing_token(), outer.fencing_token());
+            assert!(semaphore.try_acquire().await.unwrap().is_none());
+            inner.release().await.unwrap();
+        })
+        .await;
+    assert!(outer.is_held());
+    outer.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_is_shut_down_gives_its_permits_back(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 2), 2).await;
+    let waiting = spawn_take(&semaphore(&other, 2), 2);
+    space.until_queued(LEASES, 3).await;
+    client.shutdown(Duration::ZERO).await;
+    assert!(!guard.is_held());
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    assert!(failed(semaphore(&client, 2).acquire().await).is_closed());
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn participants_are_those_who_have_permits_and_then_those_who_wait(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.config().identity("holder").connect().await.unwrap();
+    let waiters = space.config().identity("waiter").connect().await.unwrap();
+    let semaphore = semaphore(&holder, 2);
+    assert_eq!(semaphore.participants().await.unwrap(), []);
+    let guard = take(&semaphore, 2).await;
+    space.until_empty(GATE).await;
+    let waiting = self::semaphore(&waiters, 2);
+    let first = spawn_take(&waiting, 1);
+    space.until_queued(LEASES, 3).await;
+    let second = spawn_take(&waiting, 1);
+    space.until_queued(GATE, 2).await;
+    let participants = semaphore.participants().await.unwrap();
+    let seen: Vec<_> = participants.iter().map(|p| (p.identity.as_str(), p.standing, p.mode)).collect();
+    let (holds, waits) =
+        (("holder", Standing::Holds, Mode::Permit), ("waiter", Standing::Waits, Mode::Permit));
+    assert_eq!(seen, [holds, holds, waits, waits]);
+    assert_eq!(participants[0].fencing_token, guard.fencing_token(), "the least of several");
+    assert!(participants.is_sorted_by_key(|participant| participant.fencing_token));
+    guard.release().await.unwrap();
+    for waiting in [first, second] {
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    }
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_guarded_write_is_applied_only_while_all_permits_of_the_guard_are_held(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = take(&semaphore(&space.client().await, 3), 3).await;
+    guard.create("/ledger", "one").await.unwrap();
+    let mut leases = space.children(LEASES).await;
+    leases.sort();
+    let outsider = space.outsider().await;
+    outsider.delete(&space.full(&format!("{LEASES}/{}", leases[1])), None).await.unwrap();
+    assert!(failed(guard.set_data("/ledger", "two").await).is_lost());
+    assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, b"one");
+    assert!(failed(guard.release().await).is_lost());
+    until_nothing_is_left(&space).await;
+}

@@ -1,0 +1,168 @@
+//! Participants agree on the number of permits, and on what the path is used for.
+
+use rstest_reuse::apply;
+use zklock::LockError;
+use zookeeper_client as zk;
+
+use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+#[track_caller]
+fn check_differ(error: &LockError, expected: (u32, u32)) {
+    let LockError::PermitsDiffer { path, ours, theirs } = error else { panic!("{error}") };
+    assert_eq!((path.as_str(), *ours, *theirs), (PATH, expected.0, expected.1));
+    assert_eq!(
+        error.to_string(),
+        format!("semaphore {PATH} has {} permits for those who use it, and {} here", expected.1, expected.0)
+    );
+}
+
+#[track_caller]
+fn check_mixed(error: &LockError, own: &str, other: &str) {
+    match error {
+        LockError::MixedRecipes { path, own: said, other: theirs } => {
+            assert_eq!((path.as_str(), said.as_str(), theirs.as_str()), (PATH, own, other));
+        }
+        error => panic!("{error}"),
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = take(&semaphore(&space.client().await, 3), 1).await;
+    space.until_empty(GATE).await;
+    let other = space.client().await;
+    for (permits, wanted) in [(5, 1), (2, 2), (1, 1), (5, 5)] {
+        let differing = semaphore(&other, permits);
+        check_differ(&failed(soon(differing.acquire_many(wanted)).await), (permits, 3));
+        assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (1, 0));
+    }
+    check_differ(&failed(soon(semaphore(&other, 5).try_acquire()).await), (5, 3));
+    assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (1, 0));
+    assert!(guard.is_held());
+    let agreeing = take(&semaphore(&other, 3), 2).await;
+    agreeing.release().await.unwrap();
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_number_changes_when_nobody_has_a_permit(kind: Kind) {
+    let space = Space::new(kind);
+    let (old, new) = (space.client().await, space.client().await);
+    for permits in [3, 5, 2] {
+        let guard = take(&semaphore(&new, permits), permits).await;
+        check_differ(&failed(soon(semaphore(&old, 4).acquire()).await), (4, permits));
+        guard.release().await.unwrap();
+        until_nothing_is_left(&space).await;
+    }
+    take(&semaphore(&old, 4), 4).await.release().await.unwrap();
+    let stated = space.outsider().await.get_data(&space.full(PATH)).await.unwrap().0;
+    assert_eq!(stated, b"4");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    take(&semaphore(&client, 2), 1).await.release().await.unwrap();
+    let outsider = space.outsider().await;
+    outsider.set_data(&space.full(PATH), b"127.0.0.1", None).await.unwrap();
+    let guard = take(&semaphore(&client, 2), 2).await;
+    assert!(semaphore(&client, 2).try_acquire().await.unwrap().is_none());
+    assert_eq!(outsider.get_data(&space.full(PATH)).await.unwrap().0, b"127.0.0.1");
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    check_mixed(&failed(soon(semaphore(&other, 3).acquire()).await), "a semaphore", "a mutex");
+    check_mixed(&failed(soon(semaphore(&other, 3).try_acquire()).await), "a semaphore", "a mutex");
+    check_mixed(&failed(soon(other.exclusive(PATH).unwrap().lock()).await), "a semaphore", "a mutex");
+    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
+    assert!(guard.is_held());
+    assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    guard.release().await.unwrap();
+    other.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    assert_eq!(mutex.participants().await.unwrap(), []);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_disturb_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let rwlock = client.rwlock(PATH).unwrap();
+    let guard = rwlock.read().await.unwrap();
+    check_mixed(&failed(soon(semaphore(&other, 3).acquire()).await), "a semaphore", "a read-write lock");
+    other.rwlock(PATH).unwrap().read().await.unwrap().release().await.unwrap();
+    guard.release().await.unwrap();
+    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
+    assert_eq!(rwlock.participants().await.unwrap(), []);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn other_locks_at_the_path_of_a_semaphore_are_refused_and_do_not_disturb_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 2), 1).await;
+    check_mixed(&failed(soon(other.mutex(PATH).unwrap().lock()).await), "a mutex", "a semaphore");
+    check_mixed(&failed(soon(other.mutex(PATH).unwrap().try_lock()).await), "a mutex", "a semaphore");
+    let rwlock = other.rwlock(PATH).unwrap();
+    check_mixed(&failed(soon(rwlock.read()).await), "a read-write lock", "a semaphore");
+    check_mixed(&failed(soon(rwlock.write()).await), "a read-write lock", "a semaphore");
+    let mut children = space.children(PATH).await;
+    children.sort();
+    assert_eq!(children, ["leases", "locks"]);
+    take(&semaphore(&other, 2), 1).await.release().await.unwrap();
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let exclusive = other.exclusive(PATH).unwrap();
+    let guard = take(&semaphore(&client, 1), 1).await;
+    assert!(exclusive.try_lock().await.unwrap().is_none());
+    guard.release().await.unwrap();
+    let guard = exclusive.lock().await.unwrap();
+    check_differ(&failed(soon(semaphore(&client, 2).acquire()).await), (2, 1));
+    let waiting = spawn_take(&semaphore(&client, 1), 1);
+    space.until_queued(LEASES, 2).await;
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_may_not_state_the_number_is_denied_and_leaves_nothing(kind: Kind) {
+    use zk::Permission as P;
+    let space = Space::new(kind);
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"outsider:secret").await.unwrap();
+    let anyone = zk::Acl::new(P::READ | P::CREATE | P::DELETE, zk::AuthId::anyone());
+    let creator = zk::Acl::new(P::ALL, zk::AuthId::authed());
+    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let acl = [anyone, creator];
+    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&acl));
+    outsider.create(&space.namespace, b"", &open).await.unwrap();
+    outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
+    let error = failed(soon(semaphore(&space.client().await, 2).acquire()).await);
+    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
+}

@@ -1,0 +1,147 @@
+//! Who comes first is served first, whatever number of permits it wants, and whatever happens to the gate.
+
+use rstest_reuse::apply;
+
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_came_first_is_served_first_whatever_it_wants(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let (one, two) = (semaphore(&client, 3), semaphore(&other, 3));
+    let first = take(&one, 2).await;
+    space.until_empty(GATE).await;
+    // It has one of the three it wants, and a second one that does not count yet.
+    let large = spawn_take(&two, 3);
+    space.until_queued(LEASES, 4).await;
+    let mut waiting = Vec::new();
+    for (place, semaphore) in [&one, &two, &one].into_iter().enumerate() {
+        waiting.push(spawn_take(semaphore, 1));
+        space.until_queued(GATE, place + 2).await;
+    }
+    first.release().await.unwrap();
+    let large = soon(large).await.unwrap().unwrap();
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
+    let mut last = large.fencing_token();
+    large.release().await.unwrap();
+    for waiting in waiting {
+        let guard = soon(waiting).await.unwrap().unwrap();
+        assert!(guard.fencing_token() > last);
+        last = guard.fencing_token();
+        guard.release().await.unwrap();
+    }
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, waiter) = (semaphore(&space.client().await, 2), semaphore(&space.client().await, 2));
+    let guard = take(&holder, 1).await;
+    space.until_empty(GATE).await;
+    let inside = spawn_take(&waiter, 2);
+    space.until_queued(LEASES, 3).await;
+    let quitter = spawn_take(&holder, 2);
+    space.until_queued(GATE, 2).await;
+    let last = spawn_take(&waiter, 1);
+    space.until_queued(GATE, 3).await;
+    quitter.abort();
+    space.until_queued(GATE, 2).await;
+    // The one inside the gate leaves both queues, so that the small wish of the last is met at once.
+    inside.abort();
+    soon(last).await.unwrap().unwrap().release().await.unwrap();
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let holder = take(&semaphore(&client, 3), 3).await;
+    space.until_empty(GATE).await;
+    let first = spawn_take(&semaphore(&client, 3), 3);
+    space.until_queued(LEASES, 4).await;
+    let second = spawn_take(&semaphore(&other, 3), 3);
+    space.until_queued(GATE, 2).await;
+    // Both would have passed the gate now, and could have a part each of what the other one wants.
+    let mut queue = space.children(GATE).await;
+    queue.sort_by_key(|name| name[name.len() - 10..].to_owned());
+    let outsider = space.outsider().await;
+    outsider.delete(&space.full(&format!("{GATE}/{}", queue[0])), None).await.unwrap();
+    until(|| async { !space.children(GATE).await.contains(&queue[0]) }, "the gate is open").await;
+    holder.release().await.unwrap();
+    let (mut first, mut second) = (first, second);
+    // Whoever is first; the other one needs what that one has.
+    let (guard, waiting) = soon(async {
+        tokio::select! {
+            guard = &mut first => (guard, second),
+            guard = &mut second => (guard, first),
+        }
+    })
+    .await;
+    guard.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let holder = take(&semaphore(&client, 2), 1).await;
+    space.until_empty(GATE).await;
+    let waiting = spawn_take(&semaphore(&other, 2), 2);
+    space.until_queued(LEASES, 3).await;
+    let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
+    space.delete_children(GATE).await;
+    until(
+        || async {
+            let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
+            let is_again = now.len() == 1 && now != gate;
+            is_again && taken.len() == 3 && taken.iter().filter(|name| leases.contains(name)).count() == 1
+        },
+        "it waits again",
+    )
+    .await;
+    assert!(holder.is_held());
+    holder.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
+    let guard = take(&holder, 1).await;
+    space.until_empty(GATE).await;
+    let inside = spawn_take(&holder, 1);
+    space.until_queued(LEASES, 2).await;
+    let first = space.children(GATE).await;
+    let waiting = spawn_take(&waiter, 1);
+    space.until_queued(GATE, 2).await;
+    let behind: Vec<_> =
+        space.children(GATE).await.into_iter().filter(|name| !first.contains(name)).collect();
+    let outsider = space.outsider().await;
+    outsider.delete(&space.full(&format!("{GATE}/{}", behind[0])), None).await.unwrap();
+    until(
+        || async {
+            let now = space.children(GATE).await;
+            now.len() == 2 && !now.contains(&behind[0])
+        },
+        "it is in the queue again",
+    )
+    .await;
+    guard.release().await.unwrap();
+    soon(inside).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}

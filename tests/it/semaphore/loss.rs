@@ -1,0 +1,138 @@
+//! Nodes that an outsider deletes, and sessions that end, under holders and those who wait.
+
+use rstest_reuse::apply;
+use zklock::LossReason;
+
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_is_told_when_one_of_its_permits_is_deleted(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let kept = take(&semaphore(&other, 3), 1).await;
+    let before = space.children(LEASES).await;
+    let guard = take(&semaphore(&client, 3), 2).await;
+    let node = space.children(LEASES).await.into_iter().find(|name| !before.contains(name)).unwrap();
+    let outsider = space.outsider().await;
+    outsider.delete(&space.full(&format!("{LEASES}/{node}")), None).await.unwrap();
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(!guard.is_held());
+    assert!(failed(guard.run(std::future::pending::<()>()).await).is_lost());
+    assert!(failed(guard.release().await).is_lost());
+    // The other permit of the group came back with it.
+    space.until_queued(LEASES, 1).await;
+    assert!(kept.is_held());
+    kept.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 1), 1).await;
+    let held = space.children(LEASES).await;
+    let waiting = spawn_take(&semaphore(&other, 1), 1);
+    space.until_queued(LEASES, 2).await;
+    let outsider = space.outsider().await;
+    for _ in 0..3 {
+        let own: Vec<_> =
+            space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
+        outsider.delete(&space.full(&format!("{LEASES}/{}", own[0])), None).await.unwrap();
+        until(
+            || async {
+                let now = space.children(LEASES).await;
+                now.len() == 2 && !now.contains(&own[0])
+            },
+            "it waits with another node",
+        )
+        .await;
+    }
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    let next = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(space.children(LEASES).await.len(), 1);
+    next.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 3), 2).await;
+    let held = space.children(LEASES).await;
+    let waiting = spawn_take(&semaphore(&other, 3), 3);
+    space.until_queued(LEASES, 4).await;
+    let mut own: Vec<_> =
+        space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
+    own.sort_by_key(|name| name[name.len() - 10..].to_owned());
+    let outsider = space.outsider().await;
+    let first = format!("{LEASES}/{}", own[0]);
+    // From then on the waiter hears of its end before it hears of what is released later.
+    until(|| async { space.is_watched(&first) }, "the waiter watches what it has").await;
+    outsider.delete(&space.full(&first), None).await.unwrap();
+    guard.release().await.unwrap();
+    let all = soon(waiting).await.unwrap().unwrap();
+    all.verify().await.unwrap();
+    space.until_queued(LEASES, 3).await;
+    assert!(!space.children(LEASES).await.contains(&own[0]));
+    all.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 3), 3).await;
+    let waiting = spawn_take(&semaphore(&other, 3), 3);
+    space.until_queued(LEASES, 4).await;
+    space.end_session_of(&client);
+    let next = soon(waiting).await.unwrap().unwrap();
+    soon(guard.lost()).await;
+    assert!(failed(guard.release().await).is_lost());
+    next.verify().await.unwrap();
+    next.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn those_who_wait_when_their_session_ends_enter_both_queues_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = take(&semaphore(&client, 2), 2).await;
+    space.until_empty(GATE).await;
+    let inside = spawn_take(&semaphore(&other, 2), 2);
+    space.until_queued(LEASES, 3).await;
+    let at_the_gate = spawn_take(&semaphore(&other, 2), 1);
+    space.until_queued(GATE, 2).await;
+    let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
+    space.end_session_of(&other);
+    until(
+        || async {
+            let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
+            now.len() == 2
+                && now.iter().all(|name| !gate.contains(name))
+                && taken.len() == 3
+                && taken != leases
+        },
+        "both are in their queues again",
+    )
+    .await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    // Whichever came back first is served first, and makes room for the other.
+    let release = async |waiting: tokio::task::JoinHandle<_>| {
+        let guard: Result<zklock::SemaphoreGuard, _> = soon(waiting).await.unwrap();
+        guard.unwrap().release().await.unwrap();
+    };
+    tokio::join!(release(inside), release(at_the_gate));
+    until_nothing_is_left(&space).await;
+}

@@ -1,0 +1,205 @@
+//! The number of permits stands in a node of its own, and changes.
+
+use rstest_reuse::apply;
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, Permits, Semaphore, SemaphoreGuard};
+use zookeeper_client as zk;
+
+use super::{GATE, LEASES, PATH, SHORT, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const LIMIT: &str = "/limits/pool";
+
+fn semaphore(client: &Client, seed: u32) -> Semaphore {
+    client.semaphore(PATH, Permits::shared(LIMIT, seed)).unwrap()
+}
+
+async fn stated(space: &Space) -> Vec<u8> {
+    space.outsider().await.get_data(&space.full(LIMIT)).await.unwrap().0
+}
+
+/// What waits for a permit that is not there yet.
+async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
+    let taken = space.children(LEASES).await.len();
+    space.until_empty(GATE).await;
+    let waiting = spawn_take(semaphore, 1);
+    space.until_queued(LEASES, taken + 1).await;
+    waiting
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 2);
+    let guard = take(&semaphore, 2).await;
+    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
+    assert_eq!(stat.ephemeral_owner, 0, "it stays");
+    let other = self::semaphore(&space.client().await, 7);
+    assert!(other.try_acquire().await.unwrap().is_none());
+    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_greater_number_lets_those_who_wait_in(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
+    let guard = take(&holder, 1).await;
+    let waiting = waiter(&space, &other).await;
+    let behind = spawn_take(&other, 1);
+    space.until_queued(GATE, 2).await;
+    holder.set_permits(2).await.unwrap();
+    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    let second = soon(waiting).await.unwrap().unwrap();
+    space.until_queued(LEASES, 3).await;
+    // Anybody may change it, such as Curator.
+    space.outsider().await.set_data(&space.full(LIMIT), &[0, 0, 0, 3], None).await.unwrap();
+    let third = soon(behind).await.unwrap().unwrap();
+    assert!(guard.is_held() && second.is_held() && third.is_held());
+    for guard in [guard, second, third] {
+        guard.release().await.unwrap();
+    }
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longer(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 3);
+    let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 2).await);
+    semaphore.set_permits(1).await.unwrap();
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    two.release().await.unwrap();
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    assert!(one.is_held());
+    one.verify().await.unwrap();
+    let waiting = waiter(&space, &semaphore).await;
+    one.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 2);
+    let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);
+    let waiting = waiter(&space, &semaphore).await;
+    let watches = || space.server().four_letter("wchp").unwrap();
+    until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter watches the number").await;
+    semaphore.set_permits(1).await.unwrap();
+    until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter has seen the number").await;
+    one.release().await.unwrap();
+    // The list that it got when the first one went shows it that it is still one too many.
+    let participants = semaphore.participants().await.unwrap();
+    assert_eq!(participants.len(), 2);
+    assert!(!waiting.is_finished());
+    two.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn more_than_there_are_now_are_waited_for(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 1);
+    let waiting = spawn_take(&semaphore, 3);
+    space.until_queued(LEASES, 2).await;
+    semaphore.set_permits(3).await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(space.children(LEASES).await.len(), 3);
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_of_zero_lets_nobody_in_until_it_rises(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 0);
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    assert!(failed(semaphore.acquire_timeout(SHORT).await).is_contended());
+    until_nothing_is_left(&space).await;
+    let waiting = spawn_take(&semaphore, 1);
+    space.until_queued(LEASES, 1).await;
+    semaphore.set_permits(1).await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 1);
+    let guard = take(&semaphore, 1).await;
+    let waiting = waiter(&space, &semaphore).await;
+    let outsider = space.outsider().await;
+    outsider.set_data(&space.full(LIMIT), b"seven", None).await.unwrap();
+    let check = |error: LockError| {
+        let text = error.to_string();
+        assert!(text.contains(LIMIT) && text.contains("5 bytes of data are no number"), "{text}");
+    };
+    check(failed(soon(waiting).await.unwrap()));
+    check(failed(soon(semaphore.acquire()).await));
+    check(failed(soon(semaphore.try_acquire()).await));
+    check(failed(soon(semaphore.participants()).await));
+    assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (1, 0));
+    assert!(guard.is_held());
+    assert_eq!(stated(&space).await, b"seven");
+    semaphore.set_permits(1).await.unwrap();
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_that_is_deleted_is_seeded_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 2));
+    let guard = take(&holder, 1).await;
+    let waiting = waiter(&space, &other).await;
+    space.outsider().await.delete(&space.full(LIMIT), None).await.unwrap();
+    // The waiter seeds its own, which is greater.
+    let second = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    guard.release().await.unwrap();
+    second.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn setting_a_number_creates_it_and_its_parents(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 1);
+    semaphore.set_permits(4).await.unwrap();
+    assert_eq!(stated(&space).await, [0, 0, 0, 4]);
+    take(&semaphore, 4).await.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 1);
+    take(&semaphore, 1).await.release().await.unwrap();
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"outsider:secret").await.unwrap();
+    let creator = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed())];
+    outsider.set_acl(&space.full(LIMIT), &creator, None).await.unwrap();
+    let error = failed(soon(semaphore.acquire()).await);
+    assert!(matches!(&error, LockError::Denied { path } if path == LIMIT), "{error}");
+    let error = failed(soon(semaphore.set_permits(2)).await);
+    assert!(matches!(&error, LockError::Denied { path } if path == LIMIT), "{error}");
+    until_nothing_is_left(&space).await;
+}

@@ -1,0 +1,89 @@
+//! A try finds permits that are free, and leaves nothing where there are none.
+
+use std::sync::Arc;
+
+use rstest_reuse::apply;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_takes_free_permits_and_leaves_taken_ones_without_a_trace(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let guard = client.try_acquire_many(2).await.unwrap().expect("all are free");
+    assert!(other.try_acquire_many(2).await.unwrap().is_none());
+    assert_eq!(space.children(LEASES).await.len(), 2);
+    space.until_empty(GATE).await;
+    let last = other.try_acquire().await.unwrap().expect("one is free");
+    assert!(client.try_acquire().await.unwrap().is_none());
+    assert_eq!(space.children(LEASES).await.len(), 3);
+    last.release().await.unwrap();
+    guard.release().await.unwrap();
+    assert!(other.try_acquire_many(3).await.unwrap().is_some());
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_tries_at_once_as_there_are_permits_all_succeed(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (semaphore(&space.client().await, 10), semaphore(&space.client().await, 10));
+    for _ in 0..3 {
+        let (start, mut tasks) = (Arc::new(Barrier::new(10)), JoinSet::new());
+        for number in 0..10 {
+            let semaphore = if number % 2 == 0 { client.clone() } else { other.clone() };
+            let start = start.clone();
+            tasks.spawn(async move {
+                start.wait().await;
+                semaphore.try_acquire().await.unwrap()
+            });
+        }
+        let taken = soon(tasks.join_all()).await;
+        assert_eq!(taken.iter().flatten().count(), 10);
+        assert!(client.try_acquire().await.unwrap().is_none());
+        drop(taken);
+        until_nothing_is_left(&space).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_that_cannot_succeed_does_not_make_another_one_fail(kind: Kind) {
+    let space = Space::new(kind);
+    let (large, small) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let guard = take(&large, 2).await;
+    space.until_empty(GATE).await;
+    let tries = tokio::spawn(async move {
+        loop {
+            assert!(large.try_acquire_many(2).await.unwrap().is_none());
+        }
+    });
+    for _ in 0..50 {
+        let last = soon(small.try_acquire()).await.unwrap().expect("one is free");
+        last.release().await.unwrap();
+    }
+    assert!(!tries.is_finished());
+    tries.abort();
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_does_not_overtake_those_who_wait(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, waiter) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let guard = take(&holder, 1).await;
+    space.until_empty(GATE).await;
+    let waiting = spawn_take(&waiter, 3);
+    space.until_queued(LEASES, 4).await;
+    assert!(soon(holder.try_acquire()).await.unwrap().is_none());
+    assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (4, 1));
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}

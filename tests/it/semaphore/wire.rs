@@ -1,0 +1,103 @@
+//! What stands on the server is what Curator's `InterProcessSemaphoreV2` puts there.
+
+use rstest_reuse::apply;
+
+use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+/// Checks a name such as `_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-0000000003`.
+#[track_caller]
+fn check_name(name: &str, base: &str) {
+    let rest = name.strip_prefix("_c_").expect(name);
+    let (uuid, rest) = rest.split_at(36);
+    let groups: Vec<_> = uuid.split('-').map(str::len).collect();
+    assert_eq!(groups, [8, 4, 4, 4, 12], "{name}");
+    assert!(uuid.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f' | '-')), "{name}");
+    let sequence = rest.strip_prefix(base).expect(name);
+    assert!(sequence.len() == 10 && sequence.chars().all(|c| c.is_ascii_digit()), "{name}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn names_owners_and_data_are_those_of_curator(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.config().identity("10.0.0.7").connect().await.unwrap();
+    let semaphore = semaphore(&client, 2);
+    let guard = take(&semaphore, 2).await;
+    space.until_empty(GATE).await;
+    let waiting = spawn_take(&semaphore, 1);
+    space.until_queued(LEASES, 3).await;
+
+    let outsider = space.outsider().await;
+    let mut children = space.children(PATH).await;
+    children.sort();
+    assert_eq!(children, ["leases", "locks"]);
+    for (parent, base, count) in [(GATE, "-lock-", 1), (LEASES, "-lease-", 3)] {
+        let children = space.children(parent).await;
+        assert_eq!(children.len(), count);
+        for name in children {
+            check_name(&name, base);
+            let node = space.full(&format!("{parent}/{name}"));
+            let (data, stat) = outsider.get_data(&node).await.unwrap();
+            assert_eq!(
+                (data.as_slice(), Some(stat.ephemeral_owner)),
+                (&b"10.0.0.7"[..], client.session_id())
+            );
+        }
+    }
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_permit_of_a_group_has_a_node_with_a_uuid_of_its_own(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = take(&semaphore(&space.client().await, 3), 3).await;
+    let mut uuids: Vec<_> = space.children(LEASES).await.iter().map(|name| name[3..39].to_owned()).collect();
+    uuids.sort();
+    uuids.dedup();
+    assert_eq!(uuids.len(), 3);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_permit_of_another_client_library_counts(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 2);
+    take(&semaphore, 1).await.release().await.unwrap();
+    let other = space.outsider().await;
+    let options =
+        zookeeper_client::CreateMode::EphemeralSequential.with_acls(zookeeper_client::Acls::anyone_all());
+    let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-";
+    other.create(&space.full(&format!("{LEASES}/{name}")), b"10.0.0.1", &options).await.unwrap();
+    let guard = take(&semaphore, 1).await;
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    let waiting = spawn_take(&semaphore, 1);
+    space.until_queued(LEASES, 3).await;
+    drop(other);
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn somebody_of_another_client_library_in_the_gate_is_waited_for(kind: Kind) {
+    let space = Space::new(kind);
+    let semaphore = semaphore(&space.client().await, 2);
+    take(&semaphore, 1).await.release().await.unwrap();
+    space.until_empty(GATE).await;
+    let other = space.outsider().await;
+    let options =
+        zookeeper_client::CreateMode::EphemeralSequential.with_acls(zookeeper_client::Acls::anyone_all());
+    let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lock-";
+    other.create(&space.full(&format!("{GATE}/{name}")), b"10.0.0.1", &options).await.unwrap();
+    let waiting = spawn_take(&semaphore, 1);
+    space.until_queued(GATE, 2).await;
+    assert_eq!(space.children(LEASES).await, [""; 0]);
+    drop(other);
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}

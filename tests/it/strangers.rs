@@ -1,0 +1,78 @@
+//! Contenders of other clients, which are honoured where they are named.
+
+use rstest_reuse::apply;
+use zklock::{Mode, Standing};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+const PATH: &str = "/jobs/1";
+const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
+
+/// Enters the queue as kazoo does: 32 digits, and the kind of the lock.
+async fn enter_as_kazoo(space: &Space, outsider: &zk::Client, kind: &str) -> String {
+    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+    let path = space.full(&format!("{PATH}/514e2a5dd2c84a16a8d1b6a5b2c1a9f0{kind}"));
+    let (_, sequence) = outsider.create(&path, b"kazoo", &options).await.unwrap();
+    format!("{path}{sequence}")
+}
+
+async fn with_parent(space: &Space) -> (zklock::Client, zk::Client) {
+    let client = space.client().await;
+    client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    (client, space.outsider().await)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = with_parent(&space).await;
+    let node = enter_as_kazoo(&space, &outsider, "__lock__").await;
+    let mutex = client.mutex(PATH).unwrap();
+    mutex.lock().await.unwrap().release().await.unwrap();
+    let mutex = mutex.also_behind(KAZOO);
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    let waiting = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.lock().await }
+    });
+    space.until_queued(PATH, 2).await;
+    let participants = mutex.participants().await.unwrap();
+    let seen: Vec<_> = participants.iter().map(|p| (p.identity == "kazoo", p.standing)).collect();
+    assert_eq!(seen, [(true, Standing::Holds), (false, Standing::Waits)]);
+    outsider.delete(&node, None).await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_share_with_kazoos_readers_and_writers_wait_for_them(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = with_parent(&space).await;
+    let lock = client.rwlock(PATH).unwrap().also_behind(KAZOO);
+    let reader = enter_as_kazoo(&space, &outsider, "__rlock__").await;
+    let read = lock.read().await.unwrap();
+    assert!(lock.try_write().await.unwrap().is_none());
+    let modes: Vec<_> = lock.participants().await.unwrap().iter().map(|p| (p.mode, p.standing)).collect();
+    assert_eq!(modes, [(Mode::Read, Standing::Holds); 2]);
+    outsider.delete(&reader, None).await.unwrap();
+    read.release().await.unwrap();
+    let writer = enter_as_kazoo(&space, &outsider, "__lock__").await;
+    assert!(lock.try_read().await.unwrap().is_none());
+    outsider.delete(&writer, None).await.unwrap();
+    lock.write().await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_comes_later_is_not_waited_for(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = with_parent(&space).await;
+    let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);
+    let held = mutex.lock().await.unwrap();
+    enter_as_kazoo(&space, &outsider, "__lock__").await;
+    held.verify().await.unwrap();
+    assert!(held.is_held());
+    held.release().await.unwrap();
+}

@@ -1,0 +1,131 @@
+//! Interrupts what a client does at each frame that it sends or gets, one after the other.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use zklock::{Client, Config, Health};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy, RuleBuilder};
+
+use super::session_end::end_session;
+use super::{Kind, Space, TICK, soon, until};
+
+/// On which way a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// The server does not see what is struck.
+    Request,
+    /// The server has done what was asked.
+    Reply,
+}
+
+impl Frame {
+    pub(crate) const BOTH: [Self; 2] = [Self::Request, Self::Reply];
+}
+
+/// What happens before a client is back whose connection broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    Nothing,
+    SessionEnds,
+}
+
+/// A client behind a proxy.
+pub(crate) struct Interrupted {
+    pub(crate) space: Space,
+    pub(crate) client: Client,
+    proxy: Proxy,
+}
+
+impl Interrupted {
+    pub(crate) async fn new(kind: Kind) -> Self {
+        let space = Space::new(kind);
+        let proxy = Proxy::start(space.server().address()).unwrap();
+        let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
+        let config = config.session_timeout(Duration::from_secs(6)).tick_time(TICK);
+        Self { client: config.connect().await.unwrap(), space, proxy }
+    }
+
+    fn nth(&self, frame: Frame, n: u64) -> RuleBuilder<'_> {
+        match frame {
+            Frame::Request => self.proxy.on_any_request().nth(n),
+            Frame::Reply => self.proxy.on_any_reply().nth(n),
+        }
+    }
+
+    /// Starts `work`, and drops it when its n-th frame is on its way, for each of them; `after` sees what is left.
+    ///
+    /// Returns how many frames there were.
+    pub(crate) async fn drop_at_each<T, F>(
+        &self,
+        frame: Frame,
+        work: impl Fn() -> F,
+        after: impl AsyncFn(),
+    ) -> u64
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        for n in 1.. {
+            let held = self.nth(frame, n).hold();
+            let mut working = tokio::spawn(work());
+            let is_done = tokio::select! {
+                biased;
+                done = &mut working => {
+                    drop(done.unwrap());
+                    true
+                }
+                () = held.struck() => false,
+            };
+            working.abort();
+            held.release();
+            self.proxy.clear();
+            soon(after()).await;
+            if is_done {
+                return n - 1;
+            }
+        }
+        unreachable!("work ends after finitely many frames")
+    }
+
+    /// Starts `work`, and breaks its connection at its n-th frame, for each of them; `after` sees what came of it.
+    ///
+    /// Returns how many frames there were.
+    pub(crate) async fn cut_at_each<T, F>(
+        &self,
+        (frame, meanwhile): (Frame, Meanwhile),
+        work: impl Fn() -> F,
+        after: impl AsyncFn(T),
+    ) -> u64
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        for n in 1.. {
+            // No connection of an earlier one must be on its way.
+            until(|| async { self.client.health() == Health::Connected }, "the client is connected").await;
+            let cut = self.nth(frame, n).cut(How::Rst);
+            let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
+            let mut working: JoinHandle<T> = tokio::spawn(work());
+            let done = tokio::select! {
+                biased;
+                done = &mut working => Some(done.unwrap()),
+                () = cut.struck() => None,
+            };
+            if let Some(done) = done {
+                self.proxy.clear();
+                soon(after(done)).await;
+                return n - 1;
+            }
+            let session = self.client.session_id();
+            soon(return_.struck()).await;
+            if let (Meanwhile::SessionEnds, Some(session)) = (meanwhile, session) {
+                end_session(self.space.server().address(), session);
+            }
+            self.proxy.clear();
+            let done = soon(working).await.unwrap();
+            soon(after(done)).await;
+        }
+        unreachable!("work ends after finitely many frames")
+    }
+}

@@ -1,0 +1,165 @@
+//! Who is woken by what, and what is left of it on the server.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::{JoinHandle, JoinSet};
+use zklock::{Client, Config, LockError, MutexGuard};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/bells";
+
+async fn lock(client: &Client) -> MutexGuard {
+    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+}
+
+fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
+    let mutex = client.mutex(PATH).unwrap();
+    tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
+}
+
+/// The nodes in the queue, first in the queue first.
+async fn queue(client: &Client) -> Vec<String> {
+    let participants = client.mutex(PATH).unwrap().participants().await.unwrap();
+    participants.into_iter().map(|participant| format!("{PATH}/{}", participant.node)).collect()
+}
+
+/// Takes places in the queue, one behind the other, each of which watches the one in front.
+async fn line_up(
+    space: &Space,
+    client: &Client,
+    count: usize,
+) -> Vec<JoinHandle<Result<MutexGuard, LockError>>> {
+    let mut waiting = Vec::new();
+    for place in 0..count {
+        waiting.push(spawn_lock(client));
+        until(
+            || async {
+                queue(client).await.get(place + 1).is_some() && is_watched(space, client, place).await
+            },
+            "the next one waits",
+        )
+        .await;
+    }
+    waiting
+}
+
+async fn is_watched(space: &Space, client: &Client, place: usize) -> bool {
+    space.is_watched(&queue(client).await[place])
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leaves_no_watch(kind: Kind) {
+    let server = Server::start(kind);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let connect = async |to: &str| Config::new(to).tick_time(TICK).connect().await.unwrap();
+    let (other, client) = (connect(server.connect_string()).await, connect(proxy.connect_string()).await);
+    for _ in 0..5 {
+        let holder = lock(&other).await;
+        let late = proxy.on_request(Opcode::GET_DATA).hold();
+        let waiting = spawn_lock(&client);
+        soon(late.struck()).await;
+        holder.release().await.unwrap();
+        late.release();
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    }
+    until(|| async { server.watch_count() == 0 }, "no watch is left").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_noticed(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let other = space.client().await;
+    lock(&client).await.release().await.unwrap();
+    for opcode in [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_DATA] {
+        for is_reply in [false, true] {
+            let holder = lock(&other).await;
+            let rule = if is_reply { proxy.on_reply(opcode) } else { proxy.on_request(opcode) };
+            let held = rule.hold();
+            let waiting = spawn_lock(&client);
+            soon(held.struck()).await;
+            holder.release().await.unwrap();
+            held.release();
+            soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+        }
+    }
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
+    const WAITERS: usize = 12;
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = lock(&space.client().await).await;
+    let mut waiting = line_up(&space, &client, WAITERS).await;
+    let lists = || proxy.requests(Opcode::GET_CHILDREN);
+    let (nodes, before) = (queue(&space.client().await).await, lists());
+
+    // One in the middle gives up: the one behind it watches the one in front of it instead.
+    waiting.remove(4).abort();
+    let node = &nodes[5];
+    until(|| async { !space.children(PATH).await.iter().any(|child| node.ends_with(child)) }, "it is gone")
+        .await;
+    until(|| async { lists() > before && space.is_watched(&nodes[4]) }, "the one behind watches").await;
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "a turn was taken for nothing");
+    holder.release().await.unwrap();
+    for waiting in waiting {
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    }
+    assert_eq!(lists() - before, WAITERS as u64, "one list for each that left in front of somebody");
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_event_that_is_no_deletion_grants_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let (other, outsider) = (space.client().await, space.outsider().await);
+    let holder = lock(&other).await;
+    let waiting = line_up(&space, &client, 1).await.remove(0);
+    let predecessor = space.full(&queue(&other).await[0]);
+    for _ in 0..5 {
+        let asked = proxy.requests(Opcode::GET_CHILDREN);
+        let looks_again = || async {
+            // Again and again: the waiter may not watch yet when the data changes.
+            outsider.set_data(&predecessor, b"changed", None).await.unwrap();
+            proxy.requests(Opcode::GET_CHILDREN) > asked
+        };
+        until(looks_again, "the waiter looks again").await;
+    }
+    assert!(holder.is_held() && !waiting.is_finished());
+    assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    holder.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn waiters_that_gave_up_leave_no_watch(kind: Kind) {
+    let server = Server::start(kind);
+    let connect = async || Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let (holder, client) = (connect().await, connect().await);
+    let guard = lock(&holder).await;
+    let mutex = client.mutex(PATH).unwrap();
+    // Longer than the moment after which a waiter watches its own node, too.
+    let wait = Duration::from_millis(1_200);
+    let mut waiting = JoinSet::new();
+    for _ in 0..20 {
+        let mutex = mutex.clone();
+        waiting.spawn(async move { mutex.lock_timeout(wait).await });
+    }
+    for outcome in soon(waiting.join_all()).await {
+        assert!(failed(outcome).is_timeout());
+    }
+    guard.release().await.unwrap();
+    until(|| async { server.watch_count() == 0 }, "no watch is left").await;
+}

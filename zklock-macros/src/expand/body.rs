@@ -1,0 +1,62 @@
+//! The body of the function, as a block that means what it meant before.
+
+use proc_macro2::{Delimiter, Group, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::visit_mut::{self, VisitMut};
+use syn::{ReturnType, Type, parse_quote};
+
+use super::{mixed, output_span};
+use crate::target::Target;
+
+/// The future that runs the body, with all of the arguments inside.
+pub(super) fn expand(target: &Target, captures: &TokenStream) -> TokenStream {
+    let output = erased_output(&target.output);
+    let span = mixed().located_at(output_span(&target.output));
+    // The return that never happens tells the compiler the type of the block, which cannot be written down,
+    // so that `?`, coercions and error messages are those of the function as it was written.
+    let typed = quote_spanned! {span=>
+        #[allow(
+            unknown_lints,
+            unreachable_code,
+            clippy::diverging_sub_expression,
+            clippy::empty_loop,
+            clippy::let_unit_value,
+            clippy::let_with_type_underscore,
+            clippy::needless_return,
+            clippy::type_complexity,
+            clippy::unreachable
+        )]
+        if false {
+            #captures
+            let __output: #output = loop {};
+            return __output;
+        }
+    };
+    let mut block = Group::new(Delimiter::Brace, target.body.clone());
+    // Braces of the user's own would be reported as unused ones.
+    block.set_span(mixed().located_at(target.brace.span.join()));
+    let block = block.into_token_stream();
+    quote_spanned!(mixed()=> async move { #typed #block })
+}
+
+/// The return type as it may stand in a `let`.
+fn erased_output(output: &ReturnType) -> Type {
+    let mut ty = match output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, ty) => Type::clone(ty),
+    };
+    Eraser.visit_type_mut(&mut ty);
+    ty
+}
+
+/// Puts `_` for what a `let` cannot name. A macro may expand to such a type.
+struct Eraser;
+
+impl VisitMut for Eraser {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        match ty {
+            Type::ImplTrait(_) | Type::Macro(_) => *ty = parse_quote!(_),
+            _ => visit_mut::visit_type_mut(self, ty),
+        }
+    }
+}

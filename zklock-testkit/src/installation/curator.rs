@@ -1,0 +1,66 @@
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{debian, find_java, given_classpath};
+use crate::Error;
+
+/// Where the classes of Apache Curator are, the locks in Java that ours contend with, and the Java that runs them.
+///
+/// A program in a single source file runs with `java -cp CLASSPATH FILE`, which takes a JDK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curator {
+    java: PathBuf,
+    classpath: Vec<PathBuf>,
+}
+
+impl Curator {
+    /// Finds an installed Curator and Java.
+    ///
+    /// Curator is looked for at `CURATOR_CLASSPATH`, which names its jars and those that they need, and then
+    /// where Debian's package puts it; Java at `JAVA_HOME`, then on the `PATH`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCurator`] or [`Error::NoJava`] say what to install or to set. A variable that is set but
+    /// points to nothing useful is [`Error::BadLocation`]: it is never skipped in silence.
+    pub fn find() -> Result<Self, Error> {
+        Self::find_with(|variable| env::var_os(variable))
+    }
+
+    /// Like [`find`](Self::find), but reads the environment variables through `lookup`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`find`](Self::find).
+    pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let classpath = match lookup(VARIABLE).filter(|value| !value.is_empty()) {
+            Some(classpath) => given_classpath(VARIABLE, &classpath)?,
+            None => debian::curator_classpath().ok_or(Error::NoCurator)?,
+        };
+        Ok(Self { java: find_java(&lookup)?, classpath })
+    }
+
+    /// Finds an installed Curator, or else installs Debian's packages, as
+    /// [`Installation::find_or_install`](crate::Installation::find_or_install) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`find`](Self::find), [`Error::Install`] when `apt-get` fails, and [`Error::Io`] when it
+    /// cannot be run.
+    pub fn find_or_install() -> Result<Self, Error> {
+        debian::find_or_install(Self::find)
+    }
+
+    /// The `java` executable.
+    pub fn java(&self) -> &Path {
+        &self.java
+    }
+
+    /// The entries of the class path; an entry may end in Java's wildcard `*`.
+    pub fn classpath(&self) -> &[PathBuf] {
+        &self.classpath
+    }
+}
+
+const VARIABLE: &str = "CURATOR_CLASSPATH";
