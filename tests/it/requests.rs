@@ -9,7 +9,7 @@ use zklock::{Client, Config, Mutex, Permits};
 use crate::support::{Kind, Server, on_both_servers, until};
 
 /// A session that sends nothing by itself within the time of a test.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A lock of such a session.
 async fn quiet(server: &Server) -> Mutex {
@@ -20,7 +20,7 @@ async fn quiet(server: &Server) -> Mutex {
 }
 
 /// Counts the requests of what the future does.
-async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
+pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
     let before = server.packets_received();
     future.await;
     // The second question counts itself.

@@ -143,13 +143,13 @@ impl<K> Guard<K> {
 
     /// Calls `callback`, on a thread of its own, when somebody asks this holder to release the lock.
     ///
-    /// It is called once at most, and not after the release. What it does, and for how long, disturbs
+    /// It is called once at most, and not once the release has begun. What it does, and for how long, disturbs
     /// nothing; see [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.holds.iter().for_each(|hold| hold.watch_revocation());
         let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
         self.client.worker().spawn(async move {
-            let asked = tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_end()));
+            let asked = tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_release()));
             // One of several nodes speaks for all; the ends of all of them come together.
             if select_all(asked).await.0 {
                 let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(callback);

@@ -172,13 +172,15 @@ impl Hold {
         let Self { client, lease, stake, place, .. } = self;
         let tenure = lease.tenure().clone();
         let within = client.default_wait();
+        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
         // On the client's thread, where it goes on whatever becomes of the caller.
-        let answer = match (Arc::try_unwrap(lease), stake.is_some_and(Stake::was_last)) {
-            (Ok(lease), _) => client.worker().call(within, lease.release()).await,
-            (Err(shared), true) => {
-                client.worker().call(within, async move { shared.downgrade().await }).await
+        let answer = if lets_readers_in {
+            client.worker().call(within, let_readers_in(lease)).await
+        } else {
+            match Arc::into_inner(lease) {
+                Some(lease) => client.worker().call(within, lease.release()).await,
+                None => return tenure.check(),
             }
-            (Err(_), false) => return tenure.check(),
         };
         drop(place);
         match answer {
@@ -214,6 +216,16 @@ impl Hold {
             child: free(),
             place: Some(Arc::new(place)),
         }
+    }
+}
+
+/// Downgrades what a last writer shares with readers. Should they have ended meanwhile, it is released instead: of
+/// holds that end at one time exactly one finds itself the last.
+async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
+    let downgraded = lease.downgrade().await;
+    match Arc::into_inner(lease) {
+        Some(lease) => lease.release().await,
+        None => downgraded,
     }
 }
 

@@ -118,9 +118,14 @@ impl Lease {
         self.order(Order::Release).await
     }
 
-    /// Lets readers share the lock, and waits until the server has done it.
+    /// Lets readers share the lock, and waits until the server has done it, or the lock is lost: it may take long
+    /// then until the servers say what came of it.
     pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
-        self.order(Order::Downgrade).await
+        tokio::select! {
+            biased;
+            outcome = self.order(Order::Downgrade) => outcome,
+            reason = self.tenure.lost() => Err(self.tenure.lost_error(reason)),
+        }
     }
 
     /// Lets readers share the lock, in the background.

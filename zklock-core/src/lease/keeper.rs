@@ -112,6 +112,7 @@ impl Drop for Unkept {
 }
 
 async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+    tenure.revocation.close();
     let outcome = withdrawn(tenure, driver).await;
     match &outcome {
         Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
