@@ -228,7 +228,7 @@ impl WriteGuard {
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock was lost.
-    /// * [`LockError::Timeout`] if readers or writers inside of this guard do not end within the client's
+    /// * [`LockError::Timeout`] if writers inside of this guard do not end within the client's
     ///   default wait.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its node.
     ///
