@@ -125,13 +125,13 @@ async fn after_the_hold_has_ended_its_call_may_enter_again(kind: Kind) {
     let guard = lock(&client).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let later = exclusive(&client);
-    let entering = async move {
-        ended.await.unwrap();
-        later.lock().await
-    };
-    let (tell, told) = tokio::sync::oneshot::channel();
-    guard.scope(async { tell.send(zklock::spawn(entering)).unwrap() }).await;
-    let later = told.await.unwrap();
+    let heir = guard.scope(async {
+        [zklock::spawn(async move {
+            ended.await.unwrap();
+            later.lock().await
+        })]
+    });
+    let [later] = heir.await;
     guard.release().await.unwrap();
     end.send(()).unwrap();
     soon(later).await.unwrap().unwrap().release().await.unwrap();

@@ -18,12 +18,13 @@
 //! inherited it prolongs the lock only while it has entered it itself.
 
 use std::future::Future;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::acquire::{self, Patience};
 use crate::client::Client;
@@ -60,6 +61,8 @@ pub(crate) struct Hold {
     child: Arc<Semaphore>,
     /// The place in the hold that this one is a child of.
     place: Option<Arc<Place>>,
+    /// Cancelled when this hold ends, for those who asked for it.
+    end: OnceLock<Arc<DropGuard>>,
 }
 
 /// A hold's place as a child. It keeps the places of its ancestors, because a hold may outlive those around
@@ -159,6 +162,12 @@ impl Hold {
         self.lease.tenure()
     }
 
+    /// A token that is cancelled when this hold ends.
+    pub(crate) fn end(&self) -> CancellationToken {
+        let end = self.end.get_or_init(|| Arc::new(CancellationToken::new().drop_guard()));
+        end.token().clone()
+    }
+
     /// Has the node's data looked at for a request to release, if nobody does so yet.
     pub(crate) fn watch_revocation(&self) {
         if self.tenure().revocation().claim() {
@@ -197,13 +206,15 @@ impl Hold {
     pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
         let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
-        Ok(self.enter_again(Entry::Read, permit))
+        // It goes on in the place of this one, for those who listen too.
+        Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
     }
 
     fn first(client: &Client, entry: Entry, lease: Lease) -> Self {
         let lease = Arc::new(lease);
         let stake = (entry == Entry::Write).then(|| Stake::first(&lease));
-        Self { client: client.clone(), entry, lease, stake, child: free(), place: None }
+        let (client, child) = (client.clone(), free());
+        Self { client, entry, lease, stake, child, place: None, end: OnceLock::new() }
     }
 
     fn enter_again(&self, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
@@ -215,6 +226,7 @@ impl Hold {
             stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
             place: Some(Arc::new(place)),
+            end: OnceLock::new(),
         }
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct Tenure {
     revocation: Revocation,
     /// The listeners are told of it.
     is_announced: AtomicBool,
+    /// The listeners were told that it is in doubt.
+    is_suspended: AtomicBool,
     _attendance: Attendance,
 }
 
@@ -90,6 +92,7 @@ impl Lease {
             signal: CancellationToken::new(),
             revocation: Revocation::default(),
             is_announced: AtomicBool::new(false),
+            is_suspended: AtomicBool::new(false),
             _attendance: session.attend(),
             session,
         });

@@ -42,6 +42,14 @@ pub(crate) struct Acquisition {
     state: State,
     intent: Intent,
     traces: Traces,
+    seniority: Seniority,
+}
+
+/// Whether it had a place in the queue already: what others make of the path later is their mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Seniority {
+    Newcomer,
+    Settled,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +89,8 @@ impl Acquisition {
     /// Starts an acquisition within the session, with its first action.
     pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
         let state = State::Creating;
-        let machine = Self { id, claim, session, state, intent: Intent::Acquire, traces: Traces::Known };
+        let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
+        let machine = Self { id, claim, session, state, intent, traces, seniority };
         (machine, Action::Enter(id))
     }
 
@@ -209,10 +218,15 @@ impl Acquisition {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
+        if self.seniority == Seniority::Newcomer {
+            if let Some(other) = turn::other_recipe(children, &node.name, &self.claim) {
+                return self.give_up(node, End::Mixed(other));
+            }
+            self.seniority = Seniority::Settled;
+        }
         match Turn::of(children, &node.name, &self.claim) {
             Turn::Missing => self.gone(),
             Turn::Unnumbered => self.give_up(node, End::Unnumbered),
-            Turn::Mixed(other) => self.give_up(node, End::Mixed(other)),
             Turn::Head => self.hold(node),
             Turn::Behind(ahead) => {
                 self.state = State::Waiting(node);

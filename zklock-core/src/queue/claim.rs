@@ -41,7 +41,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Self::Exclusive => "a mutex",
             Self::Read | Self::Write => "a read-write lock",
-            Self::Permit => "a semaphore",
+            Self::Permit => "a semaphore, or a mutex that is not reentrant",
         })
     }
 }
@@ -87,7 +87,7 @@ impl Claim {
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {
             Role::Exclusive | Role::Write | Role::Permit => true,
-            Role::Read => other == Role::Write,
+            Role::Read => other != Role::Read,
         }
     }
 }

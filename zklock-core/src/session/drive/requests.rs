@@ -57,7 +57,9 @@ impl Driver {
             Ok(node) => {
                 let children = entry.children.ok().map(|children| self.listed(children));
                 // Where there may be a semaphore, a list of its own is the time to look closer.
-                Event::Entered(node, children.filter(|names| !self.is_suspicious(names)))
+                let children = children.filter(|names| !self.is_suspicious(names));
+                self.is_settled |= children.is_some();
+                Event::Entered(node, children)
             }
             Err(Fault::NoNode) => Event::ParentMissing,
             Err(fault) => self.failed(fault),
