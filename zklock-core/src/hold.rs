@@ -22,8 +22,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::acquire::{self, Patience};
@@ -31,18 +30,20 @@ use crate::client::Client;
 use crate::client::worker::Unanswered;
 use crate::error::{LockError, Phase};
 use crate::lease::{self, Lease, LeaseState, LossReason, Tenure};
-use crate::path::NodePath;
 use crate::session::drive::Contention;
 
 use self::entry::{Again, Relation};
 use self::stake::Stake;
+use self::waiting::turn_of;
 
 pub(crate) use self::door::Door;
 pub(crate) use self::entry::Entry;
+pub(crate) use self::waiting::confirm;
 
 mod door;
 mod entry;
 mod stake;
+mod waiting;
 
 tokio::task_local! {
     /// The innermost hold of the call that is being polled.
@@ -243,43 +244,6 @@ async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
 
 fn free() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(Again::Alone.permits() as usize))
-}
-
-/// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
-/// caller's runtime does.
-async fn turn_of(
-    client: &Client,
-    path: &NodePath,
-    (child, again): (Arc<Semaphore>, Again),
-    patience: Patience,
-) -> Result<OwnedSemaphorePermit, LockError> {
-    let (mut reply, answer) = oneshot::channel();
-    client.worker().spawn(async move {
-        let permit = tokio::select! {
-            permit = timeout(patience.left(), child.acquire_many_owned(again.permits())) => permit,
-            () = reply.closed() => return,
-        };
-        // A caller that is gone by now drops the permit with the answer.
-        drop(reply.send(permit));
-    });
-    let path = || path.relative().to_owned();
-    match answer.await {
-        Ok(Ok(Ok(permit))) => Ok(permit),
-        Ok(Err(_)) => Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling }),
-        Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
-    }
-}
-
-/// Asks the servers, for so long, until they say whether the lock is held.
-pub(crate) async fn confirm(
-    client: &Client,
-    tenure: &Arc<Tenure>,
-    patience: Patience,
-) -> Result<(), LockError> {
-    let asked = tenure.clone();
-    let answer = client.worker().call(patience.left(), async move { asked.settle().await }).await;
-    tenure.check()?;
-    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), patience.wait))
 }
 
 fn current() -> Option<Arc<Scope>> {

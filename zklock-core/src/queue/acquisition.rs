@@ -26,10 +26,13 @@
 
 mod downgrade;
 mod exchange;
+mod memory;
 
 use super::claim::Claim;
 use super::contender::{Contender, ContenderId};
 use super::turn::{self, Turn};
+
+use self::memory::{Intent, Seniority, Traces};
 
 pub(crate) use self::exchange::{Action, End, Event, Node, Replacement};
 
@@ -45,13 +48,6 @@ pub(crate) struct Acquisition {
     seniority: Seniority,
 }
 
-/// Whether it had a place in the queue already: what others make of the path later is their mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Seniority {
-    Newcomer,
-    Settled,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Creating,
@@ -65,24 +61,6 @@ enum State {
     Downgrading(Replacement),
     Withdrawing(Vec<String>),
     Finished(End),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Intent {
-    Acquire,
-    /// Leave no node, and end so.
-    Withdraw(End),
-}
-
-impl Intent {
-    const WITHDRAW: Self = Self::Withdraw(End::Withdrawn);
-}
-
-/// Whether nodes may exist that no reply told us of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Traces {
-    Known,
-    Possible,
 }
 
 impl Acquisition {

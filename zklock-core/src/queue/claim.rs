@@ -41,7 +41,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Self::Exclusive => "a mutex",
             Self::Read | Self::Write => "a read-write lock",
-            Self::Permit => "a semaphore, or a mutex that is not reentrant",
+            Self::Permit => "a semaphore",
         })
     }
 }
