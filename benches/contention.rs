@@ -172,7 +172,7 @@ impl Lock {
             Self::Mutex(mutex) | Self::Reentrant(mutex) => {
                 mutex.lock_timeout(Duration::MAX).await?.release().await
             }
-            Self::Rw(lock) if number % READS_AND_A_WRITE == 0 => {
+            Self::Rw(lock) if number.is_multiple_of(READS_AND_A_WRITE) => {
                 lock.write_timeout(Duration::MAX).await?.release().await
             }
             Self::Rw(lock) => lock.read_timeout(Duration::MAX).await?.release().await,

@@ -18,7 +18,7 @@ const PATH: &str = "/cut/off";
 
 /// Where the connection breaks.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+pub(crate) enum Cut {
     /// The server never sees the request.
     Request(Opcode),
     /// The server has done what was asked, and the client does not hear of it.
@@ -26,35 +26,35 @@ enum Cut {
 }
 
 impl Cut {
-    fn both(opcode: Opcode) -> [Self; 2] {
+    pub(crate) fn both(opcode: Opcode) -> [Self; 2] {
         [Self::Request(opcode), Self::Reply(opcode)]
     }
 }
 
 /// What happens before the client is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meanwhile {
+pub(crate) enum Meanwhile {
     Nothing,
     SessionEnds,
 }
 
 /// What the caller does when the connection breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Caller {
+pub(crate) enum Caller {
     Stays,
     Leaves,
 }
 
 /// A client behind a proxy, and one that is not.
-struct Scene {
-    space: Space,
-    proxy: Proxy,
-    client: Client,
-    other: Client,
+pub(crate) struct Scene {
+    pub(crate) space: Space,
+    pub(crate) proxy: Proxy,
+    pub(crate) client: Client,
+    pub(crate) other: Client,
 }
 
 impl Scene {
-    async fn new(kind: Kind) -> Self {
+    pub(crate) async fn new(kind: Kind) -> Self {
         let space = Space::new(kind);
         let (proxy, client) = space.proxied().await;
         let other = space.client().await;
@@ -64,7 +64,7 @@ impl Scene {
     }
 
     /// Breaks the next connection there, and keeps the client from coming back.
-    fn cut(&self, cut: Cut) -> Break {
+    pub(crate) fn cut(&self, cut: Cut) -> Break {
         let rule = match cut {
             Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
             Cut::Reply(opcode) => self.proxy.on_reply(opcode).cut(How::Rst),
@@ -73,7 +73,7 @@ impl Scene {
     }
 
     /// Waits for the break, and lets the client come back.
-    async fn mend(&self, broken: Break, meanwhile: Meanwhile) {
+    pub(crate) async fn mend(&self, broken: Break, meanwhile: Meanwhile) {
         let session = self.client.session_id().expect("the client has a session");
         soon(broken.rule.struck()).await;
         soon(broken.return_.struck()).await;
@@ -115,8 +115,8 @@ impl Scene {
 }
 
 /// A break that was arranged.
-struct Break {
-    rule: Rule,
+pub(crate) struct Break {
+    pub(crate) rule: Rule,
     return_: Hold,
 }
 
@@ -145,7 +145,7 @@ async fn break_while_entering(kind: Kind, cut: Cut, meanwhile: Meanwhile, caller
     scene.check_held_and_hand_on(guard).await;
 }
 
-async fn for_all(what: impl AsyncFn(Meanwhile, Caller)) {
+pub(crate) async fn for_all(what: impl AsyncFn(Meanwhile, Caller)) {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for caller in [Caller::Stays, Caller::Leaves] {
             what(meanwhile, caller).await;

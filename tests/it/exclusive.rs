@@ -125,13 +125,13 @@ async fn after_the_hold_has_ended_its_call_may_enter_again(kind: Kind) {
     let guard = lock(&client).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let later = exclusive(&client);
-    let later = guard.scope(async {
-        zklock::spawn(async move {
+    let heir = guard.scope(async {
+        [zklock::spawn(async move {
             ended.await.unwrap();
             later.lock().await
-        })
+        })]
     });
-    let later = later.await;
+    let [later] = heir.await;
     guard.release().await.unwrap();
     end.send(()).unwrap();
     soon(later).await.unwrap().unwrap().release().await.unwrap();
@@ -205,7 +205,7 @@ async fn participants_are_the_holder_and_those_who_wait(kind: Kind) {
     let waiting = spawn_lock(&other);
     space.until_queued(LEASES, 2).await;
     let seen = exclusive(&client).participants().await.unwrap();
-    let of = |client: &Client, standing| (client.session_id(), Mode::Permit, standing);
+    let of = |client: &Client, standing| (client.session_id(), Mode::Exclusive, standing);
     let seen: Vec<_> = seen.iter().map(|it| (Some(it.session_id), it.mode, it.standing)).collect();
     assert_eq!(seen, [of(&client, Standing::Holds), of(&other, Standing::Waits)]);
     guard.release().await.unwrap();

@@ -74,7 +74,8 @@ impl Client {
     /// The lock at `path` that is not reentrant: entering it inside of itself is an error, and no deadlock.
     ///
     /// Nothing is sent. It is the same lock in all processes, and as Curator's `InterProcessSemaphoreMutex`
-    /// there; it is none with [`mutex`](Self::mutex) at the same path.
+    /// there; it is none with [`mutex`](Self::mutex) at the same path. As a semaphore of one permit it says so in
+    /// the data of its node; see [`semaphore`](Self::semaphore).
     ///
     /// # Errors
     ///
@@ -97,7 +98,9 @@ impl Client {
     /// The semaphore at `path`, with so many permits in the whole fleet.
     ///
     /// Nothing is sent. All participants must give the same number, which is checked against those who have
-    /// permits when one is taken, or go by a number in one node: [`Permits::shared`].
+    /// permits when one is taken, or go by a number in one node: [`Permits::shared`]. Which it is stands in the
+    /// data of the node at `path`, which this client writes when nobody has a permit, unless it is of another
+    /// kind; where the ACLs deny that, taking permits is denied.
     ///
     /// # Errors
     ///

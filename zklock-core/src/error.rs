@@ -47,7 +47,7 @@ pub enum LockError {
         path: String,
     },
 
-    /// A number of permits that can never be had, or that others do not agree with.
+    /// A number of permits that can never be had, or that is not shared in the way that others share it.
     #[error("{wanted} permits of semaphore {path} cannot be had: {reason}")]
     InvalidPermits {
         /// The semaphore's path.
@@ -166,9 +166,9 @@ pub enum LockError {
         refusal: Refusal,
     },
 
-    /// The connection broke before the outcome of a guarded write was known.
+    /// The connection broke before the outcome of a write was known: it was applied or not.
     ///
-    /// It was applied or not; if it was, the lock was held at that moment.
+    /// If it was a guarded one and was applied, the lock was held at that moment.
     #[error("the outcome of a write to {path} is unknown: {reason}")]
     OutcomeUnknown {
         /// The path of the write.
@@ -215,8 +215,6 @@ impl LockError {
                 | Self::InvalidConfig { .. }
                 | Self::InvalidPermits { .. }
                 | Self::InvalidGroup { .. }
-                | Self::PermitsDiffer { .. }
-                | Self::MixedRecipes { .. }
                 | Self::Reentrant { .. }
                 | Self::Upgrade { .. }
                 | Self::NotInstalled { .. }

@@ -26,7 +26,7 @@ pub struct LockEvent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LockEventKind {
-    /// A contender is in the queue, with so many in front of it; said again whenever it looked.
+    /// A contender is in the queue, with so many in front of it; said again when that changes.
     Queued {
         /// How many are in front.
         ahead: usize,

@@ -143,15 +143,26 @@ impl<K> Guard<K> {
 
     /// Calls `callback`, on a thread of its own, when somebody asks this holder to release the lock.
     ///
-    /// It is called once at most, and not after the release. What it does, and for how long, disturbs
-    /// nothing; see [`revoked`](Self::revoked).
+    /// It is called once at most, and not once the release of this guard has begun; after a downgrade it is called
+    /// for the reader. What it does, and for how long, disturbs nothing; see [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
-        self.holds.iter().for_each(|hold| hold.watch_revocation());
-        let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
+        let (mut ends, mut tenures) = (Vec::new(), Vec::new());
+        for hold in &self.holds {
+            hold.watch_revocation();
+            ends.push(hold.end());
+            tenures.push(hold.tenure().clone());
+        }
         self.client.worker().spawn(async move {
-            let asked = tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_end()));
-            // One of several nodes speaks for all; the ends of all of them come together.
-            if select_all(asked).await.0 {
+            // One of several nodes speaks for all, and they end together.
+            let ended = select_all(ends.iter().map(|end| Box::pin(end.cancelled())));
+            let asked =
+                select_all(tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_release())));
+            let is_asked = tokio::select! {
+                biased;
+                _ = ended => false,
+                (is_asked, ..) = asked => is_asked,
+            };
+            if is_asked {
                 let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(callback);
                 if let Err(error) = started {
                     tracing::warn!(%error, "no thread to tell a holder that it is to release");

@@ -18,30 +18,32 @@
 //! inherited it prolongs the lock only while it has entered it itself.
 
 use std::future::Future;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::acquire::{self, Patience};
 use crate::client::Client;
 use crate::client::worker::Unanswered;
 use crate::error::{LockError, Phase};
 use crate::lease::{self, Lease, LeaseState, LossReason, Tenure};
-use crate::path::NodePath;
 use crate::session::drive::Contention;
 
 use self::entry::{Again, Relation};
 use self::stake::Stake;
+use self::waiting::turn_of;
 
 pub(crate) use self::door::Door;
 pub(crate) use self::entry::Entry;
+pub(crate) use self::waiting::confirm;
 
 mod door;
 mod entry;
 mod stake;
+mod waiting;
 
 tokio::task_local! {
     /// The innermost hold of the call that is being polled.
@@ -60,6 +62,8 @@ pub(crate) struct Hold {
     child: Arc<Semaphore>,
     /// The place in the hold that this one is a child of.
     place: Option<Arc<Place>>,
+    /// Cancelled when this hold ends, for those who asked for it.
+    end: OnceLock<Arc<DropGuard>>,
 }
 
 /// A hold's place as a child. It keeps the places of its ancestors, because a hold may outlive those around
@@ -159,6 +163,12 @@ impl Hold {
         self.lease.tenure()
     }
 
+    /// A token that is cancelled when this hold ends.
+    pub(crate) fn end(&self) -> CancellationToken {
+        let end = self.end.get_or_init(|| Arc::new(CancellationToken::new().drop_guard()));
+        end.token().clone()
+    }
+
     /// Has the node's data looked at for a request to release, if nobody does so yet.
     pub(crate) fn watch_revocation(&self) {
         if self.tenure().revocation().claim() {
@@ -172,13 +182,15 @@ impl Hold {
         let Self { client, lease, stake, place, .. } = self;
         let tenure = lease.tenure().clone();
         let within = client.default_wait();
+        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
         // On the client's thread, where it goes on whatever becomes of the caller.
-        let answer = match (Arc::try_unwrap(lease), stake.is_some_and(Stake::was_last)) {
-            (Ok(lease), _) => client.worker().call(within, lease.release()).await,
-            (Err(shared), true) => {
-                client.worker().call(within, async move { shared.downgrade().await }).await
+        let answer = if lets_readers_in {
+            client.worker().call(within, let_readers_in(lease)).await
+        } else {
+            match Arc::into_inner(lease) {
+                Some(lease) => client.worker().call(within, lease.release()).await,
+                None => return tenure.check(),
             }
-            (Err(_), false) => return tenure.check(),
         };
         drop(place);
         match answer {
@@ -195,13 +207,15 @@ impl Hold {
     pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
         let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
-        Ok(self.enter_again(Entry::Read, permit))
+        // It goes on in the place of this one, for those who listen too.
+        Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
     }
 
     fn first(client: &Client, entry: Entry, lease: Lease) -> Self {
         let lease = Arc::new(lease);
         let stake = (entry == Entry::Write).then(|| Stake::first(&lease));
-        Self { client: client.clone(), entry, lease, stake, child: free(), place: None }
+        let (client, child) = (client.clone(), free());
+        Self { client, entry, lease, stake, child, place: None, end: OnceLock::new() }
     }
 
     fn enter_again(&self, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
@@ -213,49 +227,23 @@ impl Hold {
             stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
             place: Some(Arc::new(place)),
+            end: OnceLock::new(),
         }
+    }
+}
+
+/// Downgrades what a last writer shares with readers. Should they have ended meanwhile, it is released instead: of
+/// holds that end at one time exactly one finds itself the last.
+async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
+    let downgraded = lease.downgrade().await;
+    match Arc::into_inner(lease) {
+        Some(lease) => lease.release().await,
+        None => downgraded,
     }
 }
 
 fn free() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(Again::Alone.permits() as usize))
-}
-
-/// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
-/// caller's runtime does.
-async fn turn_of(
-    client: &Client,
-    path: &NodePath,
-    (child, again): (Arc<Semaphore>, Again),
-    patience: Patience,
-) -> Result<OwnedSemaphorePermit, LockError> {
-    let (mut reply, answer) = oneshot::channel();
-    client.worker().spawn(async move {
-        let permit = tokio::select! {
-            permit = timeout(patience.left(), child.acquire_many_owned(again.permits())) => permit,
-            () = reply.closed() => return,
-        };
-        // A caller that is gone by now drops the permit with the answer.
-        drop(reply.send(permit));
-    });
-    let path = || path.relative().to_owned();
-    match answer.await {
-        Ok(Ok(Ok(permit))) => Ok(permit),
-        Ok(Err(_)) => Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling }),
-        Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
-    }
-}
-
-/// Asks the servers, for so long, until they say whether the lock is held.
-pub(crate) async fn confirm(
-    client: &Client,
-    tenure: &Arc<Tenure>,
-    patience: Patience,
-) -> Result<(), LockError> {
-    let asked = tenure.clone();
-    let answer = client.worker().call(patience.left(), async move { asked.settle().await }).await;
-    tenure.check()?;
-    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), patience.wait))
 }
 
 fn current() -> Option<Arc<Scope>> {

@@ -65,6 +65,8 @@ pub(crate) struct Tenure {
     revocation: Revocation,
     /// The listeners are told of it.
     is_announced: AtomicBool,
+    /// The listeners were told that it is in doubt.
+    is_suspended: AtomicBool,
     _attendance: Attendance,
 }
 
@@ -89,6 +91,7 @@ impl Lease {
             signal: CancellationToken::new(),
             revocation: Revocation::default(),
             is_announced: AtomicBool::new(false),
+            is_suspended: AtomicBool::new(false),
             _attendance: session.attend(),
             session,
         });
@@ -117,9 +120,14 @@ impl Lease {
         self.order(Order::Release).await
     }
 
-    /// Lets readers share the lock, and waits until the server has done it.
+    /// Lets readers share the lock, and waits until the server has done it, or the lock is lost: it may take long
+    /// then until the servers say what came of it.
     pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
-        self.order(Order::Downgrade).await
+        tokio::select! {
+            biased;
+            outcome = self.order(Order::Downgrade) => outcome,
+            reason = self.tenure.lost() => Err(self.tenure.lost_error(reason)),
+        }
     }
 
     /// Lets readers share the lock, in the background.

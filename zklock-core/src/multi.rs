@@ -68,7 +68,8 @@ impl<P: Into<String>> From<P> for Member {
 /// Several locks at once: all are held, or none.
 ///
 /// Its members are entered one by one, in the order of their paths on the servers, in whatever order they are
-/// named: two that have members in common never wait for each other's. That holds among multi-locks; a call
+/// named: two that have members in common never wait for each other's. That holds among multi-locks of zklock;
+/// Curator's enters them as they are named, which should be the order of [`paths`](Self::paths) then. And a call
 /// that holds one of the locks already, and enters another in front of it in that order, can wait in a circle
 /// until its deadline.
 ///
@@ -128,8 +129,8 @@ impl MultiLock {
     ///
     /// # Errors
     ///
-    /// Those of the member that failed; no other is tried, and those that were taken are released before this
-    /// returns.
+    /// Those of the member that failed; no other is tried, and those that were taken are released, which this
+    /// waits for within `wait`.
     ///
     /// # Cancel safety
     ///
@@ -185,7 +186,9 @@ impl MultiLock {
                 match hold::enter(&self.client, door, patience.spent(started.elapsed())).await {
                     Ok(Some(holds)) => held.extend(holds),
                     left => {
-                        give_back(held).await;
+                        // Within the same bound; what is not released by then is released in the background.
+                        let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
+                        self.client.worker().call(within, give_back(held)).await.ok();
                         return left.map(|_| None);
                     }
                 }

@@ -28,7 +28,8 @@ pub struct Participant {
     pub path: String,
     /// The name of its node below that.
     pub node: String,
-    /// What it says of itself: for clients of zklock, [`Config::identity`](crate::Config::identity).
+    /// What it says of itself: for clients of zklock, [`Config::identity`](crate::Config::identity); `__REVOKE__`
+    /// once it was asked to release.
     pub identity: String,
     /// The session that owns it.
     pub session_id: i64,
@@ -38,7 +39,8 @@ pub struct Participant {
     pub fencing_token: FencingToken,
     /// How it holds the lock, or wants to.
     pub mode: Mode,
-    /// Whether it holds the lock.
+    /// Whether it holds the lock, by the children that were listed. Those who have more permits than there are
+    /// since their number was lowered are listed as waiting.
     pub standing: Standing,
 }
 

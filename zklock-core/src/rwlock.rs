@@ -228,8 +228,8 @@ impl WriteGuard {
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock was lost.
-    /// * [`LockError::Timeout`] if readers or writers inside of this guard do not end within the client's
-    ///   default wait.
+    /// * [`LockError::Timeout`] if writers inside of this guard do not end within the client's default wait, or the
+    ///   server does not answer within it.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its node.
     ///
     /// After an error the lock is released in the background.

@@ -203,7 +203,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, or
+    /// [`LockError::Refused`] for a shared number that is none, [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, or
     /// [`LockError::Closed`].
     ///
     /// # Cancel safety

@@ -18,7 +18,7 @@ const GROUPS: [&[&str]; 4] = [&[A, B], &[B, A], &[A, B, C], &[C, B, A]];
 fn rounds(kind: Kind) -> usize {
     match kind {
         Kind::Embedded => 10_000,
-        Kind::Real => 1_200,
+        Kind::Real => 2_400,
     }
 }
 

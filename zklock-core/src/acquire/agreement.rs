@@ -1,8 +1,8 @@
 //! The participants of a semaphore agree on the number of its permits.
 //!
-//! It stands in the data of the semaphore's node, as kazoo keeps it, and is that of those who have permits:
-//! where nobody has any, the next one may bring another. Curator has no such check, and neither reads nor
-//! writes that data.
+//! It stands in the data of the semaphore's node, as kazoo keeps it, or the path of the node that has it does. It
+//! is that of those who have permits: where nobody has any, the next one may bring another. Curator has no such
+//! check, and neither reads nor writes that data.
 
 use std::time::Duration;
 
@@ -17,10 +17,12 @@ use crate::session::Session;
 use crate::session::fault::Fault;
 
 /// What the data of a semaphore's node says.
-#[derive(Debug, PartialEq, Eq)]
-enum Stated {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stated {
     Nothing,
     Permits(u32),
+    /// The number is in the node at this path on the servers.
+    Shared(String),
     /// It is not of ours to read, nor to replace.
     Foreign,
 }
@@ -31,24 +33,33 @@ impl Stated {
         match text.parse() {
             Ok(permits) => Self::Permits(permits),
             Err(_) if text.is_empty() => Self::Nothing,
+            Err(_) if text.starts_with('/') => Self::Shared(text.to_owned()),
             Err(_) => Self::Foreign,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Permits(permits) => permits.to_string(),
+            Self::Shared(path) => path.clone(),
+            Self::Nothing | Self::Foreign => String::new(),
         }
     }
 }
 
-/// Sees that those who have permits go by the number `ours`, or states it; to be asked behind the gate, by the
-/// contender `id`.
+/// Sees that those who have permits go by the same number as `ours` says, or states it; to be asked behind the
+/// gate, by the contender `id`.
 pub(super) async fn agree(
     session: &Session,
     path: &NodePath,
-    ours: u32,
+    ours: Stated,
     id: ContenderId,
     cancel: &CancellationToken,
-) -> Result<(), LockError> {
+) -> Result<Agreement, LockError> {
     let semaphore = Semaphore { session, path, ours, id };
     while !cancel.is_cancelled() {
         match semaphore.look().await {
-            Ok(verdict) => return verdict,
+            Ok(verdict) => return verdict.map(|()| Agreement::Reached),
             // The contender notices that the session is over.
             Err(Fault::SessionOver) => break,
             Err(Fault::Unknown(_) | Fault::NoNode | Fault::Refused(Refusal::BadVersion)) => {
@@ -57,13 +68,21 @@ pub(super) async fn agree(
             Err(fault) => return Err(fault.into_error(path.relative())),
         }
     }
-    Ok(())
+    Ok(Agreement::Unknown)
+}
+
+/// What came of it, where nobody disagrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Agreement {
+    Reached,
+    /// It was given up.
+    Unknown,
 }
 
 struct Semaphore<'a> {
     session: &'a Session,
     path: &'a NodePath,
-    ours: u32,
+    ours: Stated,
     id: ContenderId,
 }
 
@@ -78,18 +97,32 @@ impl Semaphore<'_> {
             let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
             return Ok(Err(LockError::MixedRecipes { path, own, other: other.to_string() }));
         }
-        match stated {
-            Stated::Permits(theirs) if theirs == self.ours => return Ok(Ok(())),
-            Stated::Permits(theirs) if self.others_have_permits().await? => {
-                let path = self.path.relative().to_owned();
-                return Ok(Err(LockError::PermitsDiffer { path, ours: self.ours, theirs }));
-            }
-            Stated::Permits(_) | Stated::Nothing => {}
-            Stated::Foreign => return Ok(Ok(())),
+        if stated == self.ours || stated == Stated::Foreign {
+            return Ok(Ok(()));
         }
-        let stated = self.ours.to_string();
-        self.session.ops().write(self.path.full(), stated.as_bytes(), Some(read.version)).await?;
+        if stated != Stated::Nothing && self.others_have_permits().await? {
+            return Ok(Err(self.differs(stated)));
+        }
+        let ours = self.ours.text();
+        self.session.ops().write(self.path.full(), ours.as_bytes(), Some(read.version)).await?;
         Ok(Ok(()))
+    }
+
+    fn differs(&self, theirs: Stated) -> LockError {
+        let path = self.path.relative().to_owned();
+        match (&self.ours, theirs) {
+            (Stated::Permits(ours), Stated::Permits(theirs)) => {
+                LockError::PermitsDiffer { path, ours: *ours, theirs }
+            }
+            (Stated::Permits(ours), theirs) => {
+                let reason = format!("others go by the number in {}", theirs.text());
+                LockError::InvalidPermits { path, wanted: *ours, reason }
+            }
+            (_, theirs) => {
+                let reason = format!("its number is shared here, and {} for others", theirs.text());
+                LockError::InvalidPermits { path, wanted: 1, reason }
+            }
+        }
     }
 
     async fn others_have_permits(&self) -> Result<bool, Fault> {
@@ -123,9 +156,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_number_states_the_permits() {
+    fn a_number_or_where_it_is_states_the_permits() {
         assert_eq!(Stated::read(b""), Stated::Nothing);
         assert_eq!(Stated::read(b"3"), Stated::Permits(3));
+        assert_eq!(Stated::read(b"/app/limit"), Stated::Shared("/app/limit".to_owned()));
         for foreign in [&b"127.0.0.1"[..], b"-1", b"99999999999", b"\xff"] {
             assert_eq!(Stated::read(foreign), Stated::Foreign);
         }

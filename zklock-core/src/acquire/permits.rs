@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
+use crate::queue::contender::Contender;
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::drive::{Contention, Driver, Outcome};
@@ -24,7 +25,7 @@ use crate::session::fault::Fault;
 use crate::session::notice::Watch;
 
 use super::Attempt;
-use super::agreement;
+use super::agreement::{self, Agreement, Stated};
 
 /// So many permits of a semaphore.
 #[derive(Clone, Debug)]
@@ -117,7 +118,10 @@ impl Contest<'_> {
     async fn look(&self) -> Room {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
-            Ok(children) => (children.names.len(), Some(children.watch)),
+            Ok(children) => {
+                let permits = children.names.iter().filter(|name| Contender::parse(name).is_some());
+                (permits.count(), Some(children.watch))
+            }
             Err(_) => (0, None),
         };
         // A wrong number is found by those who pass.
@@ -180,17 +184,22 @@ impl Contest<'_> {
         let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
-            let agreed = match self.permits.count {
-                Count::Agreed(_) => agreement::agree(self.session, &self.attempt.path, of, id, &stop).await,
-                Count::Shared { .. } => Ok(()),
+            let ours = match &self.permits.count {
+                Count::Agreed(_) => Stated::Permits(of),
+                Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
             };
+            let agreed = agreement::agree(self.session, &self.attempt.path, ours, id, &stop).await;
             if agreed.is_err() {
                 stop.cancel();
             }
             agreed
         };
         match join!(agreed, self.attempt.drive(driver, contention, &stop)) {
-            (Ok(()), taken) => taken,
+            (Ok(Agreement::Unknown), Outcome::Held(lease)) => {
+                lease.release().await.ok();
+                Outcome::Cancelled
+            }
+            (Ok(_), taken) => taken,
             (Err(error), Outcome::Held(lease)) => {
                 lease.release().await.ok();
                 Outcome::Refused(error)

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::select_all;
+
 use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, Refusal};
 use crate::lease::{LossReason, Tenure};
@@ -100,7 +102,12 @@ async fn guarded(tenures: &[Arc<Tenure>], path: &str, write: &Write) -> Result<G
     let Some(first) = tenures.first() else {
         return Ok(Guarded::Applied);
     };
-    let nodes = Tenure::nodes(tenures).await;
+    let lost = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost())));
+    let nodes = tokio::select! {
+        biased;
+        nodes = Tenure::nodes(tenures) => nodes,
+        (_, index, _) = lost => return Ok(Guarded::Unguarded(index)),
+    };
     first.session().ops().guarded(&nodes, path, write).await
 }
 

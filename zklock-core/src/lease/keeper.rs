@@ -36,8 +36,10 @@ pub(super) async fn keep(unkept: Unkept, mut driver: Driver, mut orders: mpsc::U
         };
         match order {
             Some(Order::Downgrade(report)) => {
-                // Whoever asked may have dropped the future of it; it does not want to know then.
-                report.send(downgrade(&tenure, &mut driver).await).ok();
+                // Whoever asked may not want to know any more.
+                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut driver).await) {
+                    tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
+                }
             }
             Some(Order::Release(report)) => {
                 unkept.released();
@@ -112,6 +114,7 @@ impl Drop for Unkept {
 }
 
 async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+    tenure.revocation.close();
     let outcome = withdrawn(tenure, driver).await;
     match &outcome {
         Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
@@ -134,7 +137,7 @@ async fn withdrawn(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError
     match (end, driver.refusal()) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
-        (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(LossReason::SessionEnded)),
+        (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
     }
 }
 
@@ -165,16 +168,13 @@ async fn lapse(tenure: &Tenure) {
 /// Verifies the lease in every epoch of the connection, and tells the listeners of it.
 async fn reverify(tenure: &Tenure) -> Infallible {
     let mut links = tenure.session.links();
-    let mut is_suspended = false;
     loop {
         let link = *links.borrow_and_update();
-        if link.health == Health::Suspended && !is_suspended {
-            is_suspended = true;
+        if link.health == Health::Suspended && !tenure.is_suspended.swap(true, Ordering::AcqRel) {
             tenure.tell(|fencing_token| LockEventKind::Suspended { fencing_token });
         }
         if link.epoch == tenure.epoch.load(Ordering::Acquire) {
-            if link.health == Health::Connected && is_suspended {
-                is_suspended = false;
+            if link.health == Health::Connected && tenure.is_suspended.swap(false, Ordering::AcqRel) {
                 tenure.tell(|fencing_token| LockEventKind::Confirmed { fencing_token });
             }
             if links.changed().await.is_err() {

@@ -20,6 +20,8 @@ pub(crate) struct Revocation {
     asked: CancellationToken,
     /// Somebody looks at the node's data; nobody does before it is of interest, as that costs requests.
     is_watched: AtomicBool,
+    /// The release has begun: nobody is to be told any more.
+    closed: CancellationToken,
     /// The lease has ended.
     ended: CancellationToken,
 }
@@ -30,9 +32,13 @@ impl Revocation {
         self.asked.cancelled().await;
     }
 
-    /// Waits for either, and tells whether the holder was asked.
-    pub(crate) async fn asked_before_end(&self) -> bool {
-        self.ended.run_until_cancelled(self.asked.cancelled()).await.is_some()
+    /// Waits until the holder was asked or releases, and tells whether it was asked.
+    pub(crate) async fn asked_before_release(&self) -> bool {
+        self.closed.run_until_cancelled(self.asked.cancelled()).await.is_some()
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.cancel();
     }
 
     pub(super) fn end(&self) {
@@ -47,12 +53,17 @@ impl Revocation {
 
 /// Looks at the node's data until it asks for the release, or the lease has ended.
 pub(crate) async fn watch(tenure: Arc<Tenure>) {
-    let ended = tenure.revocation.ended.clone();
-    ended.run_until_cancelled(look(&tenure)).await;
+    tokio::select! {
+        biased;
+        () = tenure.revocation.ended.cancelled() => {}
+        _ = tenure.lost() => {}
+        () = look(&tenure) => {}
+    }
 }
 
 async fn look(tenure: &Tenure) {
-    loop {
+    // A release uses the watch up by deleting the node; dropped before, it would cost a request to remove it.
+    while !tenure.revocation.closed.is_cancelled() {
         let node = tenure.node().await;
         match tenure.session.ops().read_and_watch(&node).await {
             Ok(read) if read.data == REVOKE => return tenure.revocation.asked.cancel(),

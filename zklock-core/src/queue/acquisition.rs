@@ -26,10 +26,13 @@
 
 mod downgrade;
 mod exchange;
+mod memory;
 
 use super::claim::Claim;
 use super::contender::{Contender, ContenderId};
 use super::turn::{self, Turn};
+
+use self::memory::{Intent, Seniority, Traces};
 
 pub(crate) use self::exchange::{Action, End, Event, Node, Replacement};
 
@@ -42,6 +45,7 @@ pub(crate) struct Acquisition {
     state: State,
     intent: Intent,
     traces: Traces,
+    seniority: Seniority,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,29 +63,12 @@ enum State {
     Finished(End),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Intent {
-    Acquire,
-    /// Leave no node, and end so.
-    Withdraw(End),
-}
-
-impl Intent {
-    const WITHDRAW: Self = Self::Withdraw(End::Withdrawn);
-}
-
-/// Whether nodes may exist that no reply told us of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Traces {
-    Known,
-    Possible,
-}
-
 impl Acquisition {
     /// Starts an acquisition within the session, with its first action.
     pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
         let state = State::Creating;
-        let machine = Self { id, claim, session, state, intent: Intent::Acquire, traces: Traces::Known };
+        let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
+        let machine = Self { id, claim, session, state, intent, traces, seniority };
         (machine, Action::Enter(id))
     }
 
@@ -209,10 +196,15 @@ impl Acquisition {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
+        if self.seniority == Seniority::Newcomer {
+            if let Some(other) = turn::other_recipe(children, &node.name, &self.claim) {
+                return self.give_up(node, End::Mixed(other));
+            }
+            self.seniority = Seniority::Settled;
+        }
         match Turn::of(children, &node.name, &self.claim) {
             Turn::Missing => self.gone(),
             Turn::Unnumbered => self.give_up(node, End::Unnumbered),
-            Turn::Mixed(other) => self.give_up(node, End::Mixed(other)),
             Turn::Head => self.hold(node),
             Turn::Behind(ahead) => {
                 self.state = State::Waiting(node);

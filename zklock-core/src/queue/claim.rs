@@ -91,7 +91,7 @@ impl Claim {
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {
             Role::Exclusive | Role::Write | Role::Permit | Role::Latch => true,
-            Role::Read => other == Role::Write,
+            Role::Read => other != Role::Read,
         }
     }
 }

@@ -16,8 +16,6 @@ pub(crate) enum Turn {
     Missing,
     /// The parent's numbers are used up, so that nobody can say who came before it.
     Unnumbered,
-    /// A contender of another recipe is in front.
-    Mixed(Role),
 }
 
 /// Those in front of a contender.
@@ -52,9 +50,6 @@ impl Turn {
             .map(|other| (other.sequence.distance_from(me.sequence), other))
             .filter(|(distance, _)| *distance < 0)
             .collect();
-        if let Some(other) = mixed(&front, claim) {
-            return Self::Mixed(other);
-        }
         let obstacle = match claim {
             Claim::Permit { of } => (front.len() >= *of as usize).then_some(Obstacle::Anyone),
             Claim::Place(_) => {
@@ -70,10 +65,14 @@ impl Turn {
     }
 }
 
-/// The recipe that this queue is in use for, if it is another than the claim's.
-fn mixed(front: &[(i32, Contender<'_>)], claim: &Claim) -> Option<Role> {
-    let ours = front.iter().map(|(_, other)| other).filter(|other| Contender::parse(other.name).is_some());
-    ours.map(|other| other.role).find(|role| !role.is_akin_to(claim.role()))
+/// The recipe that this queue is in use for, if it is another than the claim's: who is first says so.
+///
+/// Others of another recipe are waited for; they find out that they are wrong here, and leave.
+pub(crate) fn other_recipe(children: &[String], own: &str, claim: &Claim) -> Option<Role> {
+    let me = Contender::parse(own)?;
+    let ours = contenders(children, &[]).map(|other| (other.sequence.distance_from(me.sequence), other));
+    let (_, first) = ours.filter(|(distance, _)| *distance < 0).min_by_key(|(distance, _)| *distance)?;
+    Some(first.role).filter(|role| !role.is_akin_to(claim.role()))
 }
 
 /// The children that have a place in the queue; those of other clients by the names that are honoured.
@@ -231,13 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_to_a_queue_of_another_recipe_is_told_and_who_was_there_is_not() {
-        let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"];
-        check_claim(&Claim::place(Role::Exclusive), &children, children[0], Turn::Head);
-        check_claim(&Claim::place(Role::Read), &children, children[1], Turn::Mixed(Role::Exclusive));
-        check_claim(&Claim::place(Role::Write), &children, children[2], Turn::Mixed(Role::Exclusive));
-        let children = ["a-lease-0000000001", "b-lock-0000000002"];
-        check(&children, children[1], Turn::Mixed(Role::Permit));
+    fn who_is_first_says_what_a_queue_is_in_use_for() {
+        let children = names(&["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"]);
+        let other = |own: usize, role| other_recipe(&children, &children[own], &Claim::place(role));
+        assert_eq!(other(0, Role::Exclusive), None);
+        assert_eq!(other(1, Role::Read), Some(Role::Exclusive));
+        assert_eq!(other(2, Role::Exclusive), None, "one that is wrong here disturbs nobody");
+        assert_eq!(
+            other_recipe(&children[1..], &children[2], &Claim::place(Role::Exclusive)),
+            Some(Role::Read)
+        );
+        let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"];
+        check(&children, children[2], behind(2, children[1]));
+        check_claim(&Claim::place(Role::Read), &children[..2], children[1], behind(1, children[0]));
     }
 
     #[test]

@@ -167,14 +167,19 @@ impl Ops {
         }
     }
 
-    /// Puts a reader's node in the place of the exclusive one: both or neither.
+    /// Puts a reader's node in the place of the exclusive one, if that has this version: both or neither.
     ///
     /// A new name that is taken already was taken by an earlier request of ours with this outcome.
-    pub(crate) async fn replace(&self, old: &str, new: &str, data: &[u8]) -> Result<(), Fault> {
+    pub(crate) async fn replace(
+        &self,
+        old: &str,
+        version: i32,
+        (new, data): (&str, &[u8]),
+    ) -> Result<(), Fault> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
         writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acl.acls()))?;
-        writer.add_delete(old, None)?;
+        writer.add_delete(old, Some(version))?;
         let sent = self.clock.now();
         let outcome = match writer.commit().await.map_err(zk::Error::from) {
             Err(zk::Error::NodeExists) => Ok(()),

@@ -1,6 +1,6 @@
 //! Sends the requests of an acquisition, and tells it what the answers mean.
 
-use crate::error::LockError;
+use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::claim::{GATE, LEASES, Role};
 use crate::queue::contender::{Contender, ContenderId};
@@ -57,7 +57,9 @@ impl Driver {
             Ok(node) => {
                 let children = entry.children.ok().map(|children| self.listed(children));
                 // Where there may be a semaphore, a list of its own is the time to look closer.
-                Event::Entered(node, children.filter(|names| !self.is_suspicious(names)))
+                let children = children.filter(|names| !self.is_suspicious(names));
+                self.is_settled |= children.is_some();
+                Event::Entered(node, children)
             }
             Err(Fault::NoNode) => Event::ParentMissing,
             Err(fault) => self.failed(fault),
@@ -73,13 +75,27 @@ impl Driver {
         Event::Deleted
     }
 
+    /// Replaces the node; what others wrote into it, such as that it is to be released, stands in the new one too.
     pub(in crate::session) async fn replace(&mut self, replacement: Replacement) -> Event {
         let Replacement { old, new } = replacement;
         let (from, to) = (self.path.child(&old.name), self.path.child(&new));
-        match self.session.ops().replace(&from, &to, &self.data).await {
-            Ok(()) => Event::Downgraded(new),
-            Err(Fault::NoNode) => Event::OwnNodeGone,
-            Err(fault) => self.failed(fault),
+        let session = self.session.clone();
+        let (mut data, mut version) = (self.data.to_vec(), UNTOUCHED);
+        loop {
+            let fault = match session.ops().replace(&from, version, (&to, &data)).await {
+                Ok(()) => return Event::Downgraded(new),
+                Err(Fault::NoNode) => return Event::OwnNodeGone,
+                Err(Fault::Refused(Refusal::BadVersion)) => match session.ops().read(&from).await {
+                    Ok(Some(read)) => {
+                        (data, version) = (read.data, read.version);
+                        continue;
+                    }
+                    Ok(None) => return Event::OwnNodeGone,
+                    Err(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            return self.failed(fault);
         }
     }
 
@@ -144,3 +160,6 @@ impl Driver {
 fn is_permit(name: &str) -> bool {
     Contender::parse(name).is_some_and(|contender| contender.role == Role::Permit)
 }
+
+/// The version of a node whose data nobody has set since its creation.
+const UNTOUCHED: i32 = 0;

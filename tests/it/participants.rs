@@ -1,0 +1,206 @@
+//! Who holds a lock and who waits for it, as others see it.
+
+use std::time::{Duration, SystemTime};
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/shelves";
+
+fn rwlock(client: &Client) -> RwLock {
+    client.rwlock(PATH).unwrap()
+}
+
+async fn participants(client: &Client) -> Vec<Participant> {
+    rwlock(client).participants().await.unwrap()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_path_that_nobody_used_has_none_and_is_not_created(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    assert_eq!(participants(&client).await, []);
+    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap(), []);
+    assert_eq!(space.outsider().await.check_stat(&space.full(PATH)).await.unwrap(), None);
+    rwlock(&client).read().await.unwrap().release().await.unwrap();
+    assert_eq!(participants(&client).await, []);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn twenty_readers_hold_and_eight_writers_wait(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        readers.push(rwlock(&client).read().await.unwrap());
+    }
+    let mut writers = JoinSet::new();
+    for _ in 0..8 {
+        let lock = rwlock(&client);
+        writers.spawn(async move { lock.write_timeout(Duration::MAX).await.unwrap().release().await });
+    }
+    space.until_queued(PATH, 28).await;
+    let listed = participants(&space.client().await).await;
+    let is = |mode, standing| move |one: &&Participant| (one.mode, one.standing) == (mode, standing);
+    assert_eq!(listed.iter().take(20).filter(is(Mode::Read, Standing::Holds)).count(), 20);
+    assert_eq!(listed.iter().skip(20).filter(is(Mode::Write, Standing::Waits)).count(), 8);
+    assert!(listed.windows(2).all(|pair| pair[0].fencing_token < pair[1].fencing_token));
+    for (reader, listed) in readers.iter().zip(&listed) {
+        assert_eq!(reader.fencing_token(), listed.fencing_token);
+    }
+    for reader in readers {
+        reader.release().await.unwrap();
+    }
+    for released in soon(writers.join_all()).await {
+        released.unwrap();
+    }
+    assert_eq!(participants(&client).await, []);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_is_described_as_the_server_knows_it(kind: Kind) {
+    let space = Space::new(kind);
+    let writing = space.config().identity("writer").connect().await.unwrap();
+    let reading = space.config().identity("reader").connect().await.unwrap();
+    let before = SystemTime::now();
+    let writer = rwlock(&writing).write().await.unwrap();
+    let lock = rwlock(&reading);
+    let waiting = tokio::spawn(async move { lock.read_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    let after = SystemTime::now();
+    let listed = participants(&reading).await;
+    let [first, second] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((&*first.identity, Some(first.session_id)), ("writer", writing.session_id()));
+    assert_eq!((&*second.identity, Some(second.session_id)), ("reader", reading.session_id()));
+    assert_eq!((first.mode, first.standing), (Mode::Write, Standing::Holds));
+    assert_eq!((second.mode, second.standing), (Mode::Read, Standing::Waits));
+    assert_eq!(first.fencing_token, writer.fencing_token());
+    let outsider = space.outsider().await;
+    for one in &listed {
+        assert_eq!(one.path, PATH);
+        let node = space.full(&format!("{PATH}/{}", one.node));
+        let stat = outsider.check_stat(&node).await.unwrap().expect("the node is there");
+        let created = SystemTime::UNIX_EPOCH + Duration::from_millis(stat.ctime.cast_unsigned());
+        assert_eq!(one.entered, created);
+        // The servers of the tests have the clock of this machine, and tell of it in milliseconds.
+        let slack = Duration::from_millis(1);
+        assert!(before - slack <= created && created <= after + slack, "{before:?} {created:?} {after:?}");
+    }
+    writer.release().await.unwrap();
+    let reader = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(reader.fencing_token(), second.fencing_token, "it holds with the token it was listed with");
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn standings_follow_the_queue_and_not_the_order_of_the_listing(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let first = rwlock(&client).read().await.unwrap();
+    let mut waiting = JoinSet::new();
+    // The queue is R0 R1 W2 R3 W4.
+    let second = rwlock(&client).read().await.unwrap();
+    for (place, is_writer) in [true, false, true].into_iter().enumerate() {
+        let lock = rwlock(&client);
+        waiting.spawn(async move {
+            if is_writer {
+                lock.write_timeout(Duration::MAX).await.unwrap().release().await
+            } else {
+                lock.read_timeout(Duration::MAX).await.unwrap().release().await
+            }
+        });
+        space.until_queued(PATH, place + 3).await;
+    }
+    let seen: Vec<_> = participants(&client).await.iter().map(|one| (one.mode, one.standing)).collect();
+    let (read, write) = (Mode::Read, Mode::Write);
+    let (holds, waits) = (Standing::Holds, Standing::Waits);
+    assert_eq!(seen, [(read, holds), (read, holds), (write, waits), (read, waits), (write, waits)]);
+    first.release().await.unwrap();
+    second.release().await.unwrap();
+    for released in soon(waiting.join_all()).await {
+        released.unwrap();
+    }
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_mutex_has_one_that_holds(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let waiting = mutex.clone();
+    let waiting = tokio::spawn(async move { waiting.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    let listed = mutex.participants().await.unwrap();
+    let seen: Vec<_> = listed.iter().map(|one| (one.mode, one.standing)).collect();
+    assert_eq!(seen, [(Mode::Exclusive, Standing::Holds), (Mode::Exclusive, Standing::Waits)]);
+    guard.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(mutex.participants().await.unwrap()[0].standing, Standing::Holds);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = rwlock(&client).read().await.unwrap();
+    let outsider = space.outsider().await;
+    let (persistent, ephemeral) = (zk::CreateMode::Persistent, zk::CreateMode::Ephemeral);
+    let contenders = [("a-__READ__0000000005", &b"10.0.0.1"[..]), ("b-__WRIT__0000000006", b"\xff\0")];
+    for (name, data) in contenders {
+        let options = ephemeral.with_acls(zk::Acls::anyone_all());
+        outsider.create(&space.full(&format!("{PATH}/{name}")), data, &options).await.unwrap();
+    }
+    let stranger = space.full(&format!("{PATH}/stranger"));
+    outsider.create(&stranger, b"", &persistent.with_acls(zk::Acls::anyone_all())).await.unwrap();
+    let listed = participants(&client).await;
+    let seen: Vec<_> = listed.iter().skip(1).map(|one| (&*one.identity, one.mode, one.standing)).collect();
+    let expected = [("10.0.0.1", Mode::Read, Standing::Holds), ("\u{fffd}\0", Mode::Write, Standing::Waits)];
+    assert_eq!(seen, expected);
+    assert_eq!((listed[1].node.as_str(), listed[2].node.as_str()), (contenders[0].0, contenders[1].0));
+    guard.release().await.unwrap();
+    outsider.delete(&stranger, None).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_that_leave_while_they_are_listed_are_left_out(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let held = rwlock(&client).read().await.unwrap();
+    let lock = rwlock(&other);
+    let comes_and_goes = tokio::spawn(async move {
+        for _ in 0..200 {
+            lock.read().await.unwrap().release().await.unwrap();
+        }
+    });
+    while !comes_and_goes.is_finished() {
+        let listed = participants(&client).await;
+        assert_eq!(listed[0].fencing_token, held.fencing_token());
+        assert!(listed.len() <= 2 && listed.iter().all(|one| one.standing == Standing::Holds), "{listed:?}");
+    }
+    comes_and_goes.await.unwrap();
+    held.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_is_closed_lists_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    client.shutdown(Duration::ZERO).await;
+    let error = failed(rwlock(&client).participants().await);
+    assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+}

@@ -1,0 +1,339 @@
+//! Holders that are asked to release, and those that are not asked.
+
+mod broken;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use zklock::{Acl, Client, Config, LockError, Mode, MutexGuard, Participant};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+
+use crate::support::{Kind, Space, TICK, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/reports/daily";
+/// Curator's `LockInternals.REVOKE_MESSAGE`.
+const MESSAGE: &[u8] = b"__REVOKE__";
+
+async fn lock(client: &Client) -> MutexGuard {
+    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+}
+
+fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
+    let client = client.clone();
+    tokio::spawn(async move { lock(&client).await })
+}
+
+async fn participants(client: &Client) -> Vec<Participant> {
+    client.mutex(PATH).unwrap().participants().await.unwrap()
+}
+
+async fn holder(client: &Client) -> Participant {
+    participants(client).await.remove(0)
+}
+
+/// Sets the data of a participant's node, as a client without any of zklock does.
+async fn write_as_outsider(space: &Space, participant: &Participant, data: &[u8]) {
+    let node = space.full(&format!("{}/{}", participant.path, participant.node));
+    space.outsider().await.set_data(&node, data, None).await.unwrap();
+}
+
+/// Registers a callback; the receiver hears of the call, or of the callback having been dropped without one.
+fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
+    let (called, is_called) = oneshot::channel();
+    guard.on_revoke(move || called.send(()).unwrap());
+    is_called
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let (stop, is_stopped) = oneshot::channel();
+    guard.on_revoke(move || stop.send(()).unwrap());
+    let work = tokio::spawn(async move {
+        is_stopped.await.unwrap();
+        assert!(guard.is_held(), "to be asked is no loss");
+        guard.release().await.unwrap();
+    });
+    let waiting = spawn_lock(&b);
+    space.until_queued(PATH, 2).await;
+    b.revoke(&holder(&b).await).await.unwrap();
+    soon(work).await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_request_is_curators_message_in_the_data_of_the_node(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    let own = holder(&client).await;
+    client.revoke(&own).await.unwrap();
+    let node = space.full(&format!("{PATH}/{}", own.node));
+    let (data, stat) = space.outsider().await.get_data(&node).await.unwrap();
+    assert_eq!((data, stat.version), (MESSAGE.to_vec(), 1));
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn curators_message_is_heard_and_other_data_is_not(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    let called = listen(&guard);
+    let own = holder(&client).await;
+    for other in [&b"10.0.0.1"[..], b"", b"__REVOKE__ ", b"__revoke__"] {
+        write_as_outsider(&space, &own, other).await;
+    }
+    let mut revoked = Box::pin(guard.revoked());
+    tokio::select! {
+        biased;
+        () = &mut revoked => panic!("nobody asked"),
+        verified = guard.verify() => verified.unwrap(),
+    }
+    assert!(!called.is_terminated() && called.is_empty());
+    write_as_outsider(&space, &own, MESSAGE).await;
+    soon(revoked).await;
+    soon(called).await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_request_that_comes_before_anybody_listens_is_heard(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    client.revoke(&holder(&client).await).await.unwrap();
+    soon(guard.revoked()).await;
+    soon(listen(&guard)).await.unwrap();
+    soon(guard.revoked()).await;
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let waiting = spawn_lock(&b);
+    space.until_queued(PATH, 2).await;
+    a.revoke(&participants(&a).await[1]).await.unwrap();
+    guard.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap();
+    soon(guard.revoked()).await;
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn every_callback_is_called_once_however_often_the_holder_is_asked(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    let inner = guard.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
+    let (call, calls) = mpsc::channel();
+    for (name, guard) in [("outer", &guard), ("outer", &guard), ("inner", &inner)] {
+        let call = call.clone();
+        guard.on_revoke(move || call.send(name).unwrap());
+    }
+    drop(call);
+    let own = holder(&client).await;
+    for _ in 0..3 {
+        client.revoke(&own).await.unwrap();
+    }
+    soon(async { tokio::join!(guard.revoked(), inner.revoked()) }).await;
+    // The channel ends with the last callback.
+    let called = tokio::task::spawn_blocking(move || calls.iter().collect::<Vec<_>>());
+    let mut called = soon(called).await.unwrap();
+    called.sort_unstable();
+    assert_eq!(called, ["inner", "outer", "outer"]);
+    inner.release().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn after_the_release_nobody_is_called_and_the_request_is_no_error(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    let called = listen(&guard);
+    let own = holder(&client).await;
+    guard.release().await.unwrap();
+    client.revoke(&own).await.unwrap();
+    assert!(soon(called).await.is_err(), "the callback is dropped without a call");
+    client.break_lock(&own).await.unwrap();
+    // The next holder is none of theirs.
+    let guard = lock(&client).await;
+    client.revoke(&own).await.unwrap();
+    client.break_lock(&own).await.unwrap();
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_guard_that_is_dropped_calls_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = lock(&client).await;
+    let called = listen(&guard);
+    drop(guard);
+    assert!(soon(called).await.is_err());
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn callbacks_that_block_or_panic_disturb_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let (end, ended) = mpsc::channel::<()>();
+    let (blocks, is_blocked) = oneshot::channel();
+    guard.on_revoke(|| panic!("a callback of a test panics"));
+    guard.on_revoke(move || {
+        blocks.send(()).unwrap();
+        ended.recv().unwrap_err();
+    });
+    let called = listen(&guard);
+    b.revoke(&holder(&b).await).await.unwrap();
+    soon(is_blocked).await.unwrap();
+    soon(called).await.unwrap();
+    guard.verify().await.unwrap();
+    a.mutex("/elsewhere").unwrap().lock().await.unwrap().release().await.unwrap();
+    let waiting = spawn_lock(&b);
+    space.until_queued(PATH, 2).await;
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
+    drop(end);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard(kind: Kind) {
+    let space = Space::new(kind);
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
+    let config = config.session_timeout(Duration::from_secs(6)).tick_time(TICK);
+    let (client, other) = (config.connect().await.unwrap(), space.client().await);
+    for is_watched in [true, false] {
+        let guard = lock(&client).await;
+        let reads = proxy.replies(Opcode::GET_DATA);
+        let called = is_watched.then(|| listen(&guard));
+        if is_watched {
+            until(|| async { proxy.replies(Opcode::GET_DATA) > reads }, "the data is looked at").await;
+        }
+        let back = proxy.on_request(Opcode::CREATE_SESSION).hold();
+        proxy.cut(How::Rst);
+        soon(back.struck()).await;
+        other.revoke(&holder(&other).await).await.unwrap();
+        let called = called.unwrap_or_else(|| listen(&guard));
+        back.release();
+        soon(called).await.unwrap();
+        soon(guard.revoked()).await;
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn both_sides_of_a_read_write_lock_are_asked_for_themselves(kind: Kind) {
+    let space = Space::new(kind);
+    let rwlock = space.client().await.rwlock(PATH).unwrap();
+    let client = space.client().await;
+    let (first, second) = (rwlock.read().await.unwrap(), rwlock.read().await.unwrap());
+    let asked = rwlock.participants().await.unwrap();
+    client.revoke(&asked[1]).await.unwrap();
+    soon(second.revoked()).await;
+    let mut revoked = Box::pin(first.revoked());
+    tokio::select! {
+        biased;
+        () = &mut revoked => panic!("the other one was asked"),
+        verified = first.verify() => verified.unwrap(),
+    }
+    client.revoke(&asked[0]).await.unwrap();
+    soon(revoked).await;
+    first.release().await.unwrap();
+    second.release().await.unwrap();
+    let writer = rwlock.write().await.unwrap();
+    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
+    soon(writer.revoked()).await;
+    writer.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgraded_holder_goes_on_listening(kind: Kind) {
+    let space = Space::new(kind);
+    let rwlock = space.client().await.rwlock(PATH).unwrap();
+    let client = space.client().await;
+    let writer = rwlock.write().await.unwrap();
+    let (called, is_called) = oneshot::channel();
+    writer.on_revoke(move || called.send(()).unwrap());
+    let reader = writer.downgrade().await.unwrap();
+    assert!(is_called.is_empty() && !is_called.is_terminated());
+    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
+    soon(is_called).await.unwrap();
+    soon(reader.revoked()).await;
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_loses_no_request_to_release(kind: Kind) {
+    let space = Space::new(kind);
+    let rwlock = space.client().await.rwlock(PATH).unwrap();
+    let client = space.client().await;
+    let writer = rwlock.write().await.unwrap();
+    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
+    let reader = writer.downgrade().await.unwrap();
+    soon(reader.revoked()).await;
+    let participants = rwlock.participants().await.unwrap();
+    assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
+    reader.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_may_not_touch_the_node_may_neither_ask_nor_break(kind: Kind) {
+    let space = Space::new(kind);
+    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
+    let intruder = space.client().await;
+    let guard = lock(&owner).await;
+    let own = holder(&owner).await;
+    for error in [failed(intruder.revoke(&own).await), failed(intruder.break_lock(&own).await)] {
+        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    }
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_is_closed_asks_nobody(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let own = holder(&b).await;
+    b.shutdown(Duration::ZERO).await;
+    for error in [failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
+        assert!(error.is_closed(), "{error}");
+    }
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}

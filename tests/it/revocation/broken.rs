@@ -1,0 +1,72 @@
+//! Places that are taken away by force.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{LossReason, Mode, Standing};
+
+use super::{PATH, holder, listen, lock, participants, spawn_lock};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_that_is_broken_is_a_loss_for_its_holder_and_let_to_the_next(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let called = listen(&guard);
+    let waiting = spawn_lock(&b);
+    space.until_queued(PATH, 2).await;
+    b.break_lock(&holder(&b).await).await.unwrap();
+    let next = soon(waiting).await.unwrap();
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(next.fencing_token() > guard.fencing_token());
+    assert!(failed(guard.set_data(PATH, "late").await).is_lost());
+    assert!(failed(guard.release().await).is_lost());
+    assert!(soon(called).await.is_err(), "nobody asked");
+    next.verify().await.unwrap();
+    next.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let guard = lock(&a).await;
+    let expelled = spawn_lock(&b);
+    space.until_queued(PATH, 2).await;
+    let last = spawn_lock(&c);
+    space.until_queued(PATH, 3).await;
+    a.break_lock(&participants(&a).await[1]).await.unwrap();
+    let is_last = || async {
+        let sessions: Vec<_> = participants(&a).await.iter().map(|one| Some(one.session_id)).collect();
+        sessions == [a.session_id(), c.session_id(), b.session_id()]
+    };
+    until(is_last, "it is at the tail").await;
+    guard.release().await.unwrap();
+    let guard = soon(last).await.unwrap();
+    assert!(!expelled.is_finished());
+    guard.release().await.unwrap();
+    soon(expelled).await.unwrap().release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_broken_reader_lets_the_writer_in(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let (reading, writing) = (a.rwlock(PATH).unwrap(), b.rwlock(PATH).unwrap());
+    let reader = reading.write().await.unwrap().downgrade().await.unwrap();
+    let waits = tokio::spawn(async move { writing.write_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    let participants = reading.participants().await.unwrap();
+    let standings: Vec<_> = participants.iter().map(|one| (one.mode, one.standing)).collect();
+    assert_eq!(standings, [(Mode::Read, Standing::Holds), (Mode::Write, Standing::Waits)]);
+    b.break_lock(&participants[0]).await.unwrap();
+    let writer = soon(waits).await.unwrap().unwrap();
+    assert_eq!(soon(reader.lost()).await, LossReason::NodeDeleted);
+    writer.release().await.unwrap();
+}

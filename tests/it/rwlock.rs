@@ -1,0 +1,245 @@
+//! The contract of the read-write lock.
+
+mod calls;
+mod cost;
+mod cuts;
+mod downgrade;
+mod foreign;
+mod loss;
+mod turns;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::{JoinHandle, JoinSet};
+use zklock::{Client, LockError, ReadGuard, RwLock, WriteGuard};
+
+use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/catalogue";
+const SHORT: Duration = Duration::from_millis(150);
+
+fn rwlock(client: &Client) -> RwLock {
+    client.rwlock(PATH).unwrap()
+}
+
+async fn read(client: &Client) -> ReadGuard {
+    rwlock(client).read_timeout(Duration::MAX).await.unwrap()
+}
+
+async fn write(client: &Client) -> WriteGuard {
+    rwlock(client).write_timeout(Duration::MAX).await.unwrap()
+}
+
+fn spawn_read(client: &Client) -> JoinHandle<ReadGuard> {
+    let client = client.clone();
+    tokio::spawn(async move { read(&client).await })
+}
+
+fn spawn_write(client: &Client) -> JoinHandle<WriteGuard> {
+    let client = client.clone();
+    tokio::spawn(async move { write(&client).await })
+}
+
+/// The children of the lock in the order of their sequence.
+async fn queue(space: &Space) -> Vec<String> {
+    let mut children = space.children(PATH).await;
+    children.sort_unstable_by_key(|name| sequence(name).to_owned());
+    children
+}
+
+/// What stands in a node's name where the server puts its number.
+fn sequence(name: &str) -> &str {
+    &name[name.len() - 10..]
+}
+
+fn side(name: &str) -> &str {
+    name.split('-').next_back().unwrap().trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// The sessions that watch the data of a child of the lock.
+fn watchers(space: &Space, node: &str) -> BTreeSet<i64> {
+    watchers_on(space.server(), &space.full(&format!("{PATH}/{node}")))
+}
+
+/// The sessions that watch the data of the node with this path on the server.
+fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
+    let watches = server.four_letter("wchp").unwrap();
+    let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
+    let sessions = of_node.map_while(|line| line.trim().strip_prefix("0x"));
+    sessions.map(|id| u64::from_str_radix(id, 16).unwrap().cast_signed()).collect()
+}
+
+/// Waits until a client waits for this node to go.
+async fn until_waiting(space: &Space, client: &Client, node: &str) {
+    let session = client.session_id().expect("the client has a session");
+    until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_readers_or_one_writer_are_inside_at_any_time(kind: Kind) {
+    let space = Space::new(kind);
+    let (readers, writers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let most = Arc::new(AtomicUsize::new(0));
+    let mut clients = JoinSet::new();
+    for first in 0..8 {
+        let lock = rwlock(&space.client().await);
+        let (readers, writers, most) = (readers.clone(), writers.clone(), most.clone());
+        clients.spawn(async move {
+            for turn in first..first + 100 {
+                if turn % 10 == 0 {
+                    let guard = lock.write_timeout(Duration::MAX).await.unwrap();
+                    assert_eq!(writers.fetch_add(1, Ordering::SeqCst), 0, "two writers at a time");
+                    assert_eq!(readers.load(Ordering::SeqCst), 0, "a writer among readers");
+                    tokio::task::yield_now().await;
+                    assert!(guard.is_held());
+                    writers.fetch_sub(1, Ordering::SeqCst);
+                    guard.release().await.unwrap();
+                } else {
+                    let guard = lock.read_timeout(Duration::MAX).await.unwrap();
+                    let inside = readers.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(inside, Ordering::SeqCst);
+                    assert_eq!(writers.load(Ordering::SeqCst), 0, "a reader beside a writer");
+                    tokio::task::yield_now().await;
+                    assert!(guard.is_held());
+                    readers.fetch_sub(1, Ordering::SeqCst);
+                    guard.release().await.unwrap();
+                }
+            }
+        });
+    }
+    tokio::time::timeout(Duration::from_secs(120), clients.join_all()).await.expect("all had their turns");
+    assert!(most.load(Ordering::SeqCst) > 1, "readers were never together");
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_to_read_is_in_the_way_of_no_reader_and_leaves_no_trace_behind_a_writer(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, second) = (rwlock(&space.client().await), rwlock(&space.client().await));
+    let reader = first.try_read().await.unwrap().expect("the lock is free");
+    let other = second.try_read().await.unwrap().expect("readers share");
+    assert!(second.try_write().await.unwrap().is_none(), "readers exclude a writer");
+    assert_eq!(space.children(PATH).await.len(), 2);
+    reader.release().await.unwrap();
+    other.release().await.unwrap();
+    let writer = first.try_write().await.unwrap().expect("the lock is free again");
+    assert!(second.try_read().await.unwrap().is_none());
+    assert!(second.try_write().await.unwrap().is_none());
+    assert_eq!(space.children(PATH).await.len(), 1);
+    writer.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, other) = (rwlock(&space.client().await), rwlock(&space.client().await));
+    let writer = holder.write().await.unwrap();
+    let errors = [failed(other.read_timeout(SHORT).await), failed(other.write_timeout(SHORT).await)];
+    space.until_queued(PATH, 1).await;
+    assert!(writer.is_held());
+    writer.release().await.unwrap();
+    let reader = holder.read().await.unwrap();
+    let behind_a_reader = failed(other.write_timeout(SHORT).await);
+    space.until_queued(PATH, 1).await;
+    for error in errors.iter().chain([&behind_a_reader]) {
+        assert!(error.is_timeout() && error.is_contended(), "{error}");
+        let expected = format!("timed out after 150ms waiting behind others for lock {PATH}");
+        assert_eq!(error.to_string(), expected);
+    }
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn no_time_is_no_wait_on_either_side(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let errors =
+        [failed(lock.read_timeout(Duration::ZERO).await), failed(lock.write_timeout(Duration::ZERO).await)];
+    for error in errors {
+        assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
+    }
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn bodies_run_under_their_side_and_release_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, rwlock(&space.client().await));
+    let lock = rwlock(&client);
+    let read = lock.run_read(async |guard| {
+        assert!(guard.is_held());
+        assert!(other.try_write().await.unwrap().is_none());
+        other.try_read().await.unwrap().expect("readers share").release().await.unwrap();
+        7
+    });
+    assert_eq!(read.await.unwrap(), 7);
+    assert_eq!(space.children(PATH).await, [""; 0]);
+    let written = lock.run_write(async |guard| {
+        assert!(guard.is_held());
+        assert!(other.try_read().await.unwrap().is_none());
+        8
+    });
+    assert_eq!(written.await.unwrap(), 8);
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn names_and_data_on_the_wire_are_curators(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.config().identity("node-7").connect().await.unwrap();
+    let reader = read(&client).await;
+    let writing = spawn_write(&client);
+    space.until_queued(PATH, 2).await;
+    let names = queue(&space).await;
+    for (name, base) in names.iter().zip(["__READ__", "__WRIT__"]) {
+        let (protected, rest) = name.split_at("_c_".len());
+        let (uuid, rest) = rest.split_at(36);
+        assert_eq!((protected, rest), ("_c_", &*format!("-{base}{}", sequence(name))), "{name}");
+        assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{name}");
+        assert_eq!(&uuid[14..15], "4", "{name}");
+        let path = space.full(&format!("{PATH}/{name}"));
+        let (data, stat) = space.outsider().await.get_data(&path).await.unwrap();
+        assert_eq!(data, b"node-7");
+        assert_eq!(Some(stat.ephemeral_owner), client.session_id());
+    }
+    assert_eq!((sequence(&names[0]), sequence(&names[1])), ("0000000000", "0000000001"));
+    reader.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn guards_that_are_dropped_release_in_the_background(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    drop(read(&client).await);
+    space.until_empty(PATH).await;
+    drop(write(&client).await);
+    space.until_empty(PATH).await;
+}
+
+#[test]
+fn both_guards_and_their_futures_can_move_between_threads() {
+    fn is_send<T: Send + Sync + 'static>() {}
+    fn is_send_value<T: Send>(_: T) {}
+    is_send::<RwLock>();
+    is_send::<ReadGuard>();
+    is_send::<WriteGuard>();
+    #[expect(dead_code, reason = "only its type matters")]
+    fn futures(lock: &RwLock, guard: WriteGuard) {
+        is_send_value(lock.read());
+        is_send_value(lock.try_write());
+        is_send_value(lock.run_read(async |_| 1));
+        is_send_value(guard.downgrade());
+    }
+}

@@ -1,0 +1,243 @@
+//! What one logical call holds, on either side.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::sync::{Barrier, oneshot};
+use zklock::{LockError, Phase, RwLock};
+
+use super::{PATH, SHORT, queue, rwlock};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+#[track_caller]
+fn check_upgrade(error: &LockError) {
+    assert!(matches!(error, LockError::Upgrade { path } if path == PATH), "{error}");
+    assert!(error.is_invalid() && !error.is_contended());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_side_is_entered_again_with_the_same_node_and_token(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let reader = lock.read().await.unwrap();
+    let inside = reader.scope(async {
+        let again = lock.read().await.unwrap();
+        assert_eq!(again.fencing_token(), reader.fencing_token());
+        let tried = again.scope(lock.try_read()).await.unwrap().unwrap();
+        assert_eq!(tried.fencing_token(), reader.fencing_token());
+        assert_eq!(queue(&space).await.len(), 1);
+    });
+    inside.await;
+    reader.release().await.unwrap();
+
+    let writer = lock.write().await.unwrap();
+    let inside = writer.scope(async {
+        let again = lock.write().await.unwrap();
+        assert_eq!(again.fencing_token(), writer.fencing_token());
+        let tried = again.scope(lock.try_write()).await.unwrap().unwrap();
+        let reader = tried.scope(lock.read()).await.unwrap();
+        assert_eq!(reader.fencing_token(), writer.fencing_token());
+        assert_eq!(queue(&space).await.len(), 1);
+        // Those around it go first, but for the outermost.
+        drop(again);
+        drop(tried);
+        assert!(reader.is_held());
+        reader.release().await.unwrap();
+    });
+    inside.await;
+    assert!(writer.is_held());
+    writer.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_enters_again_although_a_writer_waits(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let lock = rwlock(&client);
+    let reader = lock.read().await.unwrap();
+    let writing = super::spawn_write(&other);
+    space.until_queued(PATH, 2).await;
+    super::until_waiting(&space, &other, &queue(&space).await[0]).await;
+    let again = reader.scope(lock.read()).await.unwrap();
+    reader.release().await.unwrap();
+    assert!(again.is_held() && !writing.is_finished());
+    again.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_reads_may_not_write_and_is_told_at_once(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let reader = lock.read().await.unwrap();
+    let inside = reader.scope(async {
+        check_upgrade(&failed(lock.write().await));
+        check_upgrade(&failed(lock.try_write().await));
+        check_upgrade(&failed(lock.write_timeout(Duration::MAX).await));
+        check_upgrade(&failed(lock.run_write(async |_| ()).await));
+        let again = lock.read().await.unwrap();
+        check_upgrade(&failed(again.scope(lock.write()).await));
+        assert_eq!(queue(&space).await.len(), 1);
+    });
+    inside.await;
+    reader.verify().await.unwrap();
+    reader.release().await.unwrap();
+    lock.write().await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_reads_inside_of_a_write_may_not_write_there_either(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let run = lock.run_write(async |writer| {
+        let reader = lock.read().await.unwrap();
+        check_upgrade(&failed(reader.scope(lock.write()).await));
+        // Beside the reader, a writer waits for it.
+        assert!(writer.scope(lock.try_write()).await.unwrap().is_none());
+        reader.release().await.unwrap();
+        lock.write().await.unwrap().release().await.unwrap();
+    });
+    soon(run).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn other_locks_in_between_hide_no_reader(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (lock, other) = (rwlock(&client), client.rwlock("/elsewhere").unwrap());
+    let reader = lock.read().await.unwrap();
+    let elsewhere = reader.scope(other.write()).await.unwrap();
+    let inside = async { elsewhere.scope(lock.write()).await };
+    check_upgrade(&failed(reader.scope(inside).await));
+    let again = reader.scope(async { elsewhere.scope(lock.read()).await }).await.unwrap();
+    assert_eq!(again.fencing_token(), reader.fencing_token());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn other_tasks_clients_and_guards_without_their_scope_are_strangers(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, rwlock(&space.client().await));
+    let lock = rwlock(&client);
+    let reader = lock.read().await.unwrap();
+    assert!(failed(lock.write_timeout(SHORT).await).is_contended(), "the guard alone is no scope");
+    let (spawned, heir) = (lock.clone(), lock.clone());
+    let inside = reader.scope(async {
+        let spawned = tokio::spawn(async move { spawned.write_timeout(SHORT).await });
+        assert!(failed(spawned.await.unwrap()).is_contended());
+        let heir = zklock::spawn(async move { heir.write_timeout(SHORT).await });
+        check_upgrade(&failed(heir.await.unwrap()));
+        assert!(failed(other.write_timeout(SHORT).await).is_contended(), "another client");
+    });
+    inside.await;
+    space.until_queued(PATH, 1).await;
+    reader.release().await.unwrap();
+}
+
+/// Reads, and meets another one that reads at the same time.
+async fn meet(lock: &RwLock, both: &Barrier) -> Result<(), LockError> {
+    let run = lock.run_read(async |_| {
+        both.wait().await;
+    });
+    run.await
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn siblings_that_read_are_there_at_the_same_time(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let both = Barrier::new(2);
+    let under_a_read = lock.run_read(async |_| tokio::join!(meet(&lock, &both), meet(&lock, &both)));
+    let (first, second) = soon(under_a_read).await.unwrap();
+    first.and(second).unwrap();
+    let under_a_write = lock.run_write(async |_| tokio::join!(meet(&lock, &both), meet(&lock, &both)));
+    let (first, second) = soon(under_a_write).await.unwrap();
+    first.and(second).unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+/// Writes, and tells how many others are inside.
+async fn alone(lock: &RwLock, inside: &AtomicUsize) -> usize {
+    let run = lock.run_write(async |_| {
+        let others = inside.fetch_add(1, Ordering::SeqCst);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        inside.fetch_sub(1, Ordering::SeqCst);
+        others
+    });
+    run.await.unwrap()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn siblings_that_write_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let inside = AtomicUsize::new(0);
+    let siblings = lock.run_write(async |_| tokio::join!(alone(&lock, &inside), alone(&lock, &inside)));
+    assert_eq!(soon(siblings).await.unwrap(), (0, 0));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_out(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let run = lock.run_write(async |writer| {
+        let reader = lock.read().await.unwrap();
+        let late = failed(lock.write_timeout(SHORT).await);
+        assert!(matches!(late, LockError::Timeout { phase: Phase::Sibling, .. }), "{late}");
+        let (asked, is_asked) = oneshot::channel();
+        let waiting = lock.clone();
+        let spawns = async {
+            let waits = async move {
+                asked.send(()).unwrap();
+                waiting.write().await
+            };
+            [zklock::spawn(waits)]
+        };
+        let [waiting] = writer.scope(spawns).await;
+        is_asked.await.unwrap();
+        // Once it waits, it is in front of readers that come after it.
+        crate::support::until(
+            || async {
+                match lock.try_read().await.unwrap() {
+                    Some(reader) => reader.release().await.is_err(),
+                    None => true,
+                }
+            },
+            "the writer waits",
+        )
+        .await;
+        assert!(!waiting.is_finished());
+        reader.release().await.unwrap();
+        waiting.await.unwrap().unwrap().release().await.unwrap();
+    });
+    soon(run).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lost_lock_is_not_entered_again_on_either_side(kind: Kind) {
+    let space = Space::new(kind);
+    let lock = rwlock(&space.client().await);
+    let reader = lock.read().await.unwrap();
+    space.delete_children(PATH).await;
+    soon(reader.lost()).await;
+    assert!(failed(reader.scope(lock.read()).await).is_lost());
+    let writer = lock.write().await.unwrap();
+    space.delete_children(PATH).await;
+    soon(writer.lost()).await;
+    assert!(failed(writer.scope(lock.write()).await).is_lost());
+    assert!(failed(writer.scope(lock.read()).await).is_lost());
+    lock.write().await.unwrap().release().await.unwrap();
+}

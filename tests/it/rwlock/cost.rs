@@ -1,0 +1,127 @@
+//! What a read-write lock costs, counted by a server.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Client, Config, RwLock};
+
+use super::{PATH, watchers_on};
+use crate::requests::{PATIENCE, requests};
+use crate::support::{Kind, Server, on_both_servers, soon, until};
+
+async fn connect(server: &Server) -> Client {
+    Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
+}
+
+/// A lock of a session that sends nothing by itself.
+async fn quiet(server: &Server) -> RwLock {
+    let lock = connect(server).await.rwlock(PATH).unwrap();
+    lock.read().await.unwrap().release().await.unwrap();
+    lock
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn either_side_of_a_free_lock_costs_three_requests(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet(&server).await;
+    let read = async {
+        for _ in 0..10 {
+            lock.read().await.unwrap().release().await.unwrap();
+        }
+    };
+    assert_eq!(requests(&server, read).await, 30);
+    let write = async {
+        for _ in 0..10 {
+            lock.write().await.unwrap().release().await.unwrap();
+        }
+    };
+    assert_eq!(requests(&server, write).await, 30);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_is_entered_again_and_what_may_not_be_cost_nothing(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet(&server).await;
+    let writer = lock.write().await.unwrap();
+    let inside = writer.scope(async {
+        for _ in 0..10 {
+            lock.write().await.unwrap().release().await.unwrap();
+            lock.read().await.unwrap().release().await.unwrap();
+        }
+    });
+    assert_eq!(requests(&server, inside).await, 0);
+    writer.release().await.unwrap();
+    let reader = lock.read().await.unwrap();
+    let inside = reader.scope(async {
+        for _ in 0..10 {
+            lock.read().await.unwrap().release().await.unwrap();
+            lock.write().await.unwrap_err();
+            lock.try_write().await.unwrap_err();
+        }
+    });
+    assert_eq!(requests(&server, inside).await, 0);
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_that_finds_others_costs_three_requests(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let (holder, other) = (quiet(&server).await, quiet(&server).await);
+    let writer = holder.write().await.unwrap();
+    assert!(other.try_read().await.unwrap().is_none());
+    let own = holder.participants().await.unwrap().remove(0).node;
+    until(|| async { !watchers_on(&server, &format!("{PATH}/{own}")).is_empty() }, "it is watched").await;
+    let tried = async {
+        assert!(other.try_read().await.unwrap().is_none());
+        assert!(other.try_write().await.unwrap().is_none());
+    };
+    assert_eq!(requests(&server, tried).await, 6);
+    writer.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet(&server).await;
+    let downgraded = async {
+        let reader = lock.write().await.unwrap().downgrade().await.unwrap();
+        let own = lock.participants().await.unwrap().remove(0).node;
+        until(|| async { !watchers_on(&server, &format!("{PATH}/{own}")).is_empty() }, "it is watched").await;
+        reader.release().await.unwrap();
+    };
+    let mut expected = 2 + 1 + 1 + 1;
+    // The participants: a list, and the data of the one that there is; and a question about watches.
+    expected += 2 + 1;
+    let counted = requests(&server, downgraded).await;
+    assert_eq!(counted, expected, "a write, the transaction, a watch and a release");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet(&server).await;
+    let listens = async {
+        let guard = lock.write().await.unwrap();
+        guard.on_revoke(|| ());
+        guard.on_revoke(|| ());
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+    };
+    assert_eq!(requests(&server, listens).await, 3 + 1 + 2, "two to verify, after which it was sent");
+
+    let guard = lock.write().await.unwrap();
+    guard.on_revoke(|| ());
+    let own = lock.participants().await.unwrap().remove(0);
+    let other = connect(&server).await;
+    other.break_lock(&own).await.unwrap();
+    soon(guard.lost()).await;
+    // A lost guard that is kept asks the server for nothing, however long that is.
+    let kept = tokio::time::sleep(Duration::from_secs(1));
+    assert_eq!(requests(&server, kept).await, 0);
+    guard.release().await.unwrap_err();
+}

@@ -1,0 +1,268 @@
+//! Downgrades whose connection breaks at the one transaction, and what is asked of the lock meanwhile.
+
+use rstest_reuse::apply;
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, LossReason, ReadGuard, WriteGuard};
+use zklock_testkit::How;
+use zklock_testkit::wire::Opcode;
+
+use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
+use crate::cuts::{Caller, Cut, Meanwhile, Scene, for_all};
+use crate::support::{Kind, failed, on_both_servers, soon, until};
+
+type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
+
+/// A writer whose successor is a writer that waits.
+async fn write_and_let_wait(scene: &Scene) -> (WriteGuard, String, JoinHandle<WriteGuard>) {
+    let writer = write(&scene.client).await;
+    let waiting = spawn_write(&scene.other);
+    scene.space.until_queued(PATH, 2).await;
+    let node = queue(&scene.space).await.remove(0);
+    until_waiting(&scene.space, &scene.other, &node).await;
+    (writer, node, waiting)
+}
+
+/// The lock is held for reading with one node in the writer's place, and handed on to the writer that waits.
+async fn check_read_and_hand_on(
+    scene: &Scene,
+    node: &str,
+    (reader, waiting): (ReadGuard, JoinHandle<WriteGuard>),
+) {
+    reader.verify().await.unwrap();
+    let names = queue(&scene.space).await;
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!((side(&names[0]), sequence(&names[0])), ("__READ__", sequence(node)));
+    until_waiting(&scene.space, &scene.other, &names[0]).await;
+    assert!(!waiting.is_finished());
+    let token = reader.fencing_token();
+    reader.release().await.unwrap();
+    let writer = soon(waiting).await.unwrap();
+    assert!(writer.fencing_token() > token);
+    writer.release().await.unwrap();
+    scene.space.until_empty(PATH).await;
+}
+
+/// The writer that waits has the lock, and nothing else is left.
+async fn check_gone(scene: &Scene, waiting: JoinHandle<WriteGuard>) {
+    let writer = soon(waiting).await.unwrap();
+    scene.space.until_queued(PATH, 1).await;
+    writer.verify().await.unwrap();
+    writer.release().await.unwrap();
+    scene.space.until_empty(PATH).await;
+    soon(write(&scene.client)).await.release().await.unwrap();
+}
+
+async fn break_while_downgrading(kind: Kind, cut: Cut, meanwhile: Meanwhile, caller: Caller) {
+    let scene = Scene::new(kind).await;
+    let (writer, node, waiting) = write_and_let_wait(&scene).await;
+    let broken = scene.cut(cut);
+    let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+    soon(broken.rule.struck()).await;
+    if caller == Caller::Leaves {
+        downgrade.abort();
+    }
+    scene.mend(broken, meanwhile).await;
+    match (caller, meanwhile) {
+        (Caller::Leaves, _) => check_gone(&scene, waiting).await,
+        (Caller::Stays, Meanwhile::Nothing) => {
+            let reader = soon(downgrade).await.unwrap().unwrap();
+            check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+        }
+        (Caller::Stays, Meanwhile::SessionEnds) => {
+            let error = failed(soon(downgrade).await.unwrap());
+            assert!(error.is_lost(), "{cut:?}: {error}");
+            check_gone(&scene, waiting).await;
+        }
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_that_is_cut_off_leaves_one_reader_or_nothing(kind: Kind) {
+    for cut in Cut::both(Opcode::MULTI) {
+        for_all(async |meanwhile, caller| break_while_downgrading(kind, cut, meanwhile, caller).await).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let (writer, node, waiting) = write_and_let_wait(&scene).await;
+    let first = scene.proxy.on_request(Opcode::MULTI).times(2).cut(How::Fin);
+    let second = scene.proxy.on_reply(Opcode::MULTI).times(2).cut(How::Rst);
+    let reader = soon(writer.downgrade()).await.unwrap();
+    assert_eq!((first.hits(), second.hits()), (2, 2));
+    check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost(kind: Kind) {
+    for cut in Cut::both(Opcode::MULTI) {
+        let scene = Scene::new(kind).await;
+        let writer = write(&scene.client).await;
+        let broken = scene.cut(cut);
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(broken.rule.struck()).await;
+        scene.space.delete_children(PATH).await;
+        scene.mend(broken, Meanwhile::Nothing).await;
+        let error = failed(soon(downgrade).await.unwrap());
+        assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
+        scene.space.until_empty(PATH).await;
+        soon(write(&scene.other)).await.release().await.unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_release_that_downgrades_is_cut_off_like_a_downgrade(kind: Kind) {
+    for cut in Cut::both(Opcode::MULTI) {
+        let scene = Scene::new(kind).await;
+        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        let reader = writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let broken = scene.cut(cut);
+        // Nobody waits for what a guard does that is dropped.
+        drop(writer);
+        scene.mend(broken, Meanwhile::Nothing).await;
+        let is_reader = || async { side(&queue(&scene.space).await[0]) == "__READ__" };
+        until(is_reader, "the writer is a reader").await;
+        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+    }
+}
+
+/// Asks about a lock, and writes under it, in tasks of their own; `is_asked` is a reader of the same call.
+fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
+    tokio::spawn(async move {
+        let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data(ledger, "now"));
+        verified.unwrap();
+        written.unwrap();
+        is_asked
+    })
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
+    for is_applied in [false, true] {
+        let scene = Scene::new(kind).await;
+        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        writer.create("/ledger", "").await.unwrap();
+        let [before, during] = [
+            writer.scope(rwlock(&scene.client).read()).await,
+            writer.scope(rwlock(&scene.client).read()).await,
+        ]
+        .map(Result::unwrap);
+        let held = match is_applied {
+            true => scene.proxy.on_reply(Opcode::MULTI).nth(2).hold(),
+            false => scene.proxy.on_request(Opcode::MULTI).nth(2).hold(),
+        };
+        // These requests are on their way when the downgrade's follows them.
+        let before = soon(ask(before, "/ledger")).await.unwrap();
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(held.struck()).await;
+        if is_applied {
+            let is_reader = || async { side(&queue(&scene.space).await[0]) == "__READ__" };
+            until(is_reader, "the writer is a reader").await;
+        }
+        let during = ask(during, "/ledger");
+        // The lease is checked without a request all the while.
+        assert!(before.is_held() && !during.is_finished());
+        held.release();
+        let during = soon(during).await.unwrap();
+        let reader = soon(downgrade).await.unwrap().unwrap();
+        before.release().await.unwrap();
+        during.release().await.unwrap();
+        reader.delete("/ledger").await.unwrap();
+        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss(kind: Kind) {
+    for cut in Cut::both(Opcode::MULTI) {
+        let scene = Scene::new(kind).await;
+        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        let asking = writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let broken = scene.cut(cut);
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(broken.rule.struck()).await;
+        let asked = tokio::spawn(async move {
+            asking.verify().await.unwrap();
+            asking
+        });
+        scene.mend(broken, Meanwhile::Nothing).await;
+        let asked = soon(asked).await.unwrap();
+        let reader = soon(downgrade).await.unwrap().unwrap();
+        asked.release().await.unwrap();
+        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_race_with_downgrades_are_all_applied(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let guard = write(&scene.other).await;
+    guard.create("/ledger", "").await.unwrap();
+    guard.release().await.unwrap();
+    for _ in 0..30 {
+        let writer = write(&scene.other).await;
+        let readers = readers_inside(&writer, &scene.other).await;
+        let asked: Vec<_> = readers.into_iter().map(|reader| ask(reader, "/ledger")).collect();
+        let reader = writer.downgrade().await.unwrap();
+        for asked in asked {
+            soon(asked).await.unwrap().release().await.unwrap();
+        }
+        reader.release().await.unwrap();
+        assert_eq!(scene.space.children(PATH).await, [""; 0]);
+    }
+}
+
+async fn readers_inside(writer: &WriteGuard, client: &Client) -> Vec<ReadGuard> {
+    let mut readers = Vec::new();
+    for _ in 0..4 {
+        readers.push(writer.scope(rwlock(client).read()).await.unwrap());
+    }
+    readers
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_that_nobody_waits_for_any_more_releases(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    for is_applied in [false, true] {
+        let (writer, _, waiting) = write_and_let_wait(&scene).await;
+        let held = match is_applied {
+            true => scene.proxy.on_reply(Opcode::MULTI).hold(),
+            false => scene.proxy.on_request(Opcode::MULTI).hold(),
+        };
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(held.struck()).await;
+        downgrade.abort();
+        held.release();
+        check_gone(&scene, waiting).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_or_writer_whose_create_is_cut_off_enters_once(kind: Kind) {
+    for cut in Cut::both(Opcode::CREATE2) {
+        let scene = Scene::new(kind).await;
+        write(&scene.other).await.release().await.unwrap();
+        let broken = scene.cut(cut);
+        let reading = spawn_read(&scene.client);
+        scene.mend(broken, Meanwhile::Nothing).await;
+        let reader = soon(reading).await.unwrap();
+        let broken = scene.cut(cut);
+        let writing = spawn_write(&scene.client);
+        scene.mend(broken, Meanwhile::Nothing).await;
+        scene.space.until_queued(PATH, 2).await;
+        reader.verify().await.unwrap();
+        reader.release().await.unwrap();
+        soon(writing).await.unwrap().release().await.unwrap();
+        scene.space.until_empty(PATH).await;
+    }
+}

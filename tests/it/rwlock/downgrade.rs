@@ -1,0 +1,287 @@
+//! Writers that go on reading.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
+use zookeeper_client as zk;
+
+use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+/// Waits until the writer's node, the first of the queue, has become a reader's; returns its name.
+async fn until_downgraded(space: &Space) -> String {
+    until(|| async { side(&queue(space).await[0]) == "__READ__" }, "the writer is a reader").await;
+    queue(space).await.remove(0)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.config().identity("node-7").connect().await.unwrap();
+    write(&client).await.release().await.unwrap();
+    let writer = write(&client).await;
+    let before = queue(&space).await;
+    let reader = writer.downgrade().await.unwrap();
+    let after = queue(&space).await;
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_eq!((side(&before[0]), side(&after[0])), ("__WRIT__", "__READ__"));
+    assert_eq!((sequence(&before[0]), sequence(&after[0])), ("0000000001", "0000000001"));
+    assert_eq!(after[0].len(), before[0].len());
+    assert!(after[0].starts_with("_c_"));
+
+    let outsider = space.outsider().await;
+    let node = space.full(&format!("{PATH}/{}", after[0]));
+    let (data, stat) = outsider.get_data(&node).await.unwrap();
+    assert_eq!((data, Some(stat.ephemeral_owner)), (b"node-7".to_vec(), client.session_id()));
+    let parent = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
+    assert_eq!(stat.czxid, parent.pzxid, "the last change of the children was the reader's creation");
+    reader.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = write(&client).await;
+    let token = writer.fencing_token();
+    writer.create("/ledger", "written").await.unwrap();
+    let reader = writer.downgrade().await.unwrap();
+    assert_eq!((reader.fencing_token(), reader.state()), (token, LeaseState::Held));
+    reader.verify().await.unwrap();
+    reader.set_data("/ledger", "read").await.unwrap();
+    let participants = rwlock(&client).participants().await.unwrap();
+    let [own] = participants.as_slice() else { panic!("{participants:?}") };
+    assert_eq!((own.mode, own.standing), (Mode::Read, Standing::Holds));
+    assert!(rwlock(&client).try_write().await.unwrap().is_none());
+    reader.release().await.unwrap();
+    let next = write(&client).await;
+    assert!(next.fencing_token() > token);
+    next.delete("/ledger").await.unwrap();
+    next.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_gone(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let writer = write(&a).await;
+    let writing = spawn_write(&b);
+    space.until_queued(PATH, 2).await;
+    until_waiting(&space, &b, &queue(&space).await[0]).await;
+    let reader = writer.downgrade().await.unwrap();
+    // The writer was woken, looked, and waits again.
+    until_waiting(&space, &b, &until_downgraded(&space).await).await;
+    let third = space.client().await;
+    assert!(rwlock(&third).try_read().await.unwrap().is_none(), "a new reader must not pass the writer");
+    assert!(!writing.is_finished());
+    let token = reader.fencing_token();
+    reader.release().await.unwrap();
+    let writer = soon(writing).await.unwrap();
+    assert!(writer.fencing_token() > token);
+    writer.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_next_writer_are_not(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c, d] =
+        [space.client().await, space.client().await, space.client().await, space.client().await];
+    let writer = write(&a).await;
+    let reading = spawn_read(&b);
+    space.until_queued(PATH, 2).await;
+    let writing = spawn_write(&c);
+    space.until_queued(PATH, 3).await;
+    let last = spawn_read(&d);
+    space.until_queued(PATH, 4).await;
+    let names = queue(&space).await;
+    until_waiting(&space, &b, &names[0]).await;
+    until_waiting(&space, &d, &names[2]).await;
+    let reader = writer.downgrade().await.unwrap();
+    let other = soon(reading).await.unwrap();
+    assert!(reader.is_held() && other.is_held());
+    reader.release().await.unwrap();
+    assert!(!writing.is_finished() && !last.is_finished());
+    other.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+    soon(last).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_that_reads_and_stops_writing_reads_on(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    for is_dropped in [false, true] {
+        let writer = write(&a).await;
+        let writing = spawn_write(&b);
+        space.until_queued(PATH, 2).await;
+        let before = queue(&space).await;
+        let reader = writer.scope(rwlock(&a).read()).await.unwrap();
+        assert_eq!(queue(&space).await, before, "to read inside of a write costs no node");
+        if is_dropped {
+            drop(writer);
+        } else {
+            writer.release().await.unwrap();
+            assert_eq!(side(&queue(&space).await[0]), "__READ__", "the release waits for the server");
+        }
+        let node = until_downgraded(&space).await;
+        assert_eq!(sequence(&node), sequence(&before[0]));
+        until_waiting(&space, &b, &node).await;
+        assert!(!writing.is_finished() && reader.is_held());
+        reader.release().await.unwrap();
+        soon(writing).await.unwrap().release().await.unwrap();
+        space.until_empty(PATH).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = write(&client).await;
+    writer.scope(rwlock(&client).read()).await.unwrap().release().await.unwrap();
+    assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
+    writer.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for _ in 0..30 {
+        let writer = write(&client).await;
+        let reader = writer.scope(rwlock(&client).read()).await.unwrap();
+        let (writer, reader) = (tokio::spawn(writer.release()), tokio::spawn(reader.release()));
+        writer.await.unwrap().unwrap();
+        reader.await.unwrap().unwrap();
+        assert_eq!(space.children(PATH).await, [""; 0]);
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn strangers_neither_read_nor_downgrade_while_a_task_writes(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let lock = rwlock(&client);
+    let writer = lock.write().await.unwrap();
+    let stranger = lock.clone();
+    let inside = writer.scope(async {
+        let stranger = tokio::spawn(async move { stranger.read_timeout(SHORT).await });
+        assert!(failed(stranger.await.unwrap()).is_contended());
+    });
+    inside.await;
+    assert!(lock.try_read().await.unwrap().is_none(), "outside of its scope the holder is one too");
+    writer.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn inside_of_another_write_guard_the_lock_stays_a_writers(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let outer = write(&client).await;
+    let inner = outer.scope(rwlock(&client).write()).await.unwrap();
+    let reader = inner.downgrade().await.unwrap();
+    assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
+    outer.release().await.unwrap();
+    assert_eq!(side(&queue(&space).await[0]), "__READ__");
+    assert!(reader.is_held());
+    reader.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_waits_for_writers_inside_and_says_so(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
+    let outer = write(&client).await;
+    let inner = outer.scope(rwlock(&client).write()).await.unwrap();
+    let error = failed(outer.downgrade().await);
+    assert!(
+        matches!(&error, LockError::Timeout { path, phase: Phase::Sibling, .. } if path == PATH),
+        "{error}"
+    );
+    assert!(inner.is_held(), "the writer inside goes on");
+    assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
+    inner.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgraded_guard_has_a_readers_scope(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (lock, token) = (rwlock(&client), write(&client).await);
+    let reader = token.downgrade().await.unwrap();
+    let inside = reader.scope(async {
+        let again = lock.read().await.unwrap();
+        assert_eq!(again.fencing_token(), reader.fencing_token());
+        let error = failed(lock.write().await);
+        assert!(matches!(&error, LockError::Upgrade { path } if path == PATH), "{error}");
+        again.release().await.unwrap();
+    });
+    inside.await;
+    assert_eq!(queue(&space).await.len(), 1);
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_is_lost_is_not_downgraded(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = write(&client).await;
+    space.delete_children(PATH).await;
+    assert_eq!(soon(writer.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(writer.downgrade().await).is_lost());
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_that_is_denied_says_so_and_releases(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = write(&client).await;
+    use zk::Permission as P;
+    let all_but_create = P::READ | P::WRITE | P::DELETE | P::ADMIN;
+    let acl = [zk::Acl::new(all_but_create, zk::AuthId::anyone())];
+    space.outsider().await.set_acl(&space.full(PATH), &acl, None).await.unwrap();
+    let error = failed(writer.downgrade().await);
+    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_they_end(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for last in 0..3 {
+        let writer = write(&client).await;
+        let inner = writer.scope(rwlock(&client).read()).await.unwrap();
+        let innermost = inner.scope(rwlock(&client).read()).await.unwrap();
+        let mut readers = vec![inner, innermost, writer.downgrade().await.unwrap()];
+        let kept = readers.remove(last);
+        for reader in readers {
+            reader.release().await.unwrap();
+        }
+        kept.verify().await.unwrap();
+        assert_eq!(queue(&space).await.len(), 1);
+        kept.release().await.unwrap();
+        assert_eq!(space.children(PATH).await, [""; 0]);
+    }
+}

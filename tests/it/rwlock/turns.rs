@@ -1,0 +1,254 @@
+//! Whose turn it is, and who is woken up for it.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Client, Config};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use super::{PATH, SHORT, queue, read, rwlock, spawn_read, spawn_write, until_waiting, watchers, write};
+use crate::support::{Kind, Space, TICK, failed, on_both_servers, soon};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_behind_a_writer_that_waits_waits_too(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let reader = read(&a).await;
+    let writing = spawn_write(&b);
+    space.until_queued(PATH, 2).await;
+    assert!(rwlock(&a).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
+    let reading = spawn_read(&c);
+    space.until_queued(PATH, 3).await;
+    until_waiting(&space, &c, &queue(&space).await[1]).await;
+    reader.release().await.unwrap();
+    let writer = soon(writing).await.unwrap();
+    assert!(!reading.is_finished());
+    let token = writer.fencing_token();
+    writer.release().await.unwrap();
+    let reader = soon(reading).await.unwrap();
+    assert!(reader.fencing_token() > token);
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_waits_for_no_writer_behind_it(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let first = write(&a).await;
+    let reading = spawn_read(&b);
+    space.until_queued(PATH, 2).await;
+    let writing = spawn_write(&c);
+    space.until_queued(PATH, 3).await;
+    until_waiting(&space, &c, &queue(&space).await[1]).await;
+    first.release().await.unwrap();
+    let reader = soon(reading).await.unwrap();
+    assert!(!writing.is_finished());
+    reader.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecessor(kind: Kind) {
+    let space = Space::new(kind);
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        clients.push(space.client().await);
+    }
+    let held = write(&clients[0]).await;
+    let (mut readers, mut writers) = (Vec::new(), Vec::new());
+    for (place, client) in clients.iter().enumerate().skip(1) {
+        // The queue is W0 R1 W2 R3 R4 W5.
+        match place {
+            2 | 5 => writers.push(spawn_write(client)),
+            _ => readers.push(spawn_read(client)),
+        }
+        space.until_queued(PATH, place + 1).await;
+    }
+    let names = queue(&space).await;
+    for (waiter, watched) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 4)] {
+        until_waiting(&space, &clients[waiter], &names[watched]).await;
+    }
+    for (place, name) in names.iter().enumerate() {
+        let others = watchers(&space, name).into_iter().filter(|id| Some(*id) != clients[place].session_id());
+        assert_eq!(others.count(), [1, 1, 2, 0, 1, 0][place], "watches of {name}");
+    }
+    held.release().await.unwrap();
+    let mut readers = readers.into_iter();
+    soon(readers.next().unwrap()).await.unwrap().release().await.unwrap();
+    let mut writers = writers.into_iter();
+    soon(writers.next().unwrap()).await.unwrap().release().await.unwrap();
+    for reader in readers {
+        soon(reader).await.unwrap().release().await.unwrap();
+    }
+    soon(writers.next().unwrap()).await.unwrap().release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let reader = read(&a).await;
+    let writing = spawn_write(&b);
+    space.until_queued(PATH, 2).await;
+    let reading = spawn_read(&c);
+    space.until_queued(PATH, 3).await;
+    until_waiting(&space, &c, &queue(&space).await[1]).await;
+    writing.abort();
+    soon(reading).await.unwrap().release().await.unwrap();
+    assert!(reader.is_held());
+    reader.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let readers = [read(&a).await, read(&a).await, read(&a).await];
+    let [first, second, third] = readers;
+    let writing = spawn_write(&b);
+    space.until_queued(PATH, 4).await;
+    let names = queue(&space).await;
+    until_waiting(&space, &b, &names[2]).await;
+    // The one that it watches goes first.
+    third.release().await.unwrap();
+    until_waiting(&space, &b, &names[1]).await;
+    first.release().await.unwrap();
+    assert!(failed(rwlock(&b).write_timeout(SHORT).await).is_contended());
+    assert!(!writing.is_finished());
+    second.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+}
+
+/// A client that tells how often it lists the queue.
+async fn counted(space: &Space) -> (Proxy, Client) {
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
+    let client = config.session_timeout(Duration::from_secs(6)).tick_time(TICK).connect().await.unwrap();
+    (proxy, client)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.client().await;
+    write(&holder).await.release().await.unwrap();
+    let held = write(&holder).await;
+    let mut clients = Vec::new();
+    for _ in 0..5 {
+        clients.push(counted(&space).await);
+    }
+    // The queue is W R1 R2 W3 R4 R5: R1 is nobody's, and W3 that of R4 and R5.
+    let place = |place: usize| &clients[place - 1].1;
+    let leaves = spawn_read(place(1));
+    space.until_queued(PATH, 2).await;
+    let second = spawn_read(place(2));
+    space.until_queued(PATH, 3).await;
+    let third = spawn_write(place(3));
+    space.until_queued(PATH, 4).await;
+    let fourth = spawn_read(place(4));
+    space.until_queued(PATH, 5).await;
+    let fifth = spawn_read(place(5));
+    space.until_queued(PATH, 6).await;
+    let names = queue(&space).await;
+    for (waiter, watched) in [(1, 0), (2, 0), (3, 2), (4, 3), (5, 3)] {
+        until_waiting(&space, place(waiter), &names[watched]).await;
+    }
+    leaves.abort();
+    space.until_queued(PATH, 5).await;
+    held.release().await.unwrap();
+    soon(second).await.unwrap().release().await.unwrap();
+    soon(third).await.unwrap().release().await.unwrap();
+    let both = [soon(fourth).await.unwrap(), soon(fifth).await.unwrap()];
+    for reader in both {
+        reader.release().await.unwrap();
+    }
+    // One list to enter, with one more for the parents where they are missing, and one when its turn came.
+    let lists: Vec<_> = clients.iter().map(|(proxy, _)| proxy.requests(Opcode::GET_CHILDREN)).collect();
+    assert_eq!(lists, [1, 2, 2, 2, 2]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_goes_on_waiting_for_who_was_in_front_of_the_one_that_left(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let held = write(&a).await;
+    let leaves = spawn_write(&b);
+    space.until_queued(PATH, 2).await;
+    let waiting = spawn_write(&c);
+    space.until_queued(PATH, 3).await;
+    let names = queue(&space).await;
+    until_waiting(&space, &c, &names[1]).await;
+    leaves.abort();
+    until_waiting(&space, &c, &names[0]).await;
+    assert!(!waiting.is_finished() && held.is_held());
+    held.release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b, c, d] =
+        [space.client().await, space.client().await, space.client().await, space.client().await];
+    let held = write(&a).await;
+    let reading = spawn_read(&b);
+    space.until_queued(PATH, 2).await;
+    let writing = spawn_write(&c);
+    space.until_queued(PATH, 3).await;
+    let last = spawn_write(&d);
+    space.until_queued(PATH, 4).await;
+    let names = queue(&space).await;
+    for expelled in [&names[1], &names[2]] {
+        let node = space.full(&format!("{PATH}/{expelled}"));
+        space.outsider().await.delete(&node, None).await.unwrap();
+    }
+    space.until_queued(PATH, 4).await;
+    held.release().await.unwrap();
+    let last = soon(last).await.unwrap();
+    let token = last.fencing_token();
+    last.release().await.unwrap();
+    // Either of the two may have come back first.
+    let (reading, writing) = soon(async {
+        tokio::join!(
+            async {
+                let reader = reading.await.unwrap();
+                let token = reader.fencing_token();
+                reader.release().await.unwrap();
+                token
+            },
+            async {
+                let writer = writing.await.unwrap();
+                let token = writer.fencing_token();
+                writer.release().await.unwrap();
+                token
+            }
+        )
+    })
+    .await;
+    assert!(reading > token && writing > token);
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
+    let space = Space::new(kind);
+    let [a, b] = [space.client().await, space.client().await];
+    let reader = write(&a).await.downgrade().await.unwrap();
+    let other = read(&b).await;
+    assert!(reader.is_held() && other.is_held());
+    reader.release().await.unwrap();
+    assert!(rwlock(&a).try_write().await.unwrap().is_none());
+    other.release().await.unwrap();
+}

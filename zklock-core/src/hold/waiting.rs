@@ -1,0 +1,51 @@
+//! What entering again may have to wait for, on the client's thread.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::timeout;
+
+use crate::acquire::Patience;
+use crate::client::Client;
+use crate::error::{LockError, Phase};
+use crate::lease::Tenure;
+use crate::path::NodePath;
+
+use super::entry::Again;
+
+/// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
+/// caller's runtime does.
+pub(super) async fn turn_of(
+    client: &Client,
+    path: &NodePath,
+    (child, again): (Arc<Semaphore>, Again),
+    patience: Patience,
+) -> Result<OwnedSemaphorePermit, LockError> {
+    let (mut reply, answer) = oneshot::channel();
+    client.worker().spawn(async move {
+        let permit = tokio::select! {
+            permit = timeout(patience.left(), child.acquire_many_owned(again.permits())) => permit,
+            () = reply.closed() => return,
+        };
+        // A caller that is gone by now drops the permit with the answer.
+        drop(reply.send(permit));
+    });
+    let path = || path.relative().to_owned();
+    match answer.await {
+        Ok(Ok(Ok(permit))) => Ok(permit),
+        Ok(Err(_)) => Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling }),
+        Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
+    }
+}
+
+/// Asks the servers, for so long, until they say whether the lock is held.
+pub(crate) async fn confirm(
+    client: &Client,
+    tenure: &Arc<Tenure>,
+    patience: Patience,
+) -> Result<(), LockError> {
+    let asked = tenure.clone();
+    let answer = client.worker().call(patience.left(), async move { asked.settle().await }).await;
+    tenure.check()?;
+    answer.map_err(|unanswered| unanswered.into_error(tenure.path(), patience.wait))
+}
