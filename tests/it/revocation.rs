@@ -197,6 +197,20 @@ async fn a_guard_that_is_dropped_calls_nobody(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_guard_inside_of_another_calls_nobody_after_its_release(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let outer = lock(&client).await;
+    let inner = outer.scope(lock(&client)).await;
+    let (called, outer_called) = (listen(&inner), listen(&outer));
+    inner.release().await.unwrap();
+    assert!(soon(called).await.is_err());
+    client.revoke(&holder(&client).await).await.unwrap();
+    soon(outer_called).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn callbacks_that_block_or_panic_disturb_nobody(kind: Kind) {
     let space = Space::new(kind);
     let [a, b] = [space.client().await, space.client().await];

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{LeaseState, LockError, LockEventKind, LossReason};
+use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason};
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -137,4 +137,25 @@ async fn losses_do_not_prolong_the_deadline(kind: Kind) {
     space.until_queued(B, 1).await;
     single.release().await.unwrap();
     until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_was_taken_is_not_waited_for_past_the_deadline(kind: Kind) {
+    let long = Duration::from_secs(60);
+    let server = Server::start_granting(kind, long);
+    let connect = async || {
+        let config = Config::new(server.connect_string()).session_timeout(long).default_wait(long);
+        config.tick_time(TICK).connect().await.unwrap()
+    };
+    let (holder, client) = (connect().await, connect().await);
+    let held = holder.mutex(B).unwrap().lock().await.unwrap();
+    let multi = client.multi([A, B]).unwrap();
+    let waiting = tokio::spawn(async move { multi.lock_timeout(Duration::from_secs(3)).await });
+    let queued = || async { holder.mutex(B).unwrap().participants().await.unwrap().len() == 2 };
+    until(queued, "it waits for the second").await;
+    server.pause().unwrap();
+    assert!(failed(soon(waiting).await.unwrap()).is_timeout());
+    server.resume().unwrap();
+    held.release().await.unwrap();
 }

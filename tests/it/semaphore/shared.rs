@@ -203,3 +203,32 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing(kind: Kind) 
     assert!(matches!(&error, LockError::Denied { path } if path == LIMIT), "{error}");
     until_nothing_is_left(&space).await;
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());
+    let guard = take(&shared, 1).await;
+    let error = failed(soon(given.acquire()).await).to_string();
+    assert!(error.contains("others go by the number in") && error.contains(LIMIT), "{error}");
+    guard.release().await.unwrap();
+    let guard = take(&given, 1).await;
+    let error = failed(soon(shared.acquire()).await).to_string();
+    assert!(error.contains("shared here, and 3 for others"), "{error}");
+    guard.release().await.unwrap();
+    take(&shared, 1).await.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let held = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let error = failed(soon(semaphore(&client, 3).acquire()).await);
+    assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
+    assert!(held.is_held());
+}
