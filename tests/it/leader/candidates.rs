@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rstest_reuse::apply;
-use zklock::{Ended, LossReason, Standing};
+use zklock::{Ended, LockError, LossReason, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How};
 
@@ -111,6 +111,18 @@ async fn a_path_that_is_none_is_refused_before_anything_is_sent(kind: Kind) {
         assert!(client.leader_latch(path).is_err(), "{path:?}");
         assert!(failed(client.election(path)).to_string().contains(path), "{path:?}");
     }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_does_not_run_where_latches_do(kind: Kind) {
+    let space = Space::new(kind);
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    soon(latch.leadership()).await.unwrap();
+    let selector = space.client().await.election(PATH).unwrap().select(|_| pending::<()>());
+    assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::MixedRecipes { .. })));
+    assert!(latch.is_leader());
+    space.until_queued(PATH, 1).await;
 }
 
 #[apply(on_both_servers)]
