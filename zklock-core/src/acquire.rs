@@ -5,10 +5,10 @@
 //! It runs on the client's own thread, with one deadline that is fixed at the start. The caller only
 //! awaits the answer: dropping that is all it takes to cancel, and needs no runtime of the caller's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -78,6 +78,17 @@ pub(crate) async fn acquire(
     wanted: Wanted,
     patience: Patience,
 ) -> Result<Option<Vec<Lease>>, LockError> {
+    acquire_telling(worker, path, wanted, patience, watch::Sender::new(Progress::Connecting)).await
+}
+
+/// Does as [`acquire`], and tells how far it is.
+pub(crate) async fn acquire_telling(
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: Wanted,
+    patience: Patience,
+    progress: watch::Sender<Progress>,
+) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
     let attempt = Attempt {
         worker: worker.clone(),
@@ -85,7 +96,7 @@ pub(crate) async fn acquire(
         wanted,
         patience,
         cancel: worker.closing().child_token(),
-        progress: Mutex::new(Progress::Connecting),
+        progress,
     };
     worker.spawn(attempt.run(reply));
     answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
@@ -107,7 +118,7 @@ struct Attempt {
     wanted: Wanted,
     patience: Patience,
     cancel: CancellationToken,
-    progress: Mutex<Progress>,
+    progress: watch::Sender<Progress>,
 }
 
 impl Attempt {
@@ -193,18 +204,17 @@ impl Attempt {
     }
 
     fn tell(&self, progress: Progress) {
-        let mut current = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Progress::Queued(ahead), true) = (progress, progress != *current) {
+        let before = self.progress.send_replace(progress);
+        if let (Progress::Queued(ahead), true) = (progress, progress != before) {
             self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
         }
-        *current = progress;
     }
 
     fn timeout(&self) -> LockError {
         LockError::Timeout {
             path: self.path.relative().to_owned(),
             waited: self.patience.wait,
-            phase: match *self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
+            phase: match *self.progress.borrow() {
                 Progress::Connecting => Phase::Connecting,
                 Progress::Entering => Phase::Entering,
                 Progress::Queued(_) => Phase::Queued,

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::lease::{Lease, LossReason};
 use crate::participant::Participant;
 
+use super::campaign::{Campaign, Position};
 use super::leadership::Leadership;
 use super::office::Office;
 
@@ -33,28 +33,20 @@ use super::office::Office;
 /// # }
 /// ```
 pub struct LeaderLatch {
-    client: Client,
     office: Office,
     position: watch::Receiver<Position>,
     close: CancellationToken,
-}
-
-/// Where a candidate is.
-#[derive(Clone)]
-enum Position {
-    Follows,
-    Leads(Leadership),
-    /// It runs no more; with the reason, unless it was closed.
-    Ended(Result<(), LockError>),
+    /// Keeps the client alive, unless the latch is a part of it.
+    _client: Option<Client>,
 }
 
 impl LeaderLatch {
-    pub(super) fn start(client: Client, office: Office) -> Self {
-        let (told, position) = watch::channel(Position::Follows);
+    pub(super) fn start(client: Option<Client>, office: Office) -> Self {
+        let (told, position) = watch::channel(Position::Starts);
         let close = office.worker.closing().child_token();
         let campaign = Campaign { office: office.clone(), told, close: close.clone() };
-        client.worker().spawn(campaign.run());
-        Self { client, office, position, close }
+        office.worker.spawn(campaign.run());
+        Self { office, position, close, _client: client }
     }
 
     /// The path of the election below the client's namespace.
@@ -66,7 +58,7 @@ impl LeaderLatch {
     pub fn is_leader(&self) -> bool {
         match &*self.position.borrow() {
             Position::Leads(leadership) => leadership.is_leading(),
-            Position::Follows | Position::Ended(_) => false,
+            Position::Starts | Position::Follows | Position::Ended(_) => false,
         }
     }
 
@@ -74,7 +66,7 @@ impl LeaderLatch {
     pub fn current(&self) -> Option<Leadership> {
         match &*self.position.borrow() {
             Position::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
-            Position::Follows | Position::Ended(_) => None,
+            Position::Starts | Position::Follows | Position::Ended(_) => None,
         }
     }
 
@@ -90,13 +82,13 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        let closed = || LockError::Closed { path: self.path().to_owned() };
+        let closed = || self.closed();
         let mut position = self.position.clone();
         loop {
             match &*position.borrow_and_update() {
                 Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
                 Position::Ended(reason) => return Err(reason.clone().err().unwrap_or_else(closed)),
-                Position::Leads(_) | Position::Follows => {}
+                Position::Leads(_) | Position::Starts | Position::Follows => {}
             }
             position.changed().await.map_err(|_| closed())?;
         }
@@ -112,16 +104,69 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
+        self.within(wait, Phase::Queued, self.leadership()).await
+    }
+
+    /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
+    ///
+    /// From then on [`is_leader`](Self::is_leader) says more than that nobody was asked yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`leadership`](Self::leadership).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled(&self) -> Result<(), LockError> {
+        let mut position = self.position.clone();
+        let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
+        match known.as_deref() {
+            Ok(Position::Ended(reason)) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.closed()),
+        }
+    }
+
+    /// Waits for the first answer of the election, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`settled`](Self::settled), and [`LockError::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
+        self.within(wait, Phase::Entering, self.settled()).await
+    }
+
+    /// Tells, from memory, whether the first answer is there; fails as [`settled`](Self::settled) does.
+    pub(super) fn is_settled(&self) -> Result<bool, LockError> {
+        match &*self.position.borrow() {
+            Position::Starts => Ok(false),
+            Position::Follows | Position::Leads(_) => Ok(true),
+            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        wait: Duration,
+        phase: Phase,
+        answer: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
         // The timer is that of the client's thread, which runs whatever the caller's runtime does.
-        let elapsed = self.client.worker().call(Duration::MAX, sleep(wait));
+        let elapsed = self.office.worker.call(Duration::MAX, sleep(wait));
         tokio::select! {
             biased;
-            leadership = self.leadership() => leadership,
-            _ = elapsed => {
-                let path = self.path().to_owned();
-                Err(LockError::Timeout { path, waited: wait, phase: Phase::Queued })
-            }
+            answer = answer => answer,
+            _ = elapsed => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
         }
+    }
+
+    fn closed(&self) -> LockError {
+        LockError::Closed { path: self.path().to_owned() }
     }
 
     /// The changes between leading and not leading, from what it is now on.
@@ -168,7 +213,7 @@ impl LeaderLatch {
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
         self.close.cancel();
-        let (mut position, within) = (self.position.clone(), self.client.default_wait());
+        let (mut position, within) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
             match position.wait_for(|position| matches!(position, Position::Ended(_))).await.as_deref() {
                 Ok(Position::Ended(reason)) => reason.clone(),
@@ -176,7 +221,7 @@ impl LeaderLatch {
             }
         };
         let path = self.path().to_owned();
-        match self.client.worker().call(within, ended).await {
+        match self.office.worker.call(within, ended).await {
             Ok(reason) => reason,
             Err(_) => Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing }),
         }
@@ -219,7 +264,7 @@ impl LeaderChanges {
         loop {
             let (leads, is_over) = match &*self.position.borrow_and_update() {
                 Position::Leads(leadership) => (leadership.is_leading(), false),
-                Position::Follows => (false, false),
+                Position::Starts | Position::Follows => (false, false),
                 Position::Ended(_) => (false, true),
             };
             if self.told != Some(leads) {
@@ -236,64 +281,5 @@ impl LeaderChanges {
 impl fmt::Debug for LeaderChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeaderChanges").field("told", &self.told).finish_non_exhaustive()
-    }
-}
-
-/// Runs for the office until it is closed, on the client's thread.
-struct Campaign {
-    office: Office,
-    told: watch::Sender<Position>,
-    close: CancellationToken,
-}
-
-impl Campaign {
-    async fn run(self) {
-        let reason = self.campaign().await;
-        if let Err(error) = &reason {
-            tracing::warn!(path = self.office.path(), %error, "a candidate cannot run");
-        }
-        self.told.send_replace(Position::Ended(reason));
-    }
-
-    async fn campaign(&self) -> Result<(), LockError> {
-        while let Some(elected) = self.close.run_until_cancelled(self.office.elected()).await {
-            let lease = elected?;
-            self.hold(&lease).await;
-            // What was lost is told already, and a release that fails goes on.
-            lease.release().await.ok();
-            self.close.run_until_cancelled(sleep(self.office.hold_down)).await;
-        }
-        Ok(())
-    }
-
-    /// Leads, in one term after the other, as long as the lease can be kept.
-    async fn hold(&self, lease: &Lease) {
-        let tenure = lease.tenure();
-        for nth in 0.. {
-            let leadership =
-                Leadership::begin(self.office.worker.clone(), tenure.clone(), self.office.policy, nth);
-            self.told.send_replace(Position::Leads(leadership.clone()));
-            let reason = tokio::select! {
-                biased;
-                () = self.close.cancelled() => LossReason::Resigned,
-                reason = leadership.ending() => reason,
-            };
-            self.told.send_replace(Position::Follows);
-            leadership.end(reason).await;
-            if reason != LossReason::Suspended {
-                return;
-            }
-            let again = async {
-                tenure.confirmed().await;
-                sleep(self.office.hold_down).await;
-                tenure.confirmed().await;
-            };
-            tokio::select! {
-                biased;
-                () = self.close.cancelled() => return,
-                _ = tenure.lost() => return,
-                () = again => {}
-            }
-        }
     }
 }

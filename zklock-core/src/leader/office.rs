@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::acquire::{self, Patience, Wanted};
 use crate::client::Client;
 use crate::client::worker::Worker;
@@ -12,7 +14,7 @@ use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
-use crate::session::drive::Contention;
+use crate::session::drive::{Contention, Progress};
 
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
@@ -116,7 +118,27 @@ impl Election {
     /// It runs from now on, whether or not a server can be reached yet.
     pub fn latch(self) -> LeaderLatch {
         let (worker, client) = (self.client.worker().clone(), self.client.clone());
-        LeaderLatch::start(client, self.office(worker, Role::Latch))
+        LeaderLatch::start(Some(client), self.office(worker, Role::Latch))
+    }
+
+    /// Enters the election as a latch that is a part of its client, and ends with it.
+    pub(super) fn latch_of_client(self) -> LeaderLatch {
+        let worker = self.client.worker().clone();
+        LeaderLatch::start(None, self.office(worker, Role::Latch))
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        let worker = self.client.worker().clone();
+        self.clone().office(worker, Role::Latch).participants().await
     }
 
     /// Enters the election as a selector: leads while `callback` runs (Curator's `LeaderSelector`).
@@ -162,8 +184,14 @@ impl Office {
 
     /// Waits to be elected.
     pub(super) async fn elected(&self) -> Result<Lease, LockError> {
+        self.elected_telling(watch::Sender::new(Progress::Connecting)).await
+    }
+
+    /// Waits to be elected; `told` is told how far that is.
+    pub(super) async fn elected_telling(&self, told: watch::Sender<Progress>) -> Result<Lease, LockError> {
         let patience = Patience::new(Duration::MAX, Contention::Wait);
-        let leases = acquire::acquire(&self.worker, &self.door.path, self.door.wanted.clone(), patience);
+        let (path, wanted) = (&self.door.path, self.door.wanted.clone());
+        let leases = acquire::acquire_telling(&self.worker, path, wanted, patience, told);
         let closed = || LockError::Closed { path: self.path().to_owned() };
         leases.await?.into_iter().flatten().next().ok_or_else(closed)
     }
