@@ -1,4 +1,5 @@
 //! Elections: one leader among candidates.
 
+mod attribute;
 mod latch;
 mod selector;
