@@ -38,6 +38,18 @@
 //! }
 //! ```
 //!
+//! Work that one replica of the fleet is to do goes into a function under
+//! [`#[leader_only]`](macro@leader_only):
+//!
+//! ```no_run
+//! use zklock::leader_only;
+//!
+//! #[leader_only]
+//! async fn sweep() {
+//!     // The leader runs this; on the others it returns at once.
+//! }
+//! ```
+//!
 //! By hand there are also semaphores and locks that are not reentrant: see [`Client`].
 //!
 //! # What is promised

@@ -18,6 +18,7 @@ pub trait OnSkip {
     fn skipped() -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl OnSkip for () {
     fn skipped() -> Self {}
 }
@@ -47,6 +48,7 @@ pub trait OnFailure {
     fn failed(error: LockError) -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl OnFailure for () {
     fn failed(error: LockError) -> Self {
         warn(&error);

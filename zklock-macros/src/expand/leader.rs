@@ -1,7 +1,7 @@
 //! The function that is generated for a leader: it asks whether it leads, and runs the body as long as it does.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 
 use super::{body, function, mixed, output_span, private};
 use crate::args::{Client, Guard};
@@ -48,17 +48,18 @@ fn term(args: &LeaderArgs, target: &Target, failed: &TokenStream) -> TokenStream
                 }
             };
         }
-        Otherwise::Skip => (quote!(_), quote_spanned!(span=> #at_output::OnSkip::skipped())),
+        Otherwise::Skip => (quote!(_), quote_spanned!(span=> return #at_output::OnSkip::skipped())),
         Otherwise::Error => {
-            let refused = quote_spanned!(span=> #at_output::Carries::from_lock_error(__error));
+            let refused = quote_spanned!(span=> return #at_output::Carries::from_lock_error(__error));
             (quote_spanned!(mixed()=> __error), refused)
         }
-        Otherwise::Value(value) => (quote!(_), value.to_token_stream()),
+        // One that never yields, such as a panic, is no mistake.
+        Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
     };
     quote_spanned! {mixed()=>
         match #private::ask_to_lead(__client, __path).await {
             #private::Answer::Leads(__term) => __term,
-            #private::Answer::Follows(#error) => return #otherwise,
+            #private::Answer::Follows(#error) => #otherwise,
             #private::Answer::Failed(__error) => return #failed,
         }
     }
@@ -99,7 +100,7 @@ mod tests {
             async fn f(x: u8) -> R {}
         );
         let shown = leader_only(args.parse().unwrap(), item).to_string().replace(' ', "");
-        let asking = shown.split_once("let__term=match").unwrap().1.split_once("};").unwrap().0;
+        let asking = shown.split_once("let__term=match").unwrap().1.split_once("};let__body").unwrap().0;
         assert_eq!(asking.replace("::core::result::Result::", ""), expected, "{args}");
     }
 
@@ -159,15 +160,17 @@ mod tests {
             format!(
                 "k::__private::ask_to_lead(__client,__path).await{{\
                  k::__private::Answer::Leads(__term)=>__term,\
-                 k::__private::Answer::Follows({error})=>return{value},\
+                 k::__private::Answer::Follows({error})=>{value},\
                  k::__private::Answer::Failed(__error)=>returnk::__private::OnFailure::failed(__error),"
             )
         };
-        check_asking("crate = k", &asked("_", "k::__private::OnSkip::skipped()"));
-        let refused = "k::__private::Carries::from_lock_error(__error)";
+        check_asking("crate = k", &asked("_", "returnk::__private::OnSkip::skipped()"));
+        let refused = "returnk::__private::Carries::from_lock_error(__error)";
         check_asking("crate = k, otherwise = error", &asked("__error", refused));
-        check_asking("crate = k, otherwise = (skip)", &asked("_", "skip"));
-        check_asking("crate = k, otherwise = ask(x).await?", &asked("_", "ask(x).await?"));
+        for (value, shown) in [("(skip)", "skip"), ("ask(x).await?", "ask(x).await?")] {
+            let returned = format!("{{#[allow(unreachable_code)]return{shown};}}");
+            check_asking(&format!("crate = k, otherwise = {value}"), &asked("_", &returned));
+        }
         check_asking(
             "crate = k, otherwise = wait",
             "k::__private::wait_to_lead(__client,__path).await{Ok(__term)=>__term,\
