@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
-use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
+use zklock::{Client, FencingToken, LockError, LossReason, Standing, leader_only};
+use zookeeper_client as zk;
 
 use crate::attributes::Tracer;
 use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
@@ -261,8 +262,29 @@ async fn a_candidate_that_is_denied_says_so_to_each_call(kind: Kind) {
         assert!(matches!(error, LockError::Denied { .. }), "{error}");
     }
     assert_eq!(zklock::scope(client.clone(), option(2)).await, None);
-    let error = failed(soon(client.leader("/skipped/2").unwrap().join()).await);
-    assert!(matches!(error, LockError::Denied { .. }), "{error}");
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"owner:secret").await.unwrap();
+    outsider.set_acl(&space.full("/skipped"), &zk::Acls::anyone_all(), None).await.unwrap();
+    assert_eq!(zklock::scope(client.clone(), option(2)).await, None, "it does not try again by itself");
+    assert!(client.leader("/skipped/2").unwrap().join().await.unwrap());
+}
+
+#[leader_only(path = path, otherwise = error)]
+async fn anywhere(path: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_path_that_is_none_is_an_error_and_nothing_is_sent(kind: Kind) {
+    let calls = async {
+        for path in ["", "a", "/a/", "/"] {
+            assert!(matches!(failed(anywhere(path).await), LockError::InvalidPath { .. }), "{path}");
+            assert!(matches!(failed(zklock::leader(path)), LockError::InvalidPath { .. }), "{path}");
+            assert!(!zklock::is_leader(path));
+        }
+    };
+    zklock::scope(Space::new(kind).client().await, calls).await;
 }
 
 #[apply(on_both_servers)]
@@ -276,7 +298,11 @@ async fn who_resigns_runs_again_behind_the_others(kind: Kind) {
     soon(two.leadership()).await.unwrap();
     space.until_queued(PATH, 2).await;
     assert_eq!(epochs(&[first]).await, [None]);
-    assert!(epochs(&[second]).await[0].is_some());
+    assert!(epochs(&[second.clone()]).await[0].is_some());
+    let participants = async { zklock::leader(PATH).unwrap().participants().await.unwrap() };
+    let participants = zklock::scope(second, participants).await;
+    assert_eq!(participants.len(), 2);
+    assert_eq!(participants[0].standing, Standing::Holds);
 }
 
 struct Sweeper<T> {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -156,12 +155,10 @@ impl LeaderLatch {
         phase: Phase,
         answer: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
-        // The timer is that of the client's thread, which runs whatever the caller's runtime does.
-        let elapsed = self.office.worker.call(Duration::MAX, sleep(wait));
         tokio::select! {
             biased;
             answer = answer => answer,
-            _ = elapsed => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
+            () = self.office.worker.pause(wait) => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
         }
     }
 
