@@ -21,7 +21,7 @@ async fn epoch() -> Option<FencingToken> {
 const PATH: &str = "/leader";
 
 /// What each replica answers.
-async fn epochs(replicas: &[Client]) -> Vec<Option<FencingToken>> {
+async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<FencingToken>> {
     let mut epochs = Vec::new();
     for replica in replicas {
         epochs.push(zklock::scope(replica.clone(), epoch()).await);
@@ -214,12 +214,12 @@ async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
         config.tick_time(TICK).connect().await.unwrap()
     };
     let (leader, follower, late) = (connect().await, connect().await, connect().await);
-    assert!(epochs(&[leader.clone()]).await[0].is_some());
-    assert_eq!(epochs(&[follower.clone()]).await, [None]);
+    assert!(epochs([&leader]).await[0].is_some());
+    assert_eq!(epochs([&follower]).await, [None]);
     server.pause().unwrap();
-    assert_eq!(soon(epochs(&[follower])).await, [None]);
+    assert_eq!(soon(epochs([&follower])).await, [None]);
     // Nor does one wait for ever that does not know yet whether it follows.
-    assert_eq!(soon(epochs(&[late])).await, [None]);
+    assert_eq!(soon(epochs([&late])).await, [None]);
     server.resume().unwrap();
     drop(leader);
 }
@@ -228,7 +228,7 @@ async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
 #[tokio::test]
 async fn a_client_that_is_dropped_leaves_its_elections(kind: Kind) {
     let space = Space::new(kind);
-    assert!(epochs(&[space.client().await]).await[0].is_some());
+    assert!(epochs([&space.client().await]).await[0].is_some());
     space.until_empty(PATH).await;
 }
 
@@ -297,8 +297,8 @@ async fn who_resigns_runs_again_behind_the_others(kind: Kind) {
     assert!(!one.is_leader());
     soon(two.leadership()).await.unwrap();
     space.until_queued(PATH, 2).await;
-    assert_eq!(epochs(&[first]).await, [None]);
-    assert!(epochs(&[second.clone()]).await[0].is_some());
+    assert_eq!(epochs([&first]).await, [None]);
+    assert!(epochs([&second]).await[0].is_some());
     let participants = async { zklock::leader(PATH).unwrap().participants().await.unwrap() };
     let participants = zklock::scope(second, participants).await;
     assert_eq!(participants.len(), 2);
