@@ -1,5 +1,6 @@
 //! Elections: one leader among candidates.
 
+mod attribute;
 mod candidates;
 mod cluster;
 mod latch;

@@ -78,6 +78,33 @@ async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader(kind: Ki
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_follow(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    soon(first.settled()).await.unwrap();
+    assert!(first.is_leader());
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    soon(second.settled()).await.unwrap();
+    assert!(!second.is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later(kind: Kind) {
+    let server = Server::start(kind);
+    let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+    let client = config.tick_time(TICK).connect().await.unwrap();
+    server.pause().unwrap();
+    let latch = client.leader_latch(PATH).unwrap();
+    let error = failed(soon(latch.settled_timeout(Duration::from_millis(100))).await);
+    assert!(error.is_timeout() && !error.is_contended(), "{error}");
+    server.resume().unwrap();
+    soon(latch.settled()).await.unwrap();
+    assert!(latch.is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(kind: Kind) {
     let space = Space::new(kind);
     let (one, two) = (space.client().await, space.client().await);
@@ -178,6 +205,7 @@ async fn a_candidate_that_is_denied_ends_once_with_the_reason(kind: Kind) {
     owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
     let latch = space.client().await.leader_latch("/closed/leader").unwrap();
     assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+    assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
     assert!(matches!(failed(soon(latch.close()).await), LockError::Denied { .. }));
 }
 
@@ -189,6 +217,16 @@ async fn a_latch_that_is_dropped_leaves_the_election(kind: Kind) {
     soon(latch.leadership()).await.unwrap();
     drop(latch);
     space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_rest_of_a_wait_that_is_over_does_not_delay_a_shutdown(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (latch, long) = (client.leader_latch(PATH).unwrap(), Duration::from_secs(600));
+    soon(latch.leadership_timeout(long)).await.unwrap();
+    soon(client.shutdown(long)).await;
 }
 
 #[apply(on_both_servers)]

@@ -146,10 +146,13 @@ impl Worker {
         }
     }
 
-    /// Waits by the clock of the client's thread, which runs whatever the caller's runtime does.
-    pub(crate) async fn sleep(&self, wait: Duration) {
-        let (mut reply, elapsed) = oneshot::channel::<()>();
-        self.spawn(async move { drop(timeout(wait, reply.closed()).await) });
+    /// Waits on the client's thread, which runs whatever the caller's runtime does, and no longer than the caller.
+    pub(crate) async fn pause(&self, wait: Duration) {
+        let (mut reply, elapsed) = oneshot::channel();
+        self.spawn(async move {
+            timeout(wait, reply.closed()).await.ok();
+            reply.send(()).ok();
+        });
         elapsed.await.ok();
     }
 

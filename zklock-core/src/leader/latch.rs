@@ -10,12 +10,9 @@ use crate::client::Client;
 use crate::error::{LockError, Phase};
 use crate::participant::Participant;
 
+use super::campaign::{Campaign, Position};
 use super::leadership::Leadership;
 use super::office::Office;
-
-use self::campaign::Campaign;
-
-mod campaign;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///
@@ -35,28 +32,20 @@ mod campaign;
 /// # }
 /// ```
 pub struct LeaderLatch {
-    client: Client,
     office: Office,
     position: watch::Receiver<Position>,
     close: CancellationToken,
-}
-
-/// Where a candidate is.
-#[derive(Clone)]
-enum Position {
-    Follows,
-    Leads(Leadership),
-    /// It runs no more; with the reason, unless it was closed.
-    Ended(Result<(), LockError>),
+    /// Keeps the client alive, unless the latch is a part of it.
+    _client: Option<Client>,
 }
 
 impl LeaderLatch {
-    pub(super) fn start(client: Client, office: Office) -> Self {
-        let (told, position) = watch::channel(Position::Follows);
+    pub(super) fn start(client: Option<Client>, office: Office) -> Self {
+        let (told, position) = watch::channel(Position::Starts);
         let close = office.worker.closing().child_token();
         let campaign = Campaign { office: office.clone(), told, close: close.clone() };
-        client.worker().spawn(campaign.run());
-        Self { client, office, position, close }
+        office.worker.spawn(campaign.run());
+        Self { office, position, close, _client: client }
     }
 
     /// The path of the election below the client's namespace.
@@ -68,7 +57,7 @@ impl LeaderLatch {
     pub fn is_leader(&self) -> bool {
         match &*self.position.borrow() {
             Position::Leads(leadership) => leadership.is_leading(),
-            Position::Follows | Position::Ended(_) => false,
+            Position::Starts | Position::Follows | Position::Ended(_) => false,
         }
     }
 
@@ -76,7 +65,7 @@ impl LeaderLatch {
     pub fn current(&self) -> Option<Leadership> {
         match &*self.position.borrow() {
             Position::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
-            Position::Follows | Position::Ended(_) => None,
+            Position::Starts | Position::Follows | Position::Ended(_) => None,
         }
     }
 
@@ -92,13 +81,13 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        let closed = || LockError::Closed { path: self.path().to_owned() };
+        let closed = || self.closed();
         let mut position = self.position.clone();
         loop {
             match &*position.borrow_and_update() {
                 Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
                 Position::Ended(reason) => return Err(reason.clone().err().unwrap_or_else(closed)),
-                Position::Leads(_) | Position::Follows => {}
+                Position::Leads(_) | Position::Starts | Position::Follows => {}
             }
             position.changed().await.map_err(|_| closed())?;
         }
@@ -114,16 +103,67 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        // The timer is that of the client's thread, which runs whatever the caller's runtime does.
-        let elapsed = self.client.worker().sleep(wait);
+        self.within(wait, Phase::Queued, self.leadership()).await
+    }
+
+    /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
+    ///
+    /// From then on [`is_leader`](Self::is_leader) says more than that nobody was asked yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`leadership`](Self::leadership).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled(&self) -> Result<(), LockError> {
+        let mut position = self.position.clone();
+        let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
+        match known.as_deref() {
+            Ok(Position::Ended(reason)) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.closed()),
+        }
+    }
+
+    /// Waits for the first answer of the election, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`settled`](Self::settled), and [`LockError::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
+        self.within(wait, Phase::Entering, self.settled()).await
+    }
+
+    /// Tells, from memory, whether the first answer is there; fails as [`settled`](Self::settled) does.
+    pub(super) fn is_settled(&self) -> Result<bool, LockError> {
+        match &*self.position.borrow() {
+            Position::Starts => Ok(false),
+            Position::Follows | Position::Leads(_) => Ok(true),
+            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        wait: Duration,
+        phase: Phase,
+        answer: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
         tokio::select! {
             biased;
-            leadership = self.leadership() => leadership,
-            () = elapsed => {
-                let path = self.path().to_owned();
-                Err(LockError::Timeout { path, waited: wait, phase: Phase::Queued })
-            }
+            answer = answer => answer,
+            () = self.office.worker.pause(wait) => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
         }
+    }
+
+    fn closed(&self) -> LockError {
+        LockError::Closed { path: self.path().to_owned() }
     }
 
     /// The changes between leading and not leading, from what it is now on.
@@ -170,7 +210,7 @@ impl LeaderLatch {
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
         self.close.cancel();
-        let (mut position, within) = (self.position.clone(), self.client.default_wait());
+        let (mut position, within) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
             match position.wait_for(|position| matches!(position, Position::Ended(_))).await.as_deref() {
                 Ok(Position::Ended(reason)) => reason.clone(),
@@ -178,7 +218,7 @@ impl LeaderLatch {
             }
         };
         let path = self.path().to_owned();
-        match self.client.worker().call(within, ended).await {
+        match self.office.worker.call(within, ended).await {
             Ok(reason) => reason,
             Err(_) => Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing }),
         }
@@ -221,7 +261,7 @@ impl LeaderChanges {
         loop {
             let (leads, is_over) = match &*self.position.borrow_and_update() {
                 Position::Leads(leadership) => (leadership.is_leading(), false),
-                Position::Follows => (false, false),
+                Position::Starts | Position::Follows => (false, false),
                 Position::Ended(_) => (false, true),
             };
             if self.told != Some(leads) {

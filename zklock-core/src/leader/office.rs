@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Wanted};
@@ -14,6 +15,7 @@ use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
+use crate::session::drive::Progress;
 
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
@@ -117,7 +119,27 @@ impl Election {
     /// It runs from now on, whether or not a server can be reached yet.
     pub fn latch(self) -> LeaderLatch {
         let (worker, client) = (self.client.worker().clone(), self.client.clone());
-        LeaderLatch::start(client, self.office(worker, Role::Latch))
+        LeaderLatch::start(Some(client), self.office(worker, Role::Latch))
+    }
+
+    /// Enters the election as a latch that is a part of its client, and ends with it.
+    pub(super) fn latch_of_client(self) -> LeaderLatch {
+        let worker = self.client.worker().clone();
+        LeaderLatch::start(None, self.office(worker, Role::Latch))
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        let worker = self.client.worker().clone();
+        self.clone().office(worker, Role::Latch).participants().await
     }
 
     /// Enters the election as a selector: leads while `callback` runs (Curator's `LeaderSelector`).
@@ -161,10 +183,15 @@ impl Office {
         self.door.path.relative()
     }
 
-    /// Waits to be elected; `None` once `close` is cancelled and nothing is left of the candidate.
-    pub(super) async fn elected(&self, close: &CancellationToken) -> Result<Option<Lease>, LockError> {
+    /// Waits to be elected; `None` once `close` is cancelled and nothing is left of the candidate. `told` is told
+    /// how far that is.
+    pub(super) async fn elected(
+        &self,
+        close: &CancellationToken,
+        told: watch::Sender<Progress>,
+    ) -> Result<Option<Lease>, LockError> {
         let (path, wanted) = (&self.door.path, self.door.wanted.clone());
-        let lease = match acquire::acquire_unless(close, &self.worker, path, wanted).await {
+        let lease = match acquire::acquire_unless(close, &self.worker, path, wanted, told).await {
             Err(LockError::Closed { .. }) => None,
             leases => leases?.into_iter().flatten().next(),
         };

@@ -173,12 +173,12 @@ impl LeaderSelector {
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
         self.control.close.cancel();
-        let elapsed = self.client.worker().sleep(self.client.default_wait());
+        let waited = self.client.default_wait();
         tokio::select! {
             biased;
             reason = self.ended() => Ok(reason),
-            () = elapsed => {
-                let (path, waited) = (self.path().to_owned(), self.client.default_wait());
+            () = self.client.worker().pause(waited) => {
+                let path = self.path().to_owned();
                 Err(LockError::Timeout { path, waited, phase: Phase::Releasing })
             }
         }

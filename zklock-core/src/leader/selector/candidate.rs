@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::sleep;
 
@@ -13,6 +14,7 @@ use crate::error::LockError;
 use crate::leader::leadership::Leadership;
 use crate::leader::office::{Office, Requeue};
 use crate::lease::{Lease, LossReason};
+use crate::session::drive::Progress;
 
 use super::{Control, Ended, Verdict};
 
@@ -41,7 +43,7 @@ where
         let close = &self.control.close;
         let mut pause = Duration::ZERO;
         while close.run_until_cancelled(self.queued(pause)).await.is_some() {
-            let lease = match self.office.elected(close).await {
+            let lease = match self.office.elected(close, watch::Sender::new(Progress::Connecting)).await {
                 Ok(Some(lease)) => lease,
                 Ok(None) => break,
                 Err(error) => return Ended::Failed(error),

@@ -1,16 +1,28 @@
-//! Runs for the office until the latch is closed, on the client's thread.
+//! The work of a candidate that runs until it is closed.
 
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LockError;
-use crate::leader::leadership::Leadership;
-use crate::leader::office::Office;
 use crate::lease::{Lease, LossReason};
+use crate::session::drive::Progress;
 
-use super::Position;
+use super::leadership::Leadership;
+use super::office::Office;
 
+/// Where a candidate is.
+#[derive(Clone)]
+pub(super) enum Position {
+    /// Whether it is the first is not known yet.
+    Starts,
+    Follows,
+    Leads(Leadership),
+    /// It runs no more; with the reason, unless it was closed.
+    Ended(Result<(), LockError>),
+}
+
+/// Runs for the office until it is closed, on the client's thread.
 pub(super) struct Campaign {
     pub(super) office: Office,
     pub(super) told: watch::Sender<Position>,
@@ -27,7 +39,7 @@ impl Campaign {
     }
 
     async fn campaign(&self) -> Result<(), LockError> {
-        while let Some(lease) = self.office.elected(&self.close).await? {
+        while let Some(lease) = self.elected().await? {
             let reason = self.hold(&lease).await;
             // What was lost is told already, and a release that fails goes on.
             lease.release().await.ok();
@@ -36,6 +48,28 @@ impl Campaign {
             }
         }
         Ok(())
+    }
+
+    /// Waits to be elected, and tells when it is known that this takes others to leave.
+    async fn elected(&self) -> Result<Option<Lease>, LockError> {
+        let (told, mut progress) = watch::channel(Progress::Connecting);
+        let queued = async {
+            if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
+                self.told.send_if_modified(|position| {
+                    let is_first = matches!(position, Position::Starts);
+                    if is_first {
+                        *position = Position::Follows;
+                    }
+                    is_first
+                });
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            elected = self.office.elected(&self.close, told) => elected,
+            never = queued => never,
+        }
     }
 
     /// Leads, in one term after the other, as long as the lease can be kept; says why that ended.
