@@ -291,16 +291,6 @@ pub fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
 /// | `session_timeout = "3s"` | 10 s | the timeout of the sessions of the test's clients |
 /// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
 ///
-/// # What it expands to
-///
-/// ```text
-/// #[test]
-/// fn a_busy_order_is_reported() {
-///     async fn a_busy_order_is_reported(zk: TestServer) { … }
-///     Harness::new().run(async |server| a_busy_order_is_reported(TestServer::from(server)).await)
-/// }
-/// ```
-///
 /// Other attributes stay on the outer function: `#[ignore]`, `#[should_panic]`, `#[cfg(…)]`.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
