@@ -38,6 +38,18 @@
 //! }
 //! ```
 //!
+//! Work that one replica of the fleet is to do goes into a function under
+//! [`#[leader_only]`](macro@leader_only):
+//!
+//! ```no_run
+//! use zklock::leader_only;
+//!
+//! #[leader_only]
+//! async fn sweep() {
+//!     // The leader runs this; on the others it returns at once.
+//! }
+//! ```
+//!
 //! By hand there are also semaphores and locks that are not reentrant: see [`Client`].
 //!
 //! # What is promised
@@ -68,15 +80,18 @@
 #[path = "private.rs"]
 pub mod __private;
 mod global;
+mod leader;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
+pub use leader::{is_leader, leader};
 pub use zklock_core::{
-    Acl, Client, Config, Events, FencingToken, Guard, Health, LeaseState, LockError, LockEvent,
-    LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
-    Phase, ReadGuard, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, WriteGuard, Writing,
+    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Leader, LeaderChanges,
+    LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent, LockEventKind, LossReason,
+    Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits, Phase, Policy, ReadGuard,
+    Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
 };
-pub use zklock_macros::distributed_lock;
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;
+pub use zklock_macros::{distributed_lock, leader_only};

@@ -1,5 +1,8 @@
 //! What generated code calls. No part of the public interface: it changes without notice.
 
+#[path = "private/leader.rs"]
+mod leader;
+
 use std::fmt::{Display, Write};
 use std::future::Future;
 use std::time::Duration;
@@ -7,6 +10,7 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
+pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, wait_to_lead};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
 
@@ -177,7 +181,7 @@ fn known(client: Result<Client, LockError>, wait: Wait, path: &str) -> Result<(C
     Ok((client, wait))
 }
 
-fn about(error: LockError, path: &str) -> LockError {
+pub(crate) fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
         other => other,

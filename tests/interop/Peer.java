@@ -12,12 +12,18 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
@@ -79,6 +85,7 @@ class Actor {
     private final String name;
     private final CuratorFramework client;
     private Recipe recipe;
+    private Candidate candidate;
 
     Actor(String name, CuratorFramework client) {
         this.name = name;
@@ -123,6 +130,14 @@ class Actor {
                 return "";
             case "share":
                 ((Shared) recipe).count.setCount(Integer.parseInt(words[2]));
+                return "";
+            case "run":
+                candidate = Candidate.run(client, name, words);
+                return "";
+            case "candidates":
+                return candidate.listed();
+            case "leave":
+                candidate.leave();
                 return "";
             case "contend":
                 contend(new Contest(words));
@@ -380,5 +395,93 @@ class Permits implements InterProcessLock {
     @Override
     public boolean isAcquiredInThisProcess() {
         return !held.isEmpty();
+    }
+}
+
+/** A candidate in an election, which tells when it begins and ceases to lead. */
+abstract class Candidate {
+    /** Runs: `KIND PATH ID`. */
+    static Candidate run(CuratorFramework client, String name, String[] words) throws Exception {
+        switch (words[2]) {
+            case "latch":
+                return new Latch(client, name, words[3], words[4]);
+            case "selector":
+                return new Selector(client, name, words[3], words[4]);
+            default:
+                throw new IllegalArgumentException(words[2]);
+        }
+    }
+
+    abstract Collection<Participant> participants() throws Exception;
+
+    /** Runs no more. */
+    abstract void leave() throws Exception;
+
+    /** The ids of all candidates, the leader's marked. */
+    String listed() throws Exception {
+        List<String> ids = new ArrayList<>();
+        participants().forEach(one -> ids.add((one.isLeader() ? "*" : "") + one.getId()));
+        return String.join(" ", ids);
+    }
+
+    static class Latch extends Candidate {
+        private final LeaderLatch latch;
+
+        Latch(CuratorFramework client, String name, String path, String id) throws Exception {
+            latch = new LeaderLatch(client, path, id, LeaderLatch.CloseMode.NOTIFY_LEADER);
+            latch.addListener(new LeaderLatchListener() {
+                @Override
+                public void isLeader() {
+                    Peer.say(name, "event", "leads");
+                }
+
+                @Override
+                public void notLeader() {
+                    Peer.say(name, "event", "follows");
+                }
+            });
+            latch.start();
+        }
+
+        @Override
+        Collection<Participant> participants() throws Exception {
+            return latch.getParticipants();
+        }
+
+        @Override
+        void leave() throws Exception {
+            latch.close();
+        }
+    }
+
+    static class Selector extends Candidate {
+        private final CountDownLatch over = new CountDownLatch(1);
+        private final LeaderSelector selector;
+
+        Selector(CuratorFramework client, String name, String path, String id) {
+            selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework client) throws Exception {
+                    Peer.say(name, "event", "leads");
+                    try {
+                        over.await();
+                    } finally {
+                        Peer.say(name, "event", "follows");
+                    }
+                }
+            });
+            selector.setId(id);
+            selector.start();
+        }
+
+        @Override
+        Collection<Participant> participants() throws Exception {
+            return selector.getParticipants();
+        }
+
+        @Override
+        void leave() {
+            over.countDown();
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! `tests/README.md`.
 
 mod contention;
+mod election;
 mod exclusive;
 mod mutex;
 mod peer;

@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tells when it was dropped.
 #[derive(Default)]
-struct Tracer(Arc<AtomicBool>);
+pub(crate) struct Tracer(Arc<AtomicBool>);
 
 impl Tracer {
-    fn new() -> (Self, Arc<AtomicBool>) {
+    pub(crate) fn new() -> (Self, Arc<AtomicBool>) {
         let tracer = Self::default();
         let dropped = tracer.0.clone();
         (tracer, dropped)

@@ -9,6 +9,7 @@ mod ensemble;
 mod events;
 mod exclusive;
 mod input;
+mod leader;
 mod loss;
 mod multi;
 mod mutex;

@@ -199,7 +199,7 @@ async fn children_of_other_kinds_neither_block_nor_are_touched(kind: Kind) {
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-latch-0000000000"];
+    let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-party-0000000000"];
     for stranger in strangers {
         let path = space.full(&format!("{PATH}/{stranger}"));
         space.outsider().await.create(&path, b"", &options).await.unwrap();

@@ -187,7 +187,7 @@ async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind
 }
 
 /// Makes the client believe that its session expired, while the server keeps it and its nodes.
-async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) -> i64 {
+pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) -> i64 {
     let session = client.session_id().expect("the client has a session");
     let told = proxy.on_reply(Opcode::CREATE_SESSION).rewrite(|reply| {
         let response = ConnectResponse::from_bytes(reply.to_vec().into()).expect("a connect response");

@@ -5,10 +5,10 @@
 //! It runs on the client's own thread, with one deadline that is fixed at the start. The caller only
 //! awaits the answer: dropping that is all it takes to cancel, and needs no runtime of the caller's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,8 @@ pub(crate) enum Wanted {
     Place(Place),
     /// Permits of a semaphore, all or none.
     Permits(Permits),
+    /// A place in one queue, under a name of its own.
+    Office { place: Place, identity: Arc<[u8]> },
 }
 
 /// How long to try.
@@ -77,16 +79,25 @@ pub(crate) async fn acquire(
     patience: Patience,
 ) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
-    let attempt = Attempt {
-        worker: worker.clone(),
-        path: path.clone(),
-        wanted,
-        patience,
-        cancel: worker.closing().child_token(),
-        progress: Mutex::new(Progress::Connecting),
-    };
-    worker.spawn(attempt.run(reply));
+    let cancel = worker.closing().child_token();
+    let told = watch::Sender::new(Progress::Connecting);
+    worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, told).run(reply));
     answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
+}
+
+/// Takes the lock, however long that takes, in a task on the client's thread; `told` is told how far it is.
+///
+/// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender withdrawn.
+pub(crate) async fn acquire_unless(
+    cancel: &CancellationToken,
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: Wanted,
+    told: watch::Sender<Progress>,
+) -> Result<Option<Vec<Lease>>, LockError> {
+    let patience = Patience::new(Duration::MAX, Contention::Wait);
+    let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), told);
+    Box::pin(attempt.contest()).await
 }
 
 type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
@@ -105,10 +116,21 @@ struct Attempt {
     wanted: Wanted,
     patience: Patience,
     cancel: CancellationToken,
-    progress: Mutex<Progress>,
+    progress: watch::Sender<Progress>,
 }
 
 impl Attempt {
+    fn new(
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        (wanted, patience): (Wanted, Patience),
+        cancel: CancellationToken,
+        progress: watch::Sender<Progress>,
+    ) -> Self {
+        let (worker, path) = (worker.clone(), path.clone());
+        Self { worker, path, wanted, patience, cancel, progress }
+    }
+
     async fn run(self, mut reply: Reply) {
         let deadline = Instant::now().checked_add(self.patience.left());
         let mut contest = Box::pin(self.contest());
@@ -146,6 +168,12 @@ impl Attempt {
                     held.map(|lease| vec![lease])
                 }
                 Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+                Wanted::Office { place, identity } => {
+                    let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
+                    bid.data = identity.clone();
+                    let held = self.drive(Driver::new(session, bid), Contention::Wait, &self.cancel).await;
+                    held.map(|lease| vec![lease])
+                }
             };
             match outcome {
                 Outcome::Held(leases) => {
@@ -185,18 +213,17 @@ impl Attempt {
     }
 
     fn tell(&self, progress: Progress) {
-        let mut current = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Progress::Queued(ahead), true) = (progress, progress != *current) {
+        let before = self.progress.send_replace(progress);
+        if let (Progress::Queued(ahead), true) = (progress, progress != before) {
             self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
         }
-        *current = progress;
     }
 
     fn timeout(&self) -> LockError {
         LockError::Timeout {
             path: self.path.relative().to_owned(),
             waited: self.patience.wait,
-            phase: match *self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
+            phase: match *self.progress.borrow() {
                 Progress::Connecting => Phase::Connecting,
                 Progress::Entering => Phase::Entering,
                 Progress::Queued(_) => Phase::Queued,

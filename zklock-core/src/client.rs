@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::error::LockError;
 use crate::events::Events;
 use crate::guard::MultiGuard;
+use crate::leader::Roster;
 use crate::lease::REVOKE;
 use crate::multi::{Member, MultiLock};
 use crate::mutex::Mutex;
@@ -46,15 +47,18 @@ use self::worker::Worker;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    worker: Arc<Owner>,
+    owner: Arc<Owner>,
 }
 
 /// Stops the worker when the last handle is gone.
-pub(crate) struct Owner(Arc<Worker>);
+struct Owner {
+    worker: Arc<Worker>,
+    roster: Roster,
+}
 
 impl Client {
     pub(crate) fn new(worker: Arc<Worker>) -> Self {
-        Self { worker: Arc::new(Owner(worker)) }
+        Self { owner: Arc::new(Owner { worker, roster: Roster::default() }) }
     }
 
     /// The lock at `path`, an absolute path below the client's namespace.
@@ -204,22 +208,22 @@ impl Client {
 
     /// What may be believed of the client's session now.
     pub fn health(&self) -> Health {
-        self.worker.0.health()
+        self.worker().health()
     }
 
     /// The id of the current session, as servers print it; `None` while there is none.
     pub fn session_id(&self) -> Option<i64> {
-        self.worker.0.current_session().map(|session| session.id())
+        self.worker().current_session().map(|session| session.id())
     }
 
     /// The name by which others see this client's contenders.
     pub fn identity(&self) -> &str {
-        self.worker.0.settings().identity.as_str()
+        self.worker().settings().identity.as_str()
     }
 
     /// The bound of acquisitions that name none.
     pub fn default_wait(&self) -> Duration {
-        self.worker.0.default_wait()
+        self.worker().default_wait()
     }
 
     /// Refuses new acquisitions, waits up to `grace` for guards to be released, and closes the session.
@@ -232,21 +236,26 @@ impl Client {
     ///
     /// The shutdown goes on in the background.
     pub async fn shutdown(&self, grace: Duration) {
-        self.worker.0.shutdown(grace).await;
+        self.worker().shutdown(grace).await;
     }
 
-    fn path(&self, path: impl AsRef<str>) -> Result<NodePath, LockError> {
+    pub(crate) fn path(&self, path: impl AsRef<str>) -> Result<NodePath, LockError> {
         NodePath::new(self.worker().root(), path.as_ref())
     }
 
     pub(crate) fn worker(&self) -> &Arc<Worker> {
-        &self.worker.0
+        &self.owner.worker
+    }
+
+    /// The elections that this client is in by itself.
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.owner.roster
     }
 
     /// Tells whether both handles are of one client.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.worker, &other.worker)
+        Arc::ptr_eq(&self.owner, &other.owner)
     }
 }
 
@@ -259,8 +268,8 @@ impl AsRef<Self> for Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("servers", &self.worker.0.settings().opening.servers)
-            .field("root", &self.worker.0.root())
+            .field("servers", &self.worker().settings().opening.servers)
+            .field("root", &self.worker().root())
             .field("health", &self.health())
             .finish_non_exhaustive()
     }
@@ -268,6 +277,6 @@ impl fmt::Debug for Client {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.stop();
+        self.worker.stop();
     }
 }

@@ -87,6 +87,13 @@ pub enum LockError {
         other: String,
     },
 
+    /// This client does not lead, and was asked to do what the leader does.
+    #[error("this client does not lead at {path}")]
+    NotLeader {
+        /// The election's path.
+        path: String,
+    },
+
     /// A setting of [`Config`](crate::Config) that cannot work; nothing was sent.
     #[error("invalid setting `{setting}`: {reason}")]
     InvalidConfig {
@@ -199,6 +206,11 @@ impl LockError {
     /// Tells whether a lock that had been held was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. })
+    }
+
+    /// Tells whether this client was asked to do what only the leader does.
+    pub fn is_not_leader(&self) -> bool {
+        matches!(self, Self::NotLeader { .. })
     }
 
     /// Tells whether the client was shut down.

@@ -1,7 +1,7 @@
 //! A held lock of any kind: one type, whose parameter says of which.
 
-mod running;
-mod write;
+pub(crate) mod running;
+pub(crate) mod write;
 
 use std::fmt;
 use std::future::Future;

@@ -4,6 +4,7 @@
 //! its node is gone or belongs to another session, when the session ended, or when the lease clock ran
 //! out (see `session::clock`), which it does before the servers may hand the lock on.
 
+mod doubt;
 mod keeper;
 mod revocation;
 mod state;
@@ -12,7 +13,6 @@ mod token;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,8 +23,7 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
 use crate::session::drive::Driver;
-use crate::session::fault::Fault;
-use crate::session::{Attendance, Health, Ownership, Session};
+use crate::session::{Attendance, Health, Session};
 
 use self::keeper::Unkept;
 use self::revocation::Revocation;
@@ -242,37 +241,6 @@ impl Tenure {
         first
     }
 
-    /// Asks the servers whether the node is still there and ours.
-    pub(crate) async fn verify(&self) -> Result<(), Fault> {
-        let node = self.node().await;
-        let epoch = self.session.link().epoch;
-        let owner = self.session.ops().owner(&node).await?;
-        match Ownership::of(owner, self.session.id()) {
-            // Of two verifications at a time, the one of the later epoch stands.
-            Ownership::Ours => {
-                self.epoch.fetch_max(epoch, Ordering::AcqRel);
-            }
-            Ownership::Foreign => {
-                self.lose(LossReason::OwnerChanged);
-            }
-            Ownership::Gone => {
-                self.lose(LossReason::NodeDeleted);
-            }
-        }
-        Ok(())
-    }
-
-    /// Verifies until the servers answered, or the session is over.
-    pub(crate) async fn settle(&self) {
-        while let Err(fault) = self.verify().await {
-            if let Fault::SessionOver = fault {
-                self.lose(LossReason::SessionEnded);
-                return;
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
     /// Tells the listeners what happened under this token.
     fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
         if self.is_announced.load(Ordering::Acquire) {
@@ -290,6 +258,3 @@ impl fmt::Debug for Tenure {
         f.debug_struct("Tenure").field("path", &self.path).field("token", &self.token).finish_non_exhaustive()
     }
 }
-
-/// Between attempts to verify a lease.
-const PAUSE: Duration = Duration::from_millis(100);

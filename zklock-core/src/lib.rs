@@ -9,6 +9,7 @@ mod error;
 mod events;
 mod guard;
 mod hold;
+mod leader;
 mod lease;
 mod multi;
 mod mutex;
@@ -27,6 +28,9 @@ pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::OnePath;
 pub use guard::{Guard, MultiGuard, MutexGuard, ReadGuard, SemaphoreGuard, WriteGuard};
 pub use hold::inherit;
+pub use leader::{
+    Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
+};
 pub use lease::{FencingToken, LeaseState, LossReason};
 pub use multi::{Member, MultiLock};
 pub use mutex::Mutex;

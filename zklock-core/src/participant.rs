@@ -56,6 +56,8 @@ pub enum Mode {
     Write,
     /// One permit of a semaphore.
     Permit,
+    /// The office of a leader, by a latch; a selector's is `Exclusive`.
+    Leader,
 }
 
 /// Whether a participant holds the lock.
@@ -83,6 +85,7 @@ impl Participant {
                 Role::Read => Mode::Read,
                 Role::Write => Mode::Write,
                 Role::Permit => Mode::Permit,
+                Role::Latch => Mode::Leader,
             },
             standing,
         }
@@ -112,6 +115,10 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
                 }
                 Err((fault, counter)) => (Err(fault), counter),
             },
+            Wanted::Office { place, .. } => {
+                let claim = |role| place_of(role, place);
+                (in_queue(&session, &door.path, &[], claim).await, &door.path)
+            }
         };
         match listed {
             Ok(participants) => return Ok(participants),

@@ -1,26 +1,45 @@
 //! The function that is generated: it takes the lock, runs the body, and releases.
 
 mod body;
+mod leader;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ReturnType;
+use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 
 use crate::args::{Client, Guard, Krate, LockArgs};
 use crate::capture;
 use crate::errors::Errors;
+use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::target::Target;
 use crate::wait::Wait;
 
-/// The item as the compiler is to see it: locked, or as it was beside the errors.
+/// The function under `#[distributed_lock]`.
 pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::DistributedLock, args, item, locked)
+}
+
+/// The function under `#[leader_only]`.
+pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::LeaderOnly, args, item, leader::led)
+}
+
+/// The item as the compiler is to see it: as `function` says, or as it was beside the errors.
+fn expand<A: Parse>(
+    kind: Kind,
+    args: TokenStream,
+    item: TokenStream,
+    function: impl FnOnce(&A, &Target) -> TokenStream,
+) -> TokenStream {
     let mut errors = Errors::default();
-    let parsed_args = errors.keep(syn::parse2::<LockArgs>(args));
-    let parsed_item = errors.keep(syn::parse2::<Target>(item.clone()));
+    let parsed_args = errors.keep(syn::parse2::<A>(args));
+    let target = |input: ParseStream<'_>| Target::read(input, kind);
+    let parsed_item = errors.keep(target.parse2(item.clone()));
     if let (Some(args), Some(target)) = (&parsed_args, &parsed_item) {
-        return locked(args, target);
+        return function(args, target);
     }
     // The path that would have used the arguments is not there, so their absence from the body means nothing.
     let allow = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
@@ -29,8 +48,8 @@ pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStr
 }
 
 fn locked(args: &LockArgs, target: &Target) -> TokenStream {
-    let Target { attrs, vis, defaultness, sig, output, inner_attrs, boxed_by, .. } = target;
-    let private = private(args, mixed());
+    let Target { sig, output, .. } = target;
+    let private = private(args.krate.as_ref(), mixed());
     let path = args.path.expand(&private);
     let client = Client::expand(args.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
@@ -59,9 +78,15 @@ fn locked(args: &LockArgs, target: &Target) -> TokenStream {
             ::core::result::Result::Err(__error) => #failed,
         }
     };
+    function(target, &statements)
+}
+
+/// The function as it was written, with other statements.
+fn function(target: &Target, statements: &TokenStream) -> TokenStream {
+    let Target { attrs, vis, defaultness, sig, inner_attrs, boxed_by, .. } = target;
     let statements = match boxed_by {
         Some(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
-        None => statements,
+        None => statements.clone(),
     };
     quote_spanned! {mixed()=>
         #(#attrs)*
@@ -78,8 +103,8 @@ fn mixed() -> Span {
 }
 
 /// The module of the facade that generated code calls, located at `span`.
-fn private(args: &LockArgs, span: Span) -> TokenStream {
-    let krate = match &args.krate {
+fn private(krate: Option<&Krate>, span: Span) -> TokenStream {
+    let krate = match krate {
         Some(Krate(path)) => path.to_token_stream().into_iter().map(|token| located(token, span)).collect(),
         None => quote_spanned!(span=> ::zklock),
     };
@@ -94,13 +119,13 @@ fn located(mut token: TokenTree, span: Span) -> TokenTree {
 /// Located at the return type, because that is what has to change if it cannot carry the error.
 fn failed(args: &LockArgs, output: &ReturnType) -> TokenStream {
     let span = mixed().located_at(output_span(output));
-    let private = private(args, span);
+    let private = private(args.krate.as_ref(), span);
     quote_spanned!(span=> #private::Carries::from_lock_error(__error))
 }
 
 fn output_span(output: &ReturnType) -> Span {
     match output {
-        // Such a function is refused before.
+        // A function that returns nothing has no other place.
         ReturnType::Default => Span::call_site(),
         ReturnType::Type(_, ty) => ty.span(),
     }

@@ -9,6 +9,8 @@ mod duration;
 mod errors;
 mod expand;
 mod grouped;
+mod kind;
+mod leader;
 mod mode;
 mod names;
 mod path;
@@ -185,6 +187,66 @@ pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::distributed_lock(args.into(), item.into()).into()
 }
 
+/// Runs an `async fn` on one replica of the fleet: the one that is elected.
+///
+/// ```no_run
+/// # use zklock::{LockError, leader_only};
+/// #[leader_only]
+/// async fn sweep() {
+///     // The leader runs this; the others return at once.
+/// }
+///
+/// #[leader_only(path = "/reports/{region}", otherwise = error)]
+/// async fn report(region: &str) -> Result<u64, LockError> {
+///     // The others return `LockError::NotLeader`.
+///     Ok(7)
+/// }
+/// ```
+///
+/// It goes on any `async fn` with a body, like [`#[distributed_lock]`](macro@distributed_lock), and expands in the
+/// same way. Functions at one path share one candidate of their client. The first call joins the election, and
+/// waits up to two seconds for its first answer, so that a replica that is alone does not skip its first turn;
+/// `zklock::leader(path)?.join().await` at start-up does both before. From then on a call asks no server. The
+/// candidate stays in the election, whether or not functions are called, until the client is shut down.
+///
+/// # Arguments
+///
+/// | argument | default | meaning |
+/// |---|---|---|
+/// | `path = "/x/{expr}"`, `path = expr` | `"/leader"` | the election, below the namespace of the client; see [`#[distributed_lock]`](macro@distributed_lock) |
+/// | `otherwise = skip` | this one | who does not lead returns `()`, `None`, `Ok(())` or `Ok(None)`, by the return type |
+/// | `otherwise = wait` | | waits without limit until it leads, and runs the body |
+/// | `otherwise = error` | | returns `LockError::NotLeader` through `E` |
+/// | `otherwise = expr` | | returns this value; the expression may use the arguments, `?` and `.await` |
+/// | `client = "name"`, `client = expr` | the scoped, else the installed client | the client that runs |
+/// | `guard = ident` | | the name of the term in the body: a `&Leadership` |
+/// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
+///
+/// A value that is the name of a variable called `skip`, `wait` or `error` stands in parentheses.
+///
+/// ```no_run
+/// # use zklock::{LockError, leader_only};
+/// #[leader_only(guard = term)]
+/// async fn tick(now: u64) -> Result<Option<u64>, LockError> {
+///     // Applied only while this replica is in office.
+///     term.set_data("/ticked", now.to_string()).await?;
+///     Ok(Some(term.fencing_token().zxid()))
+/// }
+/// ```
+///
+/// # Cancellation and loss
+///
+/// Dropping the future drops the body, and nothing else: the replica goes on to lead.
+///
+/// When leadership is lost or given up, the body is dropped at its next await, and before another replica can be
+/// elected. The function then returns `LockError::Lost` if it returns a `Result<_, E>` where
+/// `E: From<LockError>`, and otherwise, with a warning in the log, `()` or `None`. So it does where the
+/// candidate cannot run, as without a client or without permission.
+#[proc_macro_attribute]
+pub fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::leader_only(args.into(), item.into()).into()
+}
+
 /// Makes an `async fn` a test that has a ZooKeeper server and a client of its own.
 ///
 /// The server is inside of the test's process and starts within milliseconds. The client takes the place of the
@@ -228,16 +290,6 @@ pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
 /// | `worker_threads = n` | one for each processor | the threads of that runtime |
 /// | `session_timeout = "3s"` | 10 s | the timeout of the sessions of the test's clients |
 /// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
-///
-/// # What it expands to
-///
-/// ```text
-/// #[test]
-/// fn a_busy_order_is_reported() {
-///     async fn a_busy_order_is_reported(zk: TestServer) { … }
-///     Harness::new().run(async |server| a_busy_order_is_reported(TestServer::from(server)).await)
-/// }
-/// ```
 ///
 /// Other attributes stay on the outer function: `#[ignore]`, `#[should_panic]`, `#[cfg(…)]`.
 #[proc_macro_attribute]

@@ -81,6 +81,26 @@ impl Path {
     }
 }
 
+/// The value of `path` where there is one path only.
+pub(crate) struct OnePath(Single);
+
+impl Parse for OnePath {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        match is_array(&value) {
+            true => Err(Error::new_spanned(&value, "an election has one path: `path = \"/leader\"`")),
+            false => Single::new(&value).map(Self),
+        }
+    }
+}
+
+impl OnePath {
+    /// The expression of type `Result<String, LockError>`.
+    pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
+        self.0.expand(private)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

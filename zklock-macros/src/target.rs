@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
+use syn::parse::ParseStream;
 use syn::{
     Attribute, Error, LitStr, Path, Result, ReturnType, Signature, Token, Type, TypePath, Visibility, braced,
     token,
@@ -12,6 +12,7 @@ use syn::{
 use crate::boxed::{self, Boxed};
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
+use crate::kind::Kind;
 
 /// An `async fn` with a body, whose return type may carry a lock error.
 ///
@@ -30,20 +31,21 @@ pub(crate) struct Target {
     pub(crate) body: TokenStream,
 }
 
-impl Parse for Target {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
+impl Target {
+    /// Reads the function under the attribute `kind`.
+    pub(crate) fn read(input: ParseStream<'_>, kind: Kind) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
-        if let Some(error) = not_a_function(input) {
+        if let Some(error) = not_a_function(input, kind) {
             return Err(error);
         }
         let defaultness = input.parse()?;
         let sig: Signature = input.parse()?;
         if input.peek(Token![;]) {
-            return Err(Error::new(sig.ident.span(), NO_BODY));
+            return Err(Error::new(sig.ident.span(), no_body(kind)));
         }
         let boxed_output = boxed::output(&sig);
-        check(&sig, boxed_output.as_ref())?;
+        check(&sig, boxed_output.as_ref(), kind)?;
         let content;
         let brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
@@ -59,62 +61,72 @@ impl Parse for Target {
     }
 }
 
-const NO_BODY: &str = "there is no body to run under the lock\n\
-                       put `#[distributed_lock]` on the method in the `impl` instead";
+fn no_body(kind: Kind) -> String {
+    let (name, then) = (kind.name(), kind.then());
+    format!("there is no body to {then}\nput {name} on the method in the `impl` instead")
+}
 
 /// The error about an item that is no function at all.
-fn not_a_function(input: ParseStream<'_>) -> Option<Error> {
+fn not_a_function(input: ParseStream<'_>, kind: Kind) -> Option<Error> {
     let ahead = input.fork();
     loop {
         let qualifier: Ident = match ahead.call(Ident::parse_any) {
             Ok(word) if word == "fn" => return None,
             Ok(word) => word,
             Err(error) => {
-                return Some(Error::new(error.span(), "`#[distributed_lock]` goes on an `async fn`"));
+                return Some(Error::new(error.span(), format!("{} goes on an `async fn`", kind.name())));
             }
         };
         let _abi = ahead.parse::<Option<LitStr>>();
         if !["const", "async", "safe", "unsafe", "extern", "default"].iter().any(|word| qualifier == word) {
-            return Some(misplaced(&qualifier));
+            return Some(misplaced(&qualifier, kind));
         }
     }
 }
 
-fn misplaced(word: &Ident) -> Error {
+fn misplaced(word: &Ident, kind: Kind) -> Error {
+    let name = kind.name();
     let message = match word.to_string().as_str() {
         "impl" | "trait" | "mod" => {
-            format!(
-                "`#[distributed_lock]` does not reach inside `{word}`: put it on each `async fn` in there"
-            )
+            format!("{name} does not reach inside `{word}`: put it on each `async fn` in there")
         }
         "struct" | "enum" | "union" | "use" | "static" | "type" => {
-            format!("`#[distributed_lock]` goes on an `async fn`, this is a `{word}`")
+            format!("{name} goes on an `async fn`, this is a `{word}`")
         }
-        _ => "`#[distributed_lock]` goes on an `async fn`".to_owned(),
+        _ => format!("{name} goes on an `async fn`"),
     };
     Error::new(word.span(), message)
 }
 
-fn check(sig: &Signature, boxed_output: Option<&ReturnType>) -> Result<()> {
+fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Result<()> {
+    let first = kind.first();
     let mut errors = Errors::default();
     if let Some(constness) = sig.constness {
         errors.push(Error::new_spanned(
             constness,
-            "a `const fn` cannot wait for a lock: make it an `async fn`",
+            format!("a `const fn` cannot {first}: make it an `async fn`"),
         ));
     } else if sig.asyncness.is_none() && boxed_output.is_none() {
-        errors.push(Error::new_spanned(sig.fn_token, NOT_ASYNC));
+        errors.push(Error::new_spanned(sig.fn_token, not_async(kind)));
     }
     if let Some(abi) = &sig.abi {
-        errors.push(Error::new_spanned(abi, "an `extern` function cannot wait for a lock"));
+        errors.push(Error::new_spanned(abi, format!("an `extern` function cannot {first}")));
     }
-    errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
+    // What a follower returns, and how the loss of leadership is told, is left to traits.
+    if kind == Kind::DistributedLock {
+        errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
+    }
     errors.finish()
 }
 
-const NOT_ASYNC: &str = "this function is not async\n\
-    make it async: `async fn`; if another attribute, such as `#[tokio::main]`, made it synchronous, \
-    put `#[distributed_lock]` above that one";
+fn not_async(kind: Kind) -> String {
+    format!(
+        "this function is not async\n\
+         make it async: `async fn`; if another attribute, such as `#[tokio::main]`, made it synchronous, \
+         put {} above that one",
+        kind.name()
+    )
+}
 
 fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
     let refuse = |at: &dyn ToTokens, instead: &str| {
@@ -167,10 +179,17 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use syn::parse::Parser;
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        let errors: Vec<_> = match syn::parse_str::<Target>(input) {
+        check_under(Kind::DistributedLock, input, expected);
+    }
+
+    #[track_caller]
+    fn check_under(kind: Kind, input: &str, expected: &[&str]) {
+        let read = |input: ParseStream<'_>| Target::read(input, kind);
+        let errors: Vec<_> = match read.parse_str(input) {
             Ok(_) => Vec::new(),
             Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
         };
@@ -201,18 +220,33 @@ mod tests {
     }
 
     #[test]
+    fn what_the_leader_runs_may_return_anything_and_is_async_too() {
+        #[track_caller]
+        fn check(input: &str, expected: &[&str]) {
+            check_under(Kind::LeaderOnly, input, expected);
+        }
+        for output in ["", "-> ()", "-> Option<u8>", "-> u8"] {
+            check(&format!("async fn f() {output} {{}}"), &[]);
+        }
+        check("fn f() {}", &[&not_async(Kind::LeaderOnly)]);
+        check("async fn f();", &[&no_body(Kind::LeaderOnly)]);
+        check("const fn f() {}", &["a `const fn` cannot ask who leads: make it an `async fn`"]);
+        check("struct S;", &["`#[leader_only]` goes on an `async fn`, this is a `struct`"]);
+    }
+
+    #[test]
     fn a_body_need_not_be_complete() {
         check("async fn f() -> R { let x = self. }", &[]);
     }
 
     #[test]
     fn functions_that_cannot_wait_are_refused() {
-        check("fn f() -> R {}", &[NOT_ASYNC]);
+        check("fn f() -> R {}", &[&not_async(Kind::DistributedLock)]);
         check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: make it an `async fn`"]);
         check("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]);
-        check("async fn f() -> R;", &[NO_BODY]);
-        check("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[NO_BODY]);
-        check("fn f() {}", &[NOT_ASYNC, &no_error("f", "()")]);
+        check("async fn f() -> R;", &[&no_body(Kind::DistributedLock)]);
+        check("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[&no_body(Kind::DistributedLock)]);
+        check("fn f() {}", &[&not_async(Kind::DistributedLock), &no_error("f", "()")]);
     }
 
     #[test]

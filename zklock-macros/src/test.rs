@@ -1,4 +1,15 @@
 //! `#[zklock::test]`: a test that has a server and a client of its own.
+//!
+//! What `#[zklock::test]` expands to:
+//!
+//! ```text
+//! #[test]
+//! fn a_busy_order_is_reported() {
+//!     async fn a_busy_order_is_reported(zk: TestServer) { … }
+//!     Harness::new().run(async |server| a_busy_order_is_reported(TestServer::from(server)).await)
+//! }
+//! ```
+//!
 
 mod args;
 mod target;

@@ -3,7 +3,7 @@
 #![deny(warnings)]
 
 use async_trait::async_trait;
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, distributed_lock, leader_only};
 
 #[async_trait]
 trait Ledger: Sync {
@@ -18,6 +18,15 @@ trait Ledger: Sync {
         }
         Ok(held.fencing_token().to_string())
     }
+
+    #[leader_only(path = self.name(), guard = term)]
+    async fn balance(&self, times: u8) {
+        for _ in 0..times {
+            assert!(term.is_leading());
+        }
+    }
+
+    async fn audit(&self) -> Option<String>;
 }
 
 struct Book<T>(Vec<T>);
@@ -26,6 +35,11 @@ struct Book<T>(Vec<T>);
 impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     fn name(&self) -> String {
         "book".to_owned()
+    }
+
+    #[leader_only(otherwise = Some(self.name()))]
+    async fn audit(&self) -> Option<String> {
+        unreachable!("nobody leads")
     }
 
     #[distributed_lock(path = ["/ledger/{entry}/{self.0.len()}", self.name()], mode = write, wait = "5s")]
@@ -54,4 +68,11 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     assert!(book.0.is_empty());
     let provided = must_be_send(book.provided()).await;
     assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
+}
+
+#[tokio::test]
+async fn a_method_asks_who_leads_before_its_body_runs() {
+    let book = Book::<String>(Vec::new());
+    must_be_send(book.balance(7)).await;
+    assert_eq!(must_be_send(book.audit()).await, None);
 }

@@ -146,6 +146,16 @@ impl Worker {
         }
     }
 
+    /// Waits on the client's thread, which runs whatever the caller's runtime does, and no longer than the caller.
+    pub(crate) async fn pause(&self, wait: Duration) {
+        let (mut reply, elapsed) = oneshot::channel();
+        self.spawn(async move {
+            timeout(wait, reply.closed()).await.ok();
+            reply.send(()).ok();
+        });
+        elapsed.await.ok();
+    }
+
     /// Asks the servers about `path`, in the session of the moment or the next one.
     pub(crate) async fn ask<T, R>(
         self: &Arc<Self>,

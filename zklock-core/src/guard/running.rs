@@ -8,7 +8,7 @@ use crate::error::LockError;
 
 /// Runs a future as long as `check` passes, which is asked before and after each of its steps; `woken` wakes
 /// it up when the answer may have changed.
-pub(super) async fn run_while<T, L>(
+pub(crate) async fn run_while<T, L>(
     check: impl Fn() -> Result<(), LockError>,
     woken: impl Future<Output = L>,
     future: impl Future<Output = T>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::select_all;
 
-use crate::client::worker::Unanswered;
+use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, Refusal};
 use crate::lease::{LossReason, Tenure};
 use crate::path::NodePath;
@@ -63,26 +63,36 @@ impl<K> Guard<K> {
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        let target = NodePath::new(self.client.worker().root(), path)?;
         self.check()?;
-        check_size(&write, path)?;
-        let within = self.client.default_wait();
-        let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
-        let full = target.full().to_owned();
-        let asked = tenures.clone();
-        let request = async move { guarded(&asked, &full, &write).await };
-        match self.client.worker().call(within, request).await {
-            Ok(Ok(Guarded::Applied)) => Ok(()),
-            Ok(Ok(Guarded::Unguarded(index))) => {
-                let tenure = &tenures[index];
-                Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted)))
-            }
-            Ok(Err(fault)) => Err(fault.into_error(path)),
-            Err(Unanswered::InTime) => {
-                Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
-            }
-            Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
+        let tenures = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
+        write_under(self.client.worker(), tenures, path, write).await
+    }
+}
+
+/// Writes to `path`, below the client's namespace, if all of the leases are held then.
+pub(crate) async fn write_under(
+    worker: &Worker,
+    tenures: Vec<Arc<Tenure>>,
+    path: &str,
+    write: Write,
+) -> Result<(), LockError> {
+    let target = NodePath::new(worker.root(), path)?;
+    check_size(&write, path)?;
+    let within = worker.default_wait();
+    let full = target.full().to_owned();
+    let asked = tenures.clone();
+    let request = async move { guarded(&asked, &full, &write).await };
+    match worker.call(within, request).await {
+        Ok(Ok(Guarded::Applied)) => Ok(()),
+        Ok(Ok(Guarded::Unguarded(index))) => {
+            let tenure = &tenures[index];
+            Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted)))
         }
+        Ok(Err(fault)) => Err(fault.into_error(path)),
+        Err(Unanswered::InTime) => {
+            Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
+        }
+        Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
     }
 }
 

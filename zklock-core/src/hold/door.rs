@@ -44,7 +44,7 @@ impl Door {
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
             Wanted::Place(place) => &place.also_behind,
-            Wanted::Permits(_) => &[],
+            Wanted::Permits(_) | Wanted::Office { .. } => &[],
         }
     }
 

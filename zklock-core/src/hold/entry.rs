@@ -10,6 +10,8 @@ pub(crate) enum Entry {
     Sole,
     /// Permits of a semaphore, of which every call takes its own.
     Permits,
+    /// The office of a leader, which no call enters.
+    Office,
 }
 
 /// What an entry is to the hold around it.

@@ -14,6 +14,10 @@ pub enum LossReason {
     SessionEnded,
     /// The servers did not answer for so long that they may have handed the lock on.
     LeaseExpired,
+    /// The connection broke, and the leader's [`Policy`](crate::Policy) is not to wait for what comes of it.
+    Suspended,
+    /// The leader resigned, or its candidacy was closed.
+    Resigned,
 }
 
 impl fmt::Display for LossReason {
@@ -23,6 +27,8 @@ impl fmt::Display for LossReason {
             Self::OwnerChanged => "its node belongs to another session",
             Self::SessionEnded => "the session ended",
             Self::LeaseExpired => "the servers did not answer in time",
+            Self::Suspended => "the connection broke",
+            Self::Resigned => "it was given up",
         })
     }
 }

@@ -37,6 +37,11 @@ impl FencingToken {
         Self { zxid: czxid as u64, handoff: 0 }
     }
 
+    /// The token after it was handed on so often within its node.
+    pub(crate) fn handed_on(self, handoff: u32) -> Self {
+        Self { handoff, ..self }
+    }
+
     /// The zxid of the transaction that created the lock's node.
     pub fn zxid(&self) -> u64 {
         self.zxid

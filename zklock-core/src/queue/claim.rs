@@ -14,10 +14,12 @@ pub(crate) enum Role {
     Write,
     /// One permit of a semaphore (`InterProcessSemaphoreV2`).
     Permit,
+    /// A candidate of an election (`LeaderLatch`).
+    Latch,
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 4] = [Self::Exclusive, Self::Read, Self::Write, Self::Permit];
+    pub(crate) const ALL: [Self; 5] = [Self::Exclusive, Self::Read, Self::Write, Self::Permit, Self::Latch];
 
     /// What stands in front of the sequence in the names of such nodes.
     pub(crate) fn base(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Role {
             Self::Read => "__READ__",
             Self::Write => "__WRIT__",
             Self::Permit => "lease-",
+            Self::Latch => "latch-",
         }
     }
 
@@ -42,6 +45,7 @@ impl fmt::Display for Role {
             Self::Exclusive => "a mutex",
             Self::Read | Self::Write => "a read-write lock",
             Self::Permit => "a semaphore",
+            Self::Latch => "an election",
         })
     }
 }
@@ -86,7 +90,7 @@ impl Claim {
     /// Tells whether one of role `other` that is in front has to leave first.
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {
-            Role::Exclusive | Role::Write | Role::Permit => true,
+            Role::Exclusive | Role::Write | Role::Permit | Role::Latch => true,
             Role::Read => other != Role::Read,
         }
     }

@@ -1,0 +1,139 @@
+//! What the code that `#[leader_only]` generates calls.
+
+use std::future::Future;
+
+use zklock_core::{Client, Leader, Leadership, LockError};
+
+use super::about;
+
+/// A return type that has a value for a replica that does not lead.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no value for a replica that does not lead",
+    label = "what does a replica return that does not lead?",
+    note = "return `()`, `Option<_>`, `Result<(), E>` or `Result<Option<_>, E>`",
+    note = "or say what it does: `otherwise = wait`, `otherwise = error`, or a value"
+)]
+pub trait OnSkip {
+    /// The value.
+    fn skipped() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl OnSkip for () {
+    fn skipped() -> Self {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> OnSkip for Option<T> {
+    fn skipped() -> Self {
+        None
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: OnSkip, E> OnSkip for Result<T, E> {
+    fn skipped() -> Self {
+        Ok(T::skipped())
+    }
+}
+
+/// A return type that the loss of leadership can leave an annotated function by.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be returned by a leader that ceases to lead",
+    label = "what does a leader return that ceases to lead?",
+    note = "return `Result<_, E>` where `E: From<zklock::LockError>`, `()` or `Option<_>`"
+)]
+pub trait OnFailure {
+    /// Turns what went wrong into the function's result.
+    fn failed(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl OnFailure for () {
+    fn failed(error: LockError) -> Self {
+        warn(&error);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> OnFailure for Option<T> {
+    fn failed(error: LockError) -> Self {
+        warn(&error);
+        None
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E: From<LockError>> OnFailure for Result<T, E> {
+    fn failed(error: LockError) -> Self {
+        Err(error.into())
+    }
+}
+
+/// Those whose type has no place for the error would not learn of it otherwise.
+fn warn(error: &LockError) {
+    tracing::warn!(%error, "what the leader runs did not run to its end");
+}
+
+/// What the election says about this replica.
+#[derive(Debug)]
+pub enum Answer {
+    /// It leads.
+    Leads(Term),
+    /// It does not; with the error that says so.
+    Follows(LockError),
+    /// It cannot run.
+    Failed(LockError),
+}
+
+/// A term that keeps its client alive.
+#[derive(Debug)]
+pub struct Term {
+    leadership: Leadership,
+    _leader: Leader,
+}
+
+impl Term {
+    /// The leadership that the body sees.
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+}
+
+/// Asks whether this replica leads, from memory but for the first time.
+pub async fn ask_to_lead(client: Result<Client, LockError>, path: Result<String, LockError>) -> Answer {
+    let leader = match candidate(client, path) {
+        Ok(leader) => leader,
+        Err(error) => return Answer::Failed(error),
+    };
+    match leader.term().await {
+        Ok(Some(leadership)) => Answer::Leads(Term { leadership, _leader: leader }),
+        Ok(None) => Answer::Follows(LockError::NotLeader { path: leader.path().to_owned() }),
+        Err(error) => Answer::Failed(error),
+    }
+}
+
+/// Waits until this replica leads.
+pub async fn wait_to_lead(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+) -> Result<Term, LockError> {
+    let leader = candidate(client, path)?;
+    Ok(Term { leadership: leader.leadership().await?, _leader: leader })
+}
+
+fn candidate(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+) -> Result<Leader, LockError> {
+    let path = path?;
+    client.map_err(|error| about(error, &path))?.leader(&path)
+}
+
+/// Runs the body of an annotated function under its term, and drops it if leadership is lost.
+pub fn lead<F: Future>(
+    term: &Term,
+    body: F,
+) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+    term.leadership.run(body)
+}

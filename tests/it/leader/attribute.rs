@@ -1,0 +1,340 @@
+//! Functions that one replica of a fleet runs.
+
+use std::future::pending;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use zklock::{Client, FencingToken, LockError, LossReason, Standing, leader_only};
+use zookeeper_client as zk;
+
+use crate::attributes::Tracer;
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+
+#[leader_only(guard = term)]
+async fn epoch() -> Option<FencingToken> {
+    Some(term.fencing_token())
+}
+
+const PATH: &str = "/leader";
+
+/// What each replica answers.
+async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<FencingToken>> {
+    let mut epochs = Vec::new();
+    for replica in replicas {
+        epochs.push(zklock::scope(replica.clone(), epoch()).await);
+    }
+    epochs
+}
+
+/// A client that leads, and one that follows it.
+async fn two_replicas(space: &Space, path: &str) -> (Client, Client) {
+    let (leader, follower) = (space.client().await, space.client().await);
+    assert!(leader.leader(path).unwrap().join().await.unwrap());
+    assert!(!follower.leader(path).unwrap().join().await.unwrap());
+    (leader, follower)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_of_three_replicas_runs_and_another_one_when_its_session_has_ended(kind: Kind) {
+    let space = Space::new(kind);
+    let replicas = [space.client().await, space.client().await, space.client().await];
+    let first = epochs(&replicas).await;
+    assert!(matches!(first[..], [Some(_), None, None]), "{first:?}");
+    space.end_session_of(&replicas[0]);
+    until(|| async { epochs(&replicas[1..]).await.iter().any(Option::is_some) }, "another leads").await;
+    let next = epochs(&replicas).await;
+    let led: Vec<_> = next.iter().flatten().collect();
+    assert_eq!(led.len(), 1, "{next:?}");
+    assert!(next[0].is_none() && *led[0] > first[0].unwrap());
+}
+
+#[leader_only(path = "/ticks")]
+async fn tick(ran: &AtomicUsize) {
+    ran.fetch_add(1, Ordering::SeqCst);
+}
+
+#[leader_only(path = "/ticks")]
+async fn tock(ran: &AtomicUsize) -> Result<(), LockError> {
+    ran.fetch_add(1, Ordering::SeqCst);
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_first_calls_of_a_lone_replica_run_and_share_one_candidate(kind: Kind) {
+    let (space, ran) = (Space::new(kind), AtomicUsize::new(0));
+    let calls = async {
+        tokio::join!(tick(&ran), tick(&ran), tock(&ran)).2.unwrap();
+        assert_eq!(ran.load(Ordering::SeqCst), 3);
+        assert_eq!(space.children("/ticks").await.len(), 1);
+        assert!(zklock::is_leader("/ticks") && !zklock::is_leader(PATH));
+    };
+    zklock::scope(space.client().await, calls).await;
+}
+
+#[leader_only(path = "/skipped/{id}")]
+async fn nothing(id: u8) {
+    unreachable!("{id}")
+}
+
+#[leader_only(path = "/skipped/{id}", otherwise = skip)]
+async fn option(id: u8) -> Option<u8> {
+    unreachable!("{id}")
+}
+
+#[leader_only(path = "/skipped/{id}")]
+async fn result(id: u8) -> io::Result<()> {
+    unreachable!("{id}")
+}
+
+#[leader_only(path = format!("/skipped/{id}"))]
+async fn result_of_option(id: u8) -> Result<Option<u8>, LockError> {
+    unreachable!("{id}")
+}
+
+#[leader_only(path = "/skipped/{id}", otherwise = error)]
+async fn refused(id: u8) -> Result<u8, LockError> {
+    unreachable!("{id}")
+}
+
+async fn elsewhere(id: u8) -> Result<u8, LockError> {
+    Ok(id + 1)
+}
+
+#[leader_only(path = "/skipped/{id}", otherwise = Ok(elsewhere(id).await? * 2))]
+async fn redirected(id: u8) -> Result<u8, LockError> {
+    unreachable!("{id}")
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_returns_what_its_type_or_the_attribute_says(kind: Kind) {
+    let space = Space::new(kind);
+    let (_leader, follower) = two_replicas(&space, "/skipped/7").await;
+    let calls = async {
+        nothing(7).await;
+        assert_eq!(option(7).await, None);
+        result(7).await.unwrap();
+        assert_eq!(result_of_option(7).await.unwrap(), None);
+        let error = failed(refused(7).await);
+        assert!(matches!(&error, LockError::NotLeader { path } if path == "/skipped/7"), "{error}");
+        assert!(error.is_not_leader());
+        assert_eq!(redirected(7).await.unwrap(), 16);
+    };
+    zklock::scope(follower, calls).await;
+}
+
+#[leader_only(path = "/waits", otherwise = wait)]
+async fn waits() -> Result<bool, LockError> {
+    Ok(zklock::is_leader("/waits"))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_waits_until_it_leads_if_told_to(kind: Kind) {
+    let space = Space::new(kind);
+    let (leader, follower) = two_replicas(&space, "/waits").await;
+    let mut call = tokio::spawn(zklock::scope(follower, waits()));
+    // Each of these is a round trip, in which a call that did not wait would end.
+    for _ in 0..3 {
+        assert_eq!(space.children("/waits").await.len(), 2);
+        assert!(!call.is_finished());
+    }
+    leader.leader("/waits").unwrap().resign().await;
+    assert!(soon(&mut call).await.unwrap().unwrap());
+}
+
+#[leader_only(path = "/lost/{name}")]
+async fn endless(name: &str, _tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), LockError> {
+    started.send(()).expect("somebody waits for the start");
+    pending().await
+}
+
+#[leader_only(path = "/lost/{name}")]
+async fn endless_option(name: &str, started: oneshot::Sender<()>) -> Option<u8> {
+    started.send(()).expect("somebody waits for the start");
+    pending().await
+}
+
+#[leader_only(path = "/lost/{name}")]
+async fn endless_nothing(name: &str, started: oneshot::Sender<()>) {
+    started.send(()).expect("somebody waits for the start");
+    pending().await
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_is_dropped_when_leadership_is_lost(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (tracer, dropped) = Tracer::new();
+    let ((a, in_a), (b, in_b), (c, in_c)) = (oneshot::channel(), oneshot::channel(), oneshot::channel());
+    let calls =
+        async { tokio::join!(endless("a", tracer, a), endless_option("a", b), endless_nothing("a", c)) };
+    let call = tokio::spawn(zklock::scope(client.clone(), calls));
+    for started in [in_a, in_b, in_c] {
+        soon(started).await.unwrap();
+    }
+    space.end_session_of(&client);
+    let (result, option, ()) = soon(call).await.unwrap();
+    let error = failed(result);
+    assert!(matches!(&error, LockError::Lost { path, .. } if path == "/lost/a"), "{error}");
+    assert_eq!(option, None);
+    assert!(dropped.load(Ordering::SeqCst));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (tracer, dropped) = Tracer::new();
+    let (start, started) = oneshot::channel();
+    let call = zklock::scope(client.clone(), endless("b", tracer, start));
+    tokio::select! {
+        result = call => panic!("an endless body ended: {result:?}"),
+        started = soon(started) => started.unwrap(),
+    }
+    assert!(dropped.load(Ordering::SeqCst));
+    let leader = client.leader("/lost/b").unwrap();
+    assert!(leader.is_leader());
+    assert_eq!(leader.participants().await.unwrap().len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
+    let server = Server::start(kind);
+    let connect = async || {
+        let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+        config.tick_time(TICK).connect().await.unwrap()
+    };
+    let (leader, follower, late) = (connect().await, connect().await, connect().await);
+    assert!(epochs([&leader]).await[0].is_some());
+    assert_eq!(epochs([&follower]).await, [None]);
+    server.pause().unwrap();
+    assert_eq!(soon(epochs([&follower])).await, [None]);
+    // Nor does one wait for ever that does not know yet whether it follows.
+    assert_eq!(soon(epochs([&late])).await, [None]);
+    server.resume().unwrap();
+    drop(leader);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_is_dropped_leaves_its_elections(kind: Kind) {
+    let space = Space::new(kind);
+    assert!(epochs([&space.client().await]).await[0].is_some());
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_shutdown_ends_the_body_and_resigns(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (tracer, _) = Tracer::new();
+    let (start, started) = oneshot::channel();
+    let call = tokio::spawn(zklock::scope(client.clone(), endless("c", tracer, start)));
+    soon(started).await.unwrap();
+    client.shutdown(Duration::from_secs(5)).await;
+    assert_eq!(space.children("/lost/c").await, [""; 0]);
+    let error = failed(soon(call).await.unwrap());
+    assert!(matches!(error, LockError::Lost { reason: LossReason::Resigned, .. }), "{error}");
+    let error = failed(zklock::scope(client, refused(1)).await);
+    assert!(error.is_closed(), "{error}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_that_is_denied_says_so_to_each_call(kind: Kind) {
+    let space = Space::new(kind);
+    let owner =
+        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
+    owner.mutex("/skipped").unwrap().lock().await.unwrap().release().await.unwrap();
+    let client = space.client().await;
+    for _ in 0..2 {
+        let error = failed(soon(zklock::scope(client.clone(), refused(2))).await);
+        assert!(matches!(error, LockError::Denied { .. }), "{error}");
+    }
+    assert_eq!(zklock::scope(client.clone(), option(2)).await, None);
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"owner:secret").await.unwrap();
+    outsider.set_acl(&space.full("/skipped"), &zk::Acls::anyone_all(), None).await.unwrap();
+    assert_eq!(zklock::scope(client.clone(), option(2)).await, None, "it does not try again by itself");
+    assert!(client.leader("/skipped/2").unwrap().join().await.unwrap());
+}
+
+#[leader_only(path = path, otherwise = error)]
+async fn anywhere(path: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_path_that_is_none_is_an_error_and_nothing_is_sent(kind: Kind) {
+    let calls = async {
+        for path in ["", "a", "/a/", "/"] {
+            assert!(matches!(failed(anywhere(path).await), LockError::InvalidPath { .. }), "{path}");
+            assert!(matches!(failed(zklock::leader(path)), LockError::InvalidPath { .. }), "{path}");
+            assert!(!zklock::is_leader(path));
+        }
+    };
+    zklock::scope(Space::new(kind).client().await, calls).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_resigns_runs_again_behind_the_others(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, second) = two_replicas(&space, PATH).await;
+    let (one, two) = (first.leader(PATH).unwrap(), second.leader(PATH).unwrap());
+    soon(one.resign()).await;
+    assert!(!one.is_leader());
+    soon(two.leadership()).await.unwrap();
+    space.until_queued(PATH, 2).await;
+    assert_eq!(epochs([&first]).await, [None]);
+    assert!(epochs([&second]).await[0].is_some());
+    let participants = async { zklock::leader(PATH).unwrap().participants().await.unwrap() };
+    let participants = zklock::scope(second, participants).await;
+    assert_eq!(participants.len(), 2);
+    assert_eq!(participants[0].standing, Standing::Holds);
+}
+
+struct Sweeper<T> {
+    name: &'static str,
+    swept: Vec<T>,
+}
+
+impl<T: Clone + Send + Sync> Sweeper<T> {
+    #[leader_only(path = "/sweeper/{self.name}")]
+    async fn sweep(&mut self, entry: T) -> Result<Option<&mut T>, LockError> {
+        self.swept.push(entry);
+        Ok(self.swept.last_mut())
+    }
+
+    #[leader_only(path = "/sweeper/{self.name}", otherwise = wait)]
+    async fn into_swept(self) -> Result<Vec<T>, LockError> {
+        Ok(self.swept)
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn methods_have_any_receiver(kind: Kind) {
+    let client = Space::new(kind).client().await;
+    let mut sweeper = Sweeper { name: "a", swept: vec![1] };
+    *zklock::scope(client.clone(), sweeper.sweep(2)).await.unwrap().unwrap() += 1;
+    assert_eq!(zklock::scope(client, sweeper.into_swept()).await.unwrap(), [1, 3]);
+}
+
+#[test]
+fn futures_can_move_between_threads() {
+    fn assert_send<T: Send>(_: T) {}
+    let ran = AtomicUsize::new(0);
+    assert_send((tick(&ran), epoch(), waits(), redirected(1), refused(1)));
+}

@@ -1,0 +1,233 @@
+//! Who runs, who is listed, and what becomes of candidates whose nodes go.
+
+use std::future::{pending, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use rstest_reuse::apply;
+use zklock::{Ended, LockError, LossReason, Standing};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{Direction, How};
+
+use crate::support::session_end::end_session;
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn ten_candidates_see_the_same_list_and_one_leader(kind: Kind) {
+    let space = Space::new(kind);
+    let mut selectors = Vec::new();
+    for index in 0..10 {
+        let election = space.client().await.election(PATH).unwrap();
+        selectors.push(election.identity(format!("candidate-{index}")).unwrap().select(|_| pending::<()>()));
+    }
+    space.until_queued(PATH, 10).await;
+    until(|| async { selectors.iter().any(|selector| selector.has_leadership()) }, "one leads").await;
+    let seen = join_all(selectors.iter().map(|selector| selector.participants())).await;
+    let first = seen[0].as_ref().unwrap();
+    assert!(seen.iter().all(|other| other.as_ref().unwrap() == first));
+    let leaders: Vec<_> = first.iter().filter(|one| one.standing == Standing::Holds).collect();
+    let leads = |index: usize| selectors[index].has_leadership();
+    let [leader] = leaders[..] else { panic!("{leaders:?}") };
+    let index: usize = leader.identity.strip_prefix("candidate-").unwrap().parse().unwrap();
+    assert_eq!((0..10).filter(|index| leads(*index)).collect::<Vec<_>>(), [index]);
+    assert_eq!(selectors[0].leader().await.unwrap().as_ref(), Some(leader));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone(kind: Kind) {
+    let space = Space::new(kind);
+    let (leading, terms) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut tasks = Vec::new();
+    for _ in 0..10 {
+        let (client, leading, terms) = (space.client().await, leading.clone(), terms.clone());
+        tasks.push(tokio::spawn(async move {
+            let latch = client.leader_latch(PATH).unwrap();
+            latch.leadership().await.unwrap();
+            assert_eq!(leading.fetch_add(1, Ordering::SeqCst), 0, "another one leads");
+            tokio::task::yield_now().await;
+            leading.fetch_sub(1, Ordering::SeqCst);
+            terms.fetch_add(1, Ordering::SeqCst);
+            latch.close().await.unwrap();
+        }));
+    }
+    for task in tasks {
+        soon(task).await.unwrap();
+    }
+    assert_eq!(terms.load(Ordering::SeqCst), 10);
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn nobody_leads_where_nobody_ran_yet(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let create = proxy.on_request(Opcode::CREATE2).hold();
+    let latch = client.leader_latch(PATH).unwrap();
+    soon(create.struck()).await;
+    // The requests of a session are answered in their order, so another one asks.
+    let other = space.client().await;
+    assert!(other.mutex(PATH).unwrap().participants().await.unwrap().is_empty());
+    assert!(!latch.is_leader() && latch.current().is_none());
+    create.release();
+    soon(latch.leadership()).await.unwrap();
+    assert!(latch.leader().await.unwrap().is_some());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn participants_are_listed_while_they_come_and_go(kind: Kind) {
+    let space = Space::new(kind);
+    let leader = space.client().await.leader_latch(PATH).unwrap();
+    soon(leader.leadership()).await.unwrap();
+    let client = space.client().await;
+    let churn = tokio::spawn(async move {
+        for _ in 0..100 {
+            let latch = client.leader_latch(PATH).unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            latch.close().await.unwrap();
+        }
+    });
+    while !churn.is_finished() {
+        let listed = leader.participants().await.unwrap();
+        assert_eq!(listed[0].standing, Standing::Holds);
+        assert!(leader.leader().await.unwrap().is_some());
+    }
+    churn.await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_path_that_is_none_is_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for path in ["", "relative", "/a//b", "/a/../b", "/a/"] {
+        assert!(client.leader_latch(path).is_err(), "{path:?}");
+        assert!(failed(client.election(path)).to_string().contains(path), "{path:?}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_does_not_run_where_latches_do(kind: Kind) {
+    let space = Space::new(kind);
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    soon(latch.leadership()).await.unwrap();
+    let selector = space.client().await.election(PATH).unwrap().select(|_| pending::<()>());
+    assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::MixedRecipes { .. })));
+    assert!(latch.is_leader());
+    space.until_queued(PATH, 1).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    space.delete_children(PATH).await;
+    proxy.heal();
+    let again = soon(latch.leadership()).await.unwrap();
+    assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
+    assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_does_not_lead_with_the_node_of_its_last_session(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    let old = crate::recovery::expire_for_the_client_alone(&proxy, &client).await;
+    assert!(!latch.is_leader() && !term.is_leading());
+    space.until_queued(PATH, 2).await;
+    let listed = latch.participants().await.unwrap();
+    assert_eq!((listed[0].session_id, Some(listed[1].session_id)), (old, client.session_id()));
+    assert!(!latch.is_leader(), "the old node is the head");
+    end_session(space.server().address(), old);
+    let next = soon(latch.leadership()).await.unwrap();
+    assert_eq!(next.fencing_token(), listed[1].fencing_token);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_idle_leader_is_demoted_before_its_session_can_expire(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let election = client.election(PATH).unwrap().policy(zklock::Policy::GiveUpWhenLost);
+    let latch = election.latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    proxy.blackhole(Direction::Both);
+    assert_eq!(soon(term.lost()).await, LossReason::LeaseExpired);
+    assert!(!latch.is_leader());
+    assert!(!second.is_leader(), "the servers still keep the session");
+    assert_eq!(space.children(PATH).await.len(), 2);
+    let next = soon(second.leadership()).await.unwrap();
+    assert!(next.fencing_token() > term.fencing_token());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_that_is_closed_leaves_the_leader_and_a_leader_that_is_hands_on(kind: Kind) {
+    let space = Space::new(kind);
+    let mut selectors = Vec::new();
+    for count in 1..=3 {
+        selectors.push(space.client().await.election(PATH).unwrap().select(|_| pending::<()>()));
+        space.until_queued(PATH, count).await;
+    }
+    until(|| async { selectors[0].has_leadership() }, "the first one leads").await;
+    assert!(matches!(selectors.remove(1).close().await.unwrap(), Ended::Closed));
+    assert!(selectors[0].has_leadership() && !selectors[1].has_leadership());
+    selectors.remove(0).close().await.unwrap();
+    until(|| async { selectors[0].has_leadership() }, "the last one leads").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_create_whose_reply_is_lost_leaves_one_node_and_none_afterwards(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let cut = proxy.on_reply(Opcode::CREATE2).cut(How::Rst);
+    let selector = client.election(PATH).unwrap().auto_requeue().select(|_| pending::<()>());
+    soon(cut.struck()).await;
+    until(|| async { selector.has_leadership() }, "it leads").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+    let next = space.client().await.election(PATH).unwrap().select(|_| ready(()));
+    space.until_queued(PATH, 2).await;
+    selector.close().await.unwrap();
+    space.until_empty(PATH).await;
+    next.close().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_whose_session_ended_run_again_when_asked(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let first = client.election(PATH).unwrap().select(|_| pending::<()>());
+    until(|| async { first.has_leadership() }, "it leads").await;
+    let second = space.client().await.election(PATH).unwrap().select(|_| pending::<()>());
+    space.until_queued(PATH, 2).await;
+    space.end_session_of(&client);
+    until(|| async { second.has_leadership() }, "the second leads").await;
+    assert!(!first.has_leadership());
+    assert!(first.requeue());
+    space.until_queued(PATH, 2).await;
+    assert!(!first.has_leadership());
+    second.close().await.unwrap();
+    until(|| async { first.has_leadership() }, "it leads again").await;
+}

@@ -1,0 +1,243 @@
+//! Candidates that lead until they are closed: Curator's `TestLeaderLatch`.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{LeaderLatch, LockError, LossReason, Mode, Policy, Standing};
+
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+
+async fn leader_of(latches: &[LeaderLatch]) -> usize {
+    until(|| async { latches.iter().any(LeaderLatch::is_leader) }, "one leads").await;
+    let leaders: Vec<_> = (0..latches.len()).filter(|index| latches[*index].is_leader()).collect();
+    assert_eq!(leaders.len(), 1, "one leads at a time");
+    leaders[0]
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start(kind: Kind) {
+    let space = Space::new(kind);
+    let mut latches = Vec::new();
+    for count in 1..=5 {
+        latches.push(space.client().await.leader_latch(PATH).unwrap());
+        space.until_queued(PATH, count).await;
+    }
+    let mut last = None;
+    while !latches.is_empty() {
+        assert_eq!(leader_of(&latches).await, 0);
+        let first = latches.remove(0);
+        let epoch = first.current().unwrap().fencing_token();
+        assert!(Some(epoch) > last);
+        last = Some(epoch);
+        first.close().await.unwrap();
+    }
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_in_the_middle_that_leaves_does_not_make_the_next_one_lead(kind: Kind) {
+    let space = Space::new(kind);
+    let mut latches = Vec::new();
+    for count in 1..=3 {
+        latches.push(space.client().await.leader_latch(PATH).unwrap());
+        space.until_queued(PATH, count).await;
+    }
+    latches.remove(1).close().await.unwrap();
+    assert_eq!(latches[1].participants().await.unwrap().len(), 2);
+    assert!(!latches[1].is_leader());
+    latches.remove(0).close().await.unwrap();
+    soon(latches[0].leadership()).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader(kind: Kind) {
+    let space = Space::new(kind);
+    let candidate =
+        async |id: &str| space.client().await.election(PATH).unwrap().identity(id).unwrap().latch();
+    let first = candidate("first").await;
+    space.until_queued(PATH, 1).await;
+    assert_eq!(first.leader().await.unwrap().unwrap().identity, "first");
+    let second = candidate("second").await;
+    space.until_queued(PATH, 2).await;
+    for latch in [&first, &second] {
+        let seen = latch.participants().await.unwrap();
+        let seen: Vec<_> = seen.iter().map(|p| (p.identity.as_str(), p.mode, p.standing)).collect();
+        assert_eq!(
+            seen,
+            [("first", Mode::Leader, Standing::Holds), ("second", Mode::Leader, Standing::Waits)]
+        );
+        assert_eq!(latch.leader().await.unwrap().unwrap().identity, "first");
+    }
+    assert!(space.children(PATH).await.iter().all(|name| name.contains("-latch-")));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_follow(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    soon(first.settled()).await.unwrap();
+    assert!(first.is_leader());
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    soon(second.settled()).await.unwrap();
+    assert!(!second.is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later(kind: Kind) {
+    let server = Server::start(kind);
+    let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+    let client = config.tick_time(TICK).connect().await.unwrap();
+    server.pause().unwrap();
+    let latch = client.leader_latch(PATH).unwrap();
+    let error = failed(soon(latch.settled_timeout(Duration::from_millis(100))).await);
+    assert!(error.is_timeout() && !error.is_contended(), "{error}");
+    server.resume().unwrap();
+    soon(latch.settled()).await.unwrap();
+    assert!(latch.is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(kind: Kind) {
+    let space = Space::new(kind);
+    let (one, two) = (space.client().await, space.client().await);
+    let first = one.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = two.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    space.end_session_of(&one);
+    soon(term.lost()).await;
+    let next = soon(second.leadership()).await.unwrap();
+    assert!(!first.is_leader() && !term.is_leading());
+    assert!(next.fencing_token() > term.fencing_token());
+    second.close().await.unwrap();
+    let again = soon(first.leadership()).await.unwrap();
+    assert!(again.fencing_token() > next.fencing_token());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_that_resigns_goes_to_the_tail(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    term.resign();
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+    let next = soon(second.leadership()).await.unwrap();
+    assert!(!first.is_leader());
+    next.resign();
+    soon(first.leadership()).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    let body = tokio::spawn({
+        let term = term.clone();
+        async move { term.run(std::future::pending::<()>()).await }
+    });
+    term.resign();
+    assert!(failed(soon(body).await.unwrap()).is_lost());
+    soon(second.leadership()).await.unwrap();
+    assert!(failed(term.set_data(PATH, "").await).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays(kind: Kind) {
+    let server = Server::start(kind);
+    let connect = async || {
+        let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+        config.tick_time(TICK).connect().await.unwrap()
+    };
+    let careful = connect().await.election("/careful").unwrap().latch();
+    let patient = connect().await.election("/patient").unwrap().policy(Policy::GiveUpWhenLost).latch();
+    let (term, other) =
+        (soon(careful.leadership()).await.unwrap(), soon(patient.leadership()).await.unwrap());
+    let nodes = async || {
+        let (one, two) = (careful.participants().await.unwrap(), patient.participants().await.unwrap());
+        (one[0].node.clone(), two[0].node.clone())
+    };
+    let before = nodes().await;
+    server.kill().unwrap();
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    assert!(!careful.is_leader() && patient.is_leader());
+    server.restart().unwrap();
+    let again = soon(careful.leadership()).await.unwrap();
+    assert!(again.fencing_token() > term.fencing_token(), "each term has an epoch of its own");
+    assert!(other.is_leading());
+    assert_eq!(nodes().await, before);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn changes_are_told_and_end_with_the_latch(kind: Kind) {
+    let space = Space::new(kind);
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    let mut changes = latch.changes();
+    soon(latch.leadership()).await.unwrap();
+    while soon(changes.next()).await != Some(true) {}
+    latch.close().await.unwrap();
+    assert_eq!(soon(changes.next()).await, Some(false));
+    assert_eq!(soon(changes.next()).await, None);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_that_is_denied_ends_once_with_the_reason(kind: Kind) {
+    let space = Space::new(kind);
+    let owner =
+        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
+    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    let latch = space.client().await.leader_latch("/closed/leader").unwrap();
+    assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+    assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
+    assert!(matches!(failed(soon(latch.close()).await), LockError::Denied { .. }));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_latch_that_is_dropped_leaves_the_election(kind: Kind) {
+    let space = Space::new(kind);
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    soon(latch.leadership()).await.unwrap();
+    drop(latch);
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_rest_of_a_wait_that_is_over_does_not_delay_a_shutdown(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (latch, long) = (client.leader_latch(PATH).unwrap(), Duration::from_secs(600));
+    soon(latch.leadership_timeout(long)).await.unwrap();
+    soon(client.shutdown(long)).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_shutdown_resigns(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    client.shutdown(Duration::from_secs(5)).await;
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+    assert!(matches!(failed(soon(latch.leadership()).await), LockError::Closed { .. }));
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}

@@ -1,0 +1,163 @@
+//! Elections while servers are stopped, killed and restarted.
+
+use std::future::pending;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::sync::mpsc;
+use zklock::{Client, Config, Health, Leadership, LossReason, Policy};
+use zklock_testkit::How;
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+/// A session that outlasts the restart of a real server on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+async fn connect(server: &Server, session: Duration) -> Client {
+    let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
+    config.connect().await.expect("the server accepts a client")
+}
+
+async fn children(server: &Server) -> usize {
+    let outsider = zk::Client::connect(server.connect_string()).await.expect("the server accepts a client");
+    match outsider.list_children(PATH).await {
+        Err(zk::Error::NoNode) => 0,
+        listed => listed.expect("the server lists").len(),
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_outage_ends_a_callback_or_not_by_the_policy(kind: Kind) {
+    let server = Server::start(kind);
+    let select = async |path: &str, policy| {
+        let (told, led) = mpsc::unbounded_channel();
+        let election = connect(&server, Duration::from_secs(4)).await.election(path).unwrap();
+        let selector = election.policy(policy).select(move |term: Leadership| {
+            told.send(term).unwrap();
+            pending::<()>()
+        });
+        (selector, led)
+    };
+    let (careful, mut led) = select("/careful", Policy::GiveUpWhenSuspended).await;
+    let (patient, mut also_led) = select("/patient", Policy::GiveUpWhenLost).await;
+    let (term, other) = (soon(led.recv()).await.unwrap(), soon(also_led.recv()).await.unwrap());
+    server.kill().unwrap();
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    assert!(!careful.has_leadership());
+    assert_eq!(soon(other.lost()).await, LossReason::LeaseExpired);
+    assert!(!patient.has_leadership());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_interruption_during_an_outage_leaves_no_node_afterwards(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
+    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
+    let selector = election.select(|_| pending::<()>());
+    until(|| async { selector.has_leadership() }, "it leads").await;
+    server.kill().unwrap();
+    until(|| async { client.health() == Health::Suspended }, "the client notices").await;
+    assert!(selector.has_leadership());
+    selector.interrupt();
+    assert!(!selector.has_leadership());
+    server.restart().unwrap();
+    until(|| async { children(&server).await == 0 }, "the node is gone").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let mut selectors = Vec::new();
+    for _ in 0..2 {
+        let election = connect(&server, PATIENCE).await.election(PATH).unwrap().auto_requeue();
+        selectors.push(election.select(|_| pending::<()>()));
+    }
+    let one_leads = async || {
+        let leads = || selectors.iter().position(|selector| selector.has_leadership());
+        until(|| async { leads().is_some() }, "one leads").await;
+        leads().unwrap()
+    };
+    one_leads().await;
+    server.kill().unwrap();
+    until(|| async { !selectors.iter().any(|selector| selector.has_leadership()) }, "nobody leads").await;
+    server.restart().unwrap();
+    one_leads().await;
+    until(|| async { children(&server).await == 2 }, "both run again").await;
+    let leader = one_leads().await;
+    selectors.remove(leader).close().await.unwrap();
+    until(|| async { selectors[0].has_leadership() }, "the other one leads").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_is_back(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let mut latches = Vec::new();
+    for _ in 0..10 {
+        latches.push(connect(&server, PATIENCE).await.leader_latch(PATH).unwrap());
+    }
+    let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();
+    until(|| async { leaders() == 1 && children(&server).await == 10 }, "one leads").await;
+    server.kill().unwrap();
+    until(|| async { leaders() == 0 }, "nobody leads").await;
+    server.restart().unwrap();
+    until(|| async { leaders() == 1 }, "one leads again").await;
+    assert_eq!(children(&server).await, 10);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one(kind: Kind) {
+    let server = Server::start(kind);
+    let client = connect(&server, Duration::from_secs(4)).await;
+    server.kill().unwrap();
+    until(|| async { client.health() == Health::Lost }, "the client has no session").await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let mut changes = latch.changes();
+    assert_eq!(soon(changes.next()).await, Some(false));
+    let closed = client.leader_latch("/closed").unwrap();
+    soon(closed.close()).await.unwrap();
+    server.restart().unwrap();
+    soon(latch.leadership()).await.unwrap();
+    assert_eq!(soon(changes.next()).await, Some(true));
+    assert_eq!(latch.participants().await.unwrap().len(), 1);
+    assert!(client.mutex("/closed").unwrap().participants().await.unwrap().is_empty());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped(kind: Kind) {
+    let server = Server::start(kind);
+    let latch = connect(&server, Duration::from_secs(4)).await.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    server.kill().unwrap();
+    soon(term.lost()).await;
+    server.restart_empty().unwrap();
+    soon(latch.leadership()).await.unwrap();
+    assert_eq!(children(&server).await, 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_hold_down_makes_one_change_of_many_short_outages(kind: Kind) {
+    const HOLD_DOWN: Duration = Duration::from_secs(6);
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let latch = client.election(PATH).unwrap().hold_down(HOLD_DOWN).latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    for _ in 0..4 {
+        let connections = proxy.connections();
+        proxy.cut(How::Rst);
+        let is_back = || proxy.connections() > connections && client.health() == Health::Connected;
+        until(|| async { is_back() }, "the client is back").await;
+    }
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    let again = soon(latch.leadership()).await.unwrap();
+    assert_eq!(again.fencing_token().zxid(), term.fencing_token().zxid(), "with the same node");
+    assert_eq!(again.fencing_token().handoff(), 1);
+}

@@ -1,0 +1,144 @@
+//! Candidates that lead while a callback runs: Curator's `TestLeaderSelector`.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rstest_reuse::apply;
+use tokio::sync::mpsc;
+use zklock::{Ended, Leadership, LockError};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked(kind: Kind) {
+    let space = Space::new(kind);
+    let terms = Arc::new(AtomicUsize::new(0));
+    let count = terms.clone();
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async {}
+    });
+    for expected in 1..=3 {
+        until(|| async { terms.load(Ordering::SeqCst) == expected }, "it led so often").await;
+        until(|| async { !selector.has_leadership() }, "it leads no more").await;
+        space.until_empty(PATH).await;
+        assert!(selector.requeue() || expected == 3);
+    }
+    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_lead_in_turn_with_rising_epochs(kind: Kind) {
+    let space = Space::new(kind);
+    let (told, mut led) = mpsc::unbounded_channel();
+    let mut selectors = Vec::new();
+    for index in 0..4 {
+        let told = told.clone();
+        let election = space.client().await.election(PATH).unwrap().auto_requeue();
+        selectors.push(election.select(move |term: Leadership| {
+            told.send((index, term.fencing_token())).unwrap();
+            async {}
+        }));
+        space.client().await;
+    }
+    let mut last = None;
+    let mut counts = [0; 4];
+    for _ in 0..40 {
+        let (index, epoch): (usize, _) = soon(led.recv()).await.unwrap();
+        assert!(Some(epoch) > last, "epochs rise");
+        last = Some(epoch);
+        counts[index] += 1;
+    }
+    assert!(counts.iter().all(|count| *count >= 5), "each has its turns: {counts:?}");
+    for selector in selectors {
+        selector.close().await.unwrap();
+    }
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(kind: Kind) {
+    let space = Space::new(kind);
+    let (told, mut led) = mpsc::unbounded_channel();
+    let selector = space.client().await.election(PATH).unwrap().auto_requeue().select(move |_| {
+        told.send(()).unwrap();
+        pending::<()>()
+    });
+    for _ in 0..3 {
+        soon(led.recv()).await.unwrap();
+        until(|| async { selector.has_leadership() }, "it leads").await;
+        selector.interrupt();
+        selector.interrupt();
+    }
+    selector.close().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_whose_session_ends_is_dropped_and_another_leads(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (told, mut led) = mpsc::unbounded_channel();
+    let first = client.election(PATH).unwrap().select(move |term: Leadership| {
+        told.send(term).unwrap();
+        pending::<()>()
+    });
+    let term = soon(led.recv()).await.unwrap();
+    let (told, mut led) = mpsc::unbounded_channel();
+    let second = space.client().await.election(PATH).unwrap().select(move |term: Leadership| {
+        told.send(term).unwrap();
+        pending::<()>()
+    });
+    space.until_queued(PATH, 2).await;
+    space.end_session_of(&client);
+    soon(term.lost()).await;
+    let next = soon(led.recv()).await.unwrap();
+    assert!(!first.has_leadership() && second.has_leadership());
+    assert!(next.fencing_token() > term.fencing_token());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_that_fails_or_panics_is_reported_and_gives_leadership_up(kind: Kind) {
+    let space = Space::new(kind);
+    let election = async || space.client().await.election(PATH).unwrap();
+    let failing = election().await.select(async |_| Err::<(), _>("no disk"));
+    until(|| async { failing.last_failure().is_some() }, "it failed").await;
+    assert_eq!(failing.last_failure().unwrap(), "no disk");
+    space.until_empty(PATH).await;
+    let panicking = election().await.select(async |_| assert!(space_is_odd(), "a bug"));
+    until(|| async { panicking.last_failure().is_some() }, "it panicked").await;
+    assert!(panicking.last_failure().unwrap().contains("panic"));
+    space.until_empty(PATH).await;
+}
+
+fn space_is_odd() -> bool {
+    std::hint::black_box(false)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_denied_selector_ends_and_says_why(kind: Kind) {
+    let space = Space::new(kind);
+    let owner =
+        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
+    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    let election = space.client().await.election("/closed/leader").unwrap().auto_requeue();
+    let selector = election.select(async |_| {});
+    assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_id_that_is_too_long_is_refused(kind: Kind) {
+    let space = Space::new(kind);
+    let election = space.client().await.election(PATH).unwrap();
+    assert!(matches!(failed(election.identity("x".repeat(2_000))), LockError::InvalidConfig { .. }));
+}

@@ -1,0 +1,272 @@
+//! The ends of terms, and what may come between an election, a callback and a close.
+
+use std::future::{pending, ready};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use tokio::sync::mpsc;
+use zklock::{Ended, Leadership, LossReason};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+/// Longer than what runs under a term is waited for when it is not polled any more.
+const LONGER_THAN_GRACE: Duration = Duration::from_secs(6);
+const AN_HOUR: Duration = Duration::from_secs(3_600);
+
+/// Waits as long as a runtime that is busy would, in which the caller is.
+fn block_until(condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < crate::support::SOON, "it came in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let has_run = Arc::new(AtomicBool::new(false));
+    let run = has_run.clone();
+    let selector = client.election(PATH).unwrap().select(move |_| {
+        run.store(true, Ordering::SeqCst);
+        ready(())
+    });
+    block_until(|| selector.has_leadership());
+    space.end_session_of(&client);
+    block_until(|| !selector.has_leadership());
+    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
+    assert!(!has_run.load(Ordering::SeqCst));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_that_panics_before_it_makes_a_future_is_reported_and_gives_leadership_up(kind: Kind) {
+    let space = Space::new(kind);
+    let selector = space.client().await.election(PATH).unwrap().select(|_| {
+        assert!(!std::hint::black_box(true), "a bug");
+        ready(())
+    });
+    until(|| async { selector.last_failure().is_some() }, "it panicked").await;
+    assert!(selector.last_failure().unwrap().contains("a bug"));
+    space.until_empty(PATH).await;
+    assert!(!selector.has_leadership());
+    assert!(selector.requeue(), "it would run again");
+    selector.close().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_whose_runtime_ended_leaves_the_election(kind: Kind) {
+    let space = Space::new(kind);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let (told, mut led) = mpsc::unbounded_channel();
+    let selector = {
+        let _inside = runtime.enter();
+        election.select(move |term: Leadership| {
+            told.send(term).unwrap();
+            pending::<()>()
+        })
+    };
+    let term = soon(led.recv()).await.unwrap();
+    runtime.shutdown_background();
+    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
+    assert!(!selector.has_leadership() && !term.is_leading());
+    soon(term.lost()).await;
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    term.resign();
+    assert!(!term.is_leading());
+    assert!(term.cancellation_token().is_cancelled());
+    assert!(failed(term.run(ready(())).await).is_lost());
+    assert!(failed(term.verify().await).is_lost());
+    let next = soon(latch.leadership()).await.unwrap();
+    assert!(next.fencing_token() > term.fencing_token());
+    space.end_session_of(&client);
+    soon(next.lost()).await;
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_hold_down_follows_a_loss_and_not_a_resignation(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let first = client.election(PATH).unwrap().hold_down(AN_HOUR).latch();
+    soon(first.leadership()).await.unwrap().resign();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    space.end_session_of(&client);
+    soon(term.lost()).await;
+    soon(second.leadership()).await.unwrap();
+    second.close().await.unwrap();
+    space.until_empty(PATH).await;
+    first.close().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn waits_that_are_over_do_not_delay_a_shutdown(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.config().default_wait(AN_HOUR).connect().await.unwrap();
+    let latch = client.leader_latch(PATH).unwrap();
+    latch.leadership_timeout(AN_HOUR).await.unwrap();
+    latch.close().await.unwrap();
+    client.election(PATH).unwrap().select(|_| pending::<()>()).close().await.unwrap();
+    let started = Instant::now();
+    client.shutdown(Duration::from_secs(60)).await;
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_never_yields_keeps_the_office_until_it_ends(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    let is_at_work = Arc::new(AtomicBool::new(true));
+    let (told, begun) = tokio::sync::oneshot::channel();
+    let body = std::thread::spawn({
+        let (term, is_at_work) = (term.clone(), is_at_work.clone());
+        let body = async move {
+            told.send(()).unwrap();
+            while is_at_work.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        move || futures_util::FutureExt::now_or_never(term.run(body))
+    });
+    begun.await.unwrap();
+    term.resign();
+    tokio::time::sleep(LONGER_THAN_GRACE).await;
+    assert!(!first.is_leader() && !second.is_leader());
+    is_at_work.store(false, Ordering::SeqCst);
+    soon(second.leadership()).await.unwrap();
+    assert!(failed(body.join().unwrap().expect("it ended in its first step")).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let mut body = pin!(term.run(pending::<()>()));
+    assert!(futures_util::poll!(&mut body).is_pending());
+    let second = space.client().await.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    term.resign();
+    soon(second.leadership()).await.unwrap();
+    assert!(failed(body.await).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_with_a_callback_that_never_yields_is_closed_when_it_ends(kind: Kind) {
+    let space = Space::new(kind);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
+    let is_at_work = Arc::new(AtomicBool::new(true));
+    let work = is_at_work.clone();
+    let (told, mut begun) = mpsc::unbounded_channel();
+    let selector = {
+        let _inside = runtime.enter();
+        client.election(PATH).unwrap().select(move |_| {
+            told.send(()).unwrap();
+            while work.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            ready(())
+        })
+    };
+    soon(begun.recv()).await.unwrap();
+    assert!(failed(selector.close().await).is_timeout());
+    assert_eq!(space.children(PATH).await.len(), 1, "the office is kept");
+    is_at_work.store(false, Ordering::SeqCst);
+    space.until_empty(PATH).await;
+    runtime.shutdown_background();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let leader = space.client().await.leader_latch(PATH).unwrap();
+    soon(leader.leadership()).await.unwrap();
+    for round in 0..200 {
+        let latch = client.leader_latch(PATH).unwrap();
+        // Latches and selectors may not run at one path.
+        let selector = client.election("/other").unwrap().select(|_| pending::<()>());
+        tokio::time::sleep(Duration::from_micros(50) * (round % 40)).await;
+        let (closed, ended) = tokio::join!(latch.close(), selector.close());
+        closed.unwrap();
+        assert!(matches!(ended.unwrap(), Ended::Closed));
+        assert_eq!(outsider.list_children(&space.full(PATH)).await.unwrap().len(), 1);
+        match outsider.list_children(&space.full("/other")).await {
+            Err(zk::Error::NoNode) => {}
+            left => assert_eq!(left.unwrap(), [""; 0]),
+        }
+    }
+    assert!(leader.is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_that_always_runs_again_survives_the_end_of_its_sessions(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (told, mut led) = mpsc::unbounded_channel();
+    let selector = client.election(PATH).unwrap().auto_requeue().select(move |term: Leadership| {
+        told.send(term).unwrap();
+        pending::<()>()
+    });
+    let mut last = soon(led.recv()).await.unwrap();
+    for _ in 0..3 {
+        space.end_session_of(&client);
+        soon(last.lost()).await;
+        let next = soon(led.recv()).await.unwrap();
+        assert!(next.fencing_token() > last.fencing_token());
+        last = next;
+    }
+    selector.close().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn failures_of_a_callback_are_followed_by_pauses_that_grow(kind: Kind) {
+    let space = Space::new(kind);
+    let (told, mut led) = mpsc::unbounded_channel();
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let selector = election.select(move |_| {
+        told.send(Instant::now()).unwrap();
+        ready(Err::<(), _>("no disk"))
+    });
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        times.push(soon(led.recv()).await.unwrap());
+    }
+    for (pair, least) in times.windows(2).zip([100, 200, 400]) {
+        assert!(pair[1] - pair[0] >= Duration::from_millis(least));
+    }
+    selector.close().await.unwrap();
+}

@@ -1,0 +1,6 @@
+use zklock::leader_only;
+
+#[leader_only]
+struct Sweeper;
+
+fn main() {}

@@ -1,0 +1,8 @@
+use zklock::leader_only;
+
+#[leader_only]
+async fn sweep() -> Result<(), std::fmt::Error> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,57 @@
+//! One leader among candidates: elections, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
+//!
+//! * [`roster`]: the candidates that a client has by itself, one at each path for all who ask.
+//! * [`latch`]: leads from its election until it is closed; [`campaign`] is its work.
+//! * [`selector`]: leads while a callback runs.
+//! * [`leadership`]: one term, which both have.
+//! * [`office`]: what is run for, and how.
+
+mod campaign;
+mod latch;
+mod leadership;
+mod office;
+mod roster;
+mod selector;
+
+use crate::client::Client;
+use crate::error::LockError;
+
+pub use self::latch::{LeaderChanges, LeaderLatch};
+pub use self::leadership::Leadership;
+pub use self::office::{Election, Policy};
+pub use self::roster::Leader;
+pub(crate) use self::roster::Roster;
+pub use self::selector::{Ended, LeaderSelector, Verdict};
+
+impl Client {
+    /// The election at `path`, to be set up and entered.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn election(&self, path: impl AsRef<str>) -> Result<Election, LockError> {
+        Ok(Election::new(self.clone(), self.path(path)?))
+    }
+
+    /// Enters the election at `path` with all defaults; see [`Election::latch`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn leader_latch(&self, path: impl AsRef<str>) -> Result<LeaderLatch, LockError> {
+        Ok(self.election(path)?.latch())
+    }
+
+    /// The one candidate of this client at `path`, which all who ask for it share.
+    ///
+    /// Nothing is sent before it joins the election.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
+        Ok(Leader::new(self.clone(), self.path(path)?))
+    }
+}

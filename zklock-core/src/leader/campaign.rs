@@ -1,0 +1,106 @@
+//! The work of a candidate that runs until it is closed.
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LockError;
+use crate::lease::{Lease, LossReason};
+use crate::session::drive::Progress;
+
+use super::leadership::Leadership;
+use super::office::Office;
+
+/// Where a candidate is.
+#[derive(Clone)]
+pub(super) enum Position {
+    /// Whether it is the first is not known yet.
+    Starts,
+    Follows,
+    Leads(Leadership),
+    /// It runs no more; with the reason, unless it was closed.
+    Ended(Result<(), LockError>),
+}
+
+/// Runs for the office until it is closed, on the client's thread.
+pub(super) struct Campaign {
+    pub(super) office: Office,
+    pub(super) told: watch::Sender<Position>,
+    pub(super) close: CancellationToken,
+}
+
+impl Campaign {
+    pub(super) async fn run(self) {
+        let reason = self.campaign().await;
+        if let Err(error) = &reason {
+            tracing::warn!(path = self.office.path(), %error, "a candidate cannot run");
+        }
+        self.told.send_replace(Position::Ended(reason));
+    }
+
+    async fn campaign(&self) -> Result<(), LockError> {
+        while let Some(lease) = self.elected().await? {
+            let reason = self.hold(&lease).await;
+            // What was lost is told already, and a release that fails goes on.
+            lease.release().await.ok();
+            if reason != LossReason::Resigned {
+                self.close.run_until_cancelled(sleep(self.office.hold_down)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits to be elected, and tells when it is known that this takes others to leave.
+    async fn elected(&self) -> Result<Option<Lease>, LockError> {
+        let (told, mut progress) = watch::channel(Progress::Connecting);
+        let queued = async {
+            if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
+                self.told.send_if_modified(|position| {
+                    let is_first = matches!(position, Position::Starts);
+                    if is_first {
+                        *position = Position::Follows;
+                    }
+                    is_first
+                });
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            elected = self.office.elected(&self.close, told) => elected,
+            never = queued => never,
+        }
+    }
+
+    /// Leads, in one term after the other, as long as the lease can be kept; says why that ended.
+    async fn hold(&self, lease: &Lease) -> LossReason {
+        let tenure = lease.tenure();
+        let mut nth = 0;
+        loop {
+            let leadership =
+                Leadership::begin(self.office.worker.clone(), tenure.clone(), self.office.policy, nth);
+            self.told.send_replace(Position::Leads(leadership.clone()));
+            let reason = tokio::select! {
+                biased;
+                () = self.close.cancelled() => LossReason::Resigned,
+                reason = leadership.ending() => reason,
+            };
+            self.told.send_replace(Position::Follows);
+            leadership.end(reason).await;
+            if reason != LossReason::Suspended {
+                return reason;
+            }
+            let again = async {
+                tenure.confirmed().await;
+                sleep(self.office.hold_down).await;
+                tenure.confirmed().await;
+            };
+            tokio::select! {
+                biased;
+                () = self.close.cancelled() => return LossReason::Resigned,
+                reason = tenure.lost() => return reason,
+                () = again => nth += 1,
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Leads from the election until it is closed.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::error::{LockError, Phase};
+use crate::participant::Participant;
+
+use super::campaign::{Campaign, Position};
+use super::leadership::Leadership;
+use super::office::Office;
+
+/// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
+///
+/// While the connection is broken it does not lead, with the default [`Policy`](crate::Policy), but keeps its
+/// place, and leads again in another term when the servers confirm it. Dropping the latch closes it in the
+/// background.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+/// let latch = client.leader_latch("/sweeper")?;
+/// if latch.is_leader() {
+///     // …
+/// }
+/// latch.close().await
+/// # }
+/// ```
+pub struct LeaderLatch {
+    office: Office,
+    position: watch::Receiver<Position>,
+    close: CancellationToken,
+    /// Keeps the client alive, unless the latch is a part of it.
+    _client: Option<Client>,
+}
+
+impl LeaderLatch {
+    pub(super) fn start(client: Option<Client>, office: Office) -> Self {
+        let (told, position) = watch::channel(Position::Starts);
+        let close = office.worker.closing().child_token();
+        let campaign = Campaign { office: office.clone(), told, close: close.clone() };
+        office.worker.spawn(campaign.run());
+        Self { office, position, close, _client: client }
+    }
+
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.office.path()
+    }
+
+    /// Tells whether this candidate leads at this instant, from memory and by the lease clock.
+    pub fn is_leader(&self) -> bool {
+        match &*self.position.borrow() {
+            Position::Leads(leadership) => leadership.is_leading(),
+            Position::Starts | Position::Follows | Position::Ended(_) => false,
+        }
+    }
+
+    /// The term of this candidate, if it leads at this instant.
+    pub fn current(&self) -> Option<Leadership> {
+        match &*self.position.borrow() {
+            Position::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
+            Position::Starts | Position::Follows | Position::Ended(_) => None,
+        }
+    }
+
+    /// Waits until this candidate leads.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Closed`] if the latch or its client is closed meanwhile, and what makes it impossible to
+    /// run: [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`],
+    /// [`LockError::AuthFailed`], [`LockError::InvalidConfig`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn leadership(&self) -> Result<Leadership, LockError> {
+        let closed = || self.closed();
+        let mut position = self.position.clone();
+        loop {
+            match &*position.borrow_and_update() {
+                Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
+                Position::Ended(reason) => return Err(reason.clone().err().unwrap_or_else(closed)),
+                Position::Leads(_) | Position::Starts | Position::Follows => {}
+            }
+            position.changed().await.map_err(|_| closed())?;
+        }
+    }
+
+    /// Waits until this candidate leads, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`leadership`](Self::leadership), and [`LockError::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
+        self.within(wait, Phase::Queued, self.leadership()).await
+    }
+
+    /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
+    ///
+    /// From then on [`is_leader`](Self::is_leader) says more than that nobody was asked yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`leadership`](Self::leadership).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled(&self) -> Result<(), LockError> {
+        let mut position = self.position.clone();
+        let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
+        match known.as_deref() {
+            Ok(Position::Ended(reason)) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.closed()),
+        }
+    }
+
+    /// Waits for the first answer of the election, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`settled`](Self::settled), and [`LockError::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate keeps its place.
+    pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
+        self.within(wait, Phase::Entering, self.settled()).await
+    }
+
+    /// Tells, from memory, whether the first answer is there; fails as [`settled`](Self::settled) does.
+    pub(super) fn is_settled(&self) -> Result<bool, LockError> {
+        match &*self.position.borrow() {
+            Position::Starts => Ok(false),
+            Position::Follows | Position::Leads(_) => Ok(true),
+            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        wait: Duration,
+        phase: Phase,
+        answer: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.office.worker.pause(wait) => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
+        }
+    }
+
+    fn closed(&self) -> LockError {
+        LockError::Closed { path: self.path().to_owned() }
+    }
+
+    /// The changes between leading and not leading, from what it is now on.
+    pub fn changes(&self) -> LeaderChanges {
+        LeaderChanges { position: self.position.clone(), told: None }
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        self.office.participants().await
+    }
+
+    /// The leader as the servers know it, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`participants`](Self::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
+        self.office.leader().await
+    }
+
+    /// Leaves the election: what runs under the term is cancelled, then the office is given up, and this
+    /// returns when the servers have done it. Closing a latch that ended already changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Timeout`] if that takes longer than the client's default wait; it goes on in the
+    /// background. What ended the latch before, if that was an error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The latch is closed in the background.
+    pub async fn close(self) -> Result<(), LockError> {
+        self.close.cancel();
+        let (mut position, within) = (self.position.clone(), self.office.worker.default_wait());
+        let ended = async move {
+            match position.wait_for(|position| matches!(position, Position::Ended(_))).await.as_deref() {
+                Ok(Position::Ended(reason)) => reason.clone(),
+                Ok(_) | Err(_) => Ok(()),
+            }
+        };
+        let path = self.path().to_owned();
+        match self.office.worker.call(within, ended).await {
+            Ok(reason) => reason,
+            Err(_) => Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing }),
+        }
+    }
+}
+
+impl Drop for LeaderLatch {
+    fn drop(&mut self) {
+        self.close.cancel();
+    }
+}
+
+impl fmt::Debug for LeaderLatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderLatch")
+            .field("path", &self.path())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells when a candidate begins and ceases to lead.
+#[derive(Clone)]
+pub struct LeaderChanges {
+    position: watch::Receiver<Position>,
+    /// What was told last.
+    told: Option<bool>,
+}
+
+impl LeaderChanges {
+    /// Waits until it leads or does not lead, other than at the last call; `None` after the latch was closed
+    /// and the end of its leadership told.
+    ///
+    /// Changes that follow each other closely may be left out in pairs.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<bool> {
+        loop {
+            let (leads, is_over) = match &*self.position.borrow_and_update() {
+                Position::Leads(leadership) => (leadership.is_leading(), false),
+                Position::Starts | Position::Follows => (false, false),
+                Position::Ended(_) => (false, true),
+            };
+            if self.told != Some(leads) {
+                self.told = Some(leads);
+                return Some(leads);
+            }
+            if is_over || self.position.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for LeaderChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderChanges").field("told", &self.told).finish_non_exhaustive()
+    }
+}

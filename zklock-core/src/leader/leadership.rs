@@ -1,0 +1,238 @@
+//! One term of a leader.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::client::worker::Worker;
+use crate::error::LockError;
+use crate::guard::running::run_while;
+use crate::guard::write::write_under;
+use crate::lease::{FencingToken, LeaseState, LossReason, Tenure};
+use crate::session::ops::Write;
+
+use super::office::Policy;
+
+/// One term of leadership, from the election until it ends for ever. Cheap to clone.
+///
+/// A leader that leads again, also after a broken connection, has another term with a greater token.
+#[derive(Clone)]
+pub struct Leadership {
+    term: Arc<Term>,
+}
+
+struct Term {
+    worker: Arc<Worker>,
+    tenure: Arc<Tenure>,
+    token: FencingToken,
+    policy: Policy,
+    end: OnceLock<LossReason>,
+    over: CancellationToken,
+    /// What runs under this term.
+    bodies: TaskTracker,
+    /// What of it is being polled.
+    steps: TaskTracker,
+}
+
+impl Leadership {
+    /// The `nth` term under one lease, counted from zero.
+    pub(super) fn begin(worker: Arc<Worker>, tenure: Arc<Tenure>, policy: Policy, nth: u32) -> Self {
+        let token = tenure.token().handed_on(nth);
+        let (end, over) = (OnceLock::new(), CancellationToken::new());
+        let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());
+        Self { term: Arc::new(Term { worker, tenure, token, policy, end, over, bodies, steps }) }
+    }
+
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.term.tenure.path().relative()
+    }
+
+    /// The epoch: a number that is greater than those of all terms before, whoever led.
+    pub fn fencing_token(&self) -> FencingToken {
+        self.term.token
+    }
+
+    /// Tells whether this term goes on at this instant, by the lease clock and without a request.
+    pub fn is_leading(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Waits until this term is over, and says why.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the end is told to everyone who asks, also later.
+    pub async fn lost(&self) -> LossReason {
+        tokio::select! {
+            biased;
+            () = self.term.over.cancelled() => self.term.end.get().copied(),
+            reason = self.term.tenure.lost() => Some(self.finish(reason)),
+        }
+        .unwrap_or(LossReason::SessionEnded)
+    }
+
+    /// A token that is cancelled when this term is over, for libraries that take one.
+    ///
+    /// Cancelling it by hand changes nothing about the term.
+    pub fn cancellation_token(&self) -> CancellationToken {
+        self.term.over.child_token()
+    }
+
+    /// Ends this term at once; the office is given up in the background, when what ran under this term is
+    /// cancelled.
+    pub fn resign(&self) {
+        self.finish(LossReason::Resigned);
+    }
+
+    /// Asks the servers whether this term goes on: one round trip.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if it does not, [`LockError::Timeout`] if they do not answer within the client's
+    /// default wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn verify(&self) -> Result<(), LockError> {
+        self.check()?;
+        let (asked, within) = (self.term.tenure.clone(), self.term.worker.default_wait());
+        let answer = self.term.worker.call(within, async move { asked.settle().await }).await;
+        self.check()?;
+        answer.map_err(|unanswered| unanswered.into_error(self.term.tenure.path(), within))
+    }
+
+    /// Runs a future, and drops it when this term is over, before another leader can be elected.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the term went on until the future ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the future, which is dropped where it is.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
+        let _running = self.term.bodies.token();
+        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
+        let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(future)));
+        poll_fn(|context| {
+            // Before the check, so that either this step is waited for, or it sees that the term is over.
+            let _step = self.term.steps.token();
+            run.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Replaces the data of the node at `path`, if and only if this leader is in office then.
+    ///
+    /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::SetData(data.into())).await
+    }
+
+    /// Creates a persistent node at `path`, if and only if this leader is in office then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MutexGuard::create`](crate::MutexGuard::create).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::Create(data.into())).await
+    }
+
+    /// Deletes the node at `path`, if and only if this leader is in office then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MutexGuard::delete`](crate::MutexGuard::delete).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
+        self.write(path, Write::Delete).await
+    }
+
+    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
+        self.check()?;
+        write_under(&self.term.worker, vec![self.term.tenure.clone()], path, write).await
+    }
+
+    /// Waits until this term has to end, and says why; the leader is still in office then.
+    pub(super) async fn ending(&self) -> LossReason {
+        let tenure = &self.term.tenure;
+        tokio::select! {
+            biased;
+            reason = self.lost() => reason,
+            () = tenure.suspended(), if self.term.policy == Policy::GiveUpWhenSuspended => {
+                LossReason::Suspended
+            }
+        }
+    }
+
+    /// Ends this term, and waits for what runs under it.
+    ///
+    /// What is not polled any more is not waited for in the end, because it will not take another step. A step
+    /// that does not end is, because a successor must not work beside it.
+    pub(super) async fn end(&self, reason: LossReason) {
+        self.finish(reason);
+        let Term { bodies, steps, .. } = &*self.term;
+        bodies.close();
+        steps.close();
+        if timeout(GRACE, bodies.wait()).await.is_err() {
+            tracing::error!(path = self.path(), "what a leader runs does not end although its term is over");
+            steps.wait().await;
+        }
+    }
+
+    /// Ends this term for ever; the first reason stays.
+    fn finish(&self, reason: LossReason) -> LossReason {
+        let first = *self.term.end.get_or_init(|| reason);
+        self.term.over.cancel();
+        first
+    }
+
+    /// Fails once this term is over. What makes it fail once ends the term, so that it does not lead again
+    /// after it was seen not to.
+    fn check(&self) -> Result<(), LockError> {
+        let Term { tenure, policy, end, .. } = &*self.term;
+        let reason = match (end.get(), tenure.state(), policy) {
+            (Some(reason), ..) => *reason,
+            (None, LeaseState::Lost(reason), _) => self.finish(reason),
+            (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),
+            (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
+        };
+        Err(tenure.lost_error(reason))
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("path", &self.path())
+            .field("fencing_token", &self.fencing_token())
+            .field("is_leading", &self.is_leading())
+            .finish()
+    }
+}
+
+/// How long what runs under a term is given to end, when the term is over.
+const GRACE: Duration = Duration::from_secs(5);

@@ -1,0 +1,204 @@
+//! The candidates that a client has by itself, one at each path for all who ask.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+use crate::error::LockError;
+use crate::participant::Participant;
+use crate::path::NodePath;
+
+use super::latch::LeaderLatch;
+use super::leadership::Leadership;
+use super::office::Election;
+
+/// The candidates of one client, by their paths. They end with it, and do not keep it alive.
+#[derive(Default)]
+pub(crate) struct Roster(Mutex<HashMap<String, Arc<Candidate>>>);
+
+struct Candidate {
+    latch: LeaderLatch,
+    since: Instant,
+}
+
+impl Candidate {
+    fn start(client: &Client, path: &NodePath) -> Arc<Self> {
+        let latch = Election::new(client.clone(), path.clone()).latch_of_client();
+        Arc::new(Self { latch, since: Instant::now() })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.latch.is_settled().is_err()
+    }
+
+    /// Waits for the first answer of the election, but not for long.
+    async fn settled(&self, within: Duration) -> Result<(), LockError> {
+        match self.latch.settled_timeout(within).await {
+            Err(LockError::Timeout { .. }) => Ok(()),
+            answer => answer,
+        }
+    }
+}
+
+/// The one candidate of a client in an election, which all who ask for it share.
+///
+/// It joins the election at [`join`](Self::join) or when it is first asked for its [`term`](Self::term), and
+/// stays there until its client is shut down or dropped. Cheap to clone.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+/// let leader = client.leader("/sweeper")?;
+/// if let Some(term) = leader.term().await? {
+///     term.set_data("/swept", "today").await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Leader {
+    client: Client,
+    path: NodePath,
+}
+
+impl Leader {
+    pub(super) fn new(client: Client, path: NodePath) -> Self {
+        Self { client, path }
+    }
+
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.path.relative()
+    }
+
+    /// Joins the election, waits up to two seconds for its first answer, and tells whether this client leads.
+    ///
+    /// Where it joined already, nothing is sent. A candidate that could not run starts anew.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LeaderLatch::leadership`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The candidate stays in the election.
+    pub async fn join(&self) -> Result<bool, LockError> {
+        let candidate = self.anew();
+        candidate.settled(SETTLE).await?;
+        Ok(candidate.latch.is_leader())
+    }
+
+    /// Tells whether this client leads at this instant, from memory; not before it joined.
+    pub fn is_leader(&self) -> bool {
+        self.joined().is_some_and(|candidate| candidate.latch.is_leader())
+    }
+
+    /// The term of this client, if it leads.
+    ///
+    /// The first call joins the election. In the first two seconds after that it waits for the election's first
+    /// answer, so that one who is alone does not take itself for a follower; from then on the answer comes from
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LeaderLatch::leadership`]: a candidate that cannot run says so each time, until
+    /// [`join`](Self::join) starts it anew.
+    ///
+    /// # Cancel safety
+    ///
+    /// The candidate stays in the election.
+    pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
+        let candidate = self.enter();
+        if !candidate.latch.is_settled()? {
+            let left = SETTLE.saturating_sub(candidate.since.elapsed());
+            if !left.is_zero() {
+                candidate.settled(left).await?;
+            }
+        }
+        Ok(candidate.latch.current())
+    }
+
+    /// Joins the election, and waits until this client leads.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LeaderLatch::leadership`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The candidate stays in the election.
+    pub async fn leadership(&self) -> Result<Leadership, LockError> {
+        self.enter().latch.leadership().await
+    }
+
+    /// Gives the term up, if this client leads, and runs again behind the others. What runs under the term is
+    /// told to end when this returns.
+    ///
+    /// # Cancel safety
+    ///
+    /// The term is given up in the background.
+    pub async fn resign(&self) {
+        if let Some(term) = self.joined().and_then(|candidate| candidate.latch.current()) {
+            term.resign();
+            term.lost().await;
+        }
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        Election::new(self.client.clone(), self.path.clone()).participants().await
+    }
+
+    fn joined(&self) -> Option<Arc<Candidate>> {
+        self.candidates().get(self.path()).cloned()
+    }
+
+    fn enter(&self) -> Arc<Candidate> {
+        let mut candidates = self.candidates();
+        match candidates.get(self.path()) {
+            Some(candidate) => candidate.clone(),
+            None => self.start(&mut candidates),
+        }
+    }
+
+    fn anew(&self) -> Arc<Candidate> {
+        let mut candidates = self.candidates();
+        match candidates.get(self.path()) {
+            Some(candidate) if !candidate.has_ended() => candidate.clone(),
+            _ => self.start(&mut candidates),
+        }
+    }
+
+    fn start(&self, candidates: &mut HashMap<String, Arc<Candidate>>) -> Arc<Candidate> {
+        let candidate = Candidate::start(&self.client, &self.path);
+        candidates.insert(self.path().to_owned(), candidate.clone());
+        candidate
+    }
+
+    fn candidates(&self) -> MutexGuard<'_, HashMap<String, Arc<Candidate>>> {
+        self.client.roster().0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Leader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leader")
+            .field("path", &self.path())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long the first who ask wait for an election's first answer.
+const SETTLE: Duration = Duration::from_secs(2);

@@ -1,0 +1,201 @@
+//! Leads while a callback runs.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::error::{LockError, Phase};
+use crate::participant::Participant;
+
+use super::leadership::Leadership;
+use super::office::Office;
+
+use self::candidate::Candidate;
+
+mod candidate;
+
+/// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
+///
+/// When the callback returns, leadership is given up, and the candidate runs again only if it is told to:
+/// by [`requeue`](Self::requeue), or always, by [`Election::auto_requeue`](crate::Election::auto_requeue). It
+/// goes to the tail of the candidates then, so that each leads in turn. Dropping the selector closes it in the
+/// background.
+pub struct LeaderSelector {
+    client: Client,
+    office: Office,
+    control: Arc<Control>,
+    ended: watch::Receiver<Option<Ended>>,
+}
+
+/// Why a selector runs no more.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Ended {
+    /// It was closed, or its client was, or the runtime of its callback ended.
+    Closed,
+    /// It cannot run.
+    Failed(LockError),
+}
+
+/// What a callback may return: nothing, or a `Result` whose error is reported.
+pub trait Verdict: Send + 'static {
+    /// What went wrong, if anything did.
+    fn failure(self) -> Option<String>;
+}
+
+impl Verdict for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>> + Send + 'static> Verdict for Result<(), E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.into().to_string())
+    }
+}
+
+/// What the handle and the candidate share.
+struct Control {
+    close: CancellationToken,
+    /// It is to run again.
+    is_queued: AtomicBool,
+    queued: Notify,
+    term: watch::Sender<Option<Leadership>>,
+    last_failure: Mutex<Option<String>>,
+}
+
+impl LeaderSelector {
+    pub(super) fn start<F, R>(client: Client, office: Office, callback: F) -> Self
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let control = Arc::new(Control {
+            close: office.worker.closing().child_token(),
+            is_queued: AtomicBool::new(true),
+            queued: Notify::new(),
+            term: watch::Sender::new(None),
+            last_failure: Mutex::default(),
+        });
+        let (tell, ended) = watch::channel(None);
+        let (callback, runtime) = (Arc::new(callback), Handle::current());
+        let candidate = Candidate { office: office.clone(), control: control.clone(), callback, runtime };
+        client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run().await))) });
+        Self { client, office, control, ended }
+    }
+
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.office.path()
+    }
+
+    /// Tells whether this candidate leads at this instant, from memory and by the lease clock.
+    pub fn has_leadership(&self) -> bool {
+        self.control.term.borrow().as_ref().is_some_and(Leadership::is_leading)
+    }
+
+    /// Has this candidate run once more after its current or next term; `false` if it will already.
+    pub fn requeue(&self) -> bool {
+        let is_new = !self.control.is_queued.swap(true, Ordering::AcqRel);
+        self.control.queued.notify_one();
+        is_new
+    }
+
+    /// Ends the current term, if there is one: its callback is dropped at its next await.
+    pub fn interrupt(&self) {
+        if let Some(term) = &*self.control.term.borrow() {
+            term.resign();
+        }
+    }
+
+    /// What the last callback that failed said, or how it panicked.
+    pub fn last_failure(&self) -> Option<String> {
+        self.control.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        self.office.participants().await
+    }
+
+    /// The leader as the servers know it, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`participants`](Self::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
+        self.office.leader().await
+    }
+
+    /// Waits until this candidate runs no more, and says why.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn ended(&self) -> Ended {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(reason)) => reason.clone(),
+            // The client's thread ended.
+            Ok(None) | Err(_) => Ended::Closed,
+        }
+    }
+
+    /// Leaves the election, and waits until the callback has ended and the office is given up.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Timeout`] if that takes longer than the client's default wait, as with a callback that does
+    /// not await; the office is kept as long as the callback runs.
+    ///
+    /// # Cancel safety
+    ///
+    /// The selector is closed in the background.
+    pub async fn close(self) -> Result<Ended, LockError> {
+        self.control.close.cancel();
+        let waited = self.client.default_wait();
+        tokio::select! {
+            biased;
+            reason = self.ended() => Ok(reason),
+            () = self.client.worker().pause(waited) => {
+                let path = self.path().to_owned();
+                Err(LockError::Timeout { path, waited, phase: Phase::Releasing })
+            }
+        }
+    }
+}
+
+impl Drop for LeaderSelector {
+    fn drop(&mut self) {
+        self.control.close.cancel();
+    }
+}
+
+impl fmt::Debug for LeaderSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderSelector")
+            .field("path", &self.path())
+            .field("has_leadership", &self.has_leadership())
+            .finish_non_exhaustive()
+    }
+}

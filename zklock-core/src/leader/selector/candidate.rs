@@ -1,0 +1,127 @@
+//! Runs for the office and has the callback run in it, on the client's thread.
+
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::sleep;
+
+use crate::error::LockError;
+use crate::leader::leadership::Leadership;
+use crate::leader::office::{Office, Requeue};
+use crate::lease::{Lease, LossReason};
+use crate::session::drive::Progress;
+
+use super::{Control, Ended, Verdict};
+
+pub(super) struct Candidate<F> {
+    pub(super) office: Office,
+    pub(super) control: Arc<Control>,
+    pub(super) callback: Arc<F>,
+    /// Where the callback runs.
+    pub(super) runtime: Handle,
+}
+
+/// What became of a callback.
+enum Outcome {
+    Ended,
+    Failed,
+    /// Its runtime ended, and will not run it again.
+    Stopped,
+}
+
+impl<F, R> Candidate<F>
+where
+    F: Fn(Leadership) -> R + Send + Sync + 'static,
+    R: Future<Output: Verdict> + Send + 'static,
+{
+    pub(super) async fn run(self) -> Ended {
+        let close = &self.control.close;
+        let mut pause = Duration::ZERO;
+        while close.run_until_cancelled(self.queued(pause)).await.is_some() {
+            let lease = match self.office.elected(close, watch::Sender::new(Progress::Connecting)).await {
+                Ok(Some(lease)) => lease,
+                Ok(None) => break,
+                Err(error) => return Ended::Failed(error),
+            };
+            pause = match self.lead(lease).await {
+                (Outcome::Stopped, _) => break,
+                (Outcome::Failed, _) => {
+                    (pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).max(self.office.hold_down)
+                }
+                (Outcome::Ended, LossReason::Resigned) => Duration::ZERO,
+                (Outcome::Ended, _) => self.office.hold_down,
+            };
+        }
+        Ended::Closed
+    }
+
+    /// Waits until it is to run, and a pause after a failure is over.
+    async fn queued(&self, pause: Duration) {
+        sleep(pause).await;
+        while self.office.requeue != Requeue::Always && !self.control.is_queued.load(Ordering::Acquire) {
+            self.control.queued.notified().await;
+        }
+        self.control.is_queued.store(false, Ordering::Release);
+    }
+
+    /// Runs the callback for one term; returns when both are over, with what came of them.
+    async fn lead(&self, lease: Lease) -> (Outcome, LossReason) {
+        let (worker, tenure, policy) =
+            (self.office.worker.clone(), lease.tenure().clone(), self.office.policy);
+        let term = Leadership::begin(worker, tenure, policy, 0);
+        self.control.term.send_replace(Some(term.clone()));
+        let mut body = self.spawn(&term);
+        let (reason, ended) = tokio::select! {
+            biased;
+            () = self.control.close.cancelled() => (LossReason::Resigned, None),
+            reason = term.ending() => (reason, None),
+            ended = &mut body => (LossReason::Resigned, Some(ended)),
+        };
+        term.end(reason).await;
+        lease.release().await.ok();
+        self.control.term.send_replace(None);
+        let ended = match ended {
+            Some(ended) => ended,
+            None => body.await,
+        };
+        (self.judge(ended), term.lost().await)
+    }
+
+    /// Runs the callback, if the term is not over before the runtime of the callback comes to it.
+    fn spawn(&self, term: &Leadership) -> JoinHandle<Result<R::Output, LockError>> {
+        let (callback, term) = (self.callback.clone(), term.clone());
+        let body = {
+            let term = term.clone();
+            async move { callback(term).await }
+        };
+        self.runtime.spawn(async move { term.run(body).await })
+    }
+
+    /// Says what became of a callback, and reports a failure.
+    fn judge(&self, ended: Result<Result<R::Output, LockError>, JoinError>) -> Outcome {
+        let failure = match ended {
+            Ok(Ok(verdict)) => verdict.failure(),
+            // The term was over before the callback was.
+            Ok(Err(_)) => None,
+            Err(stopped) if stopped.is_cancelled() => return Outcome::Stopped,
+            Err(panic) => Some(panic.to_string()),
+        };
+        match failure {
+            Some(failure) => {
+                tracing::error!(path = self.office.path(), failure, "what a leader runs failed");
+                let last = &self.control.last_failure;
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                Outcome::Failed
+            }
+            None => Outcome::Ended,
+        }
+    }
+}
+
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);

@@ -1,0 +1,201 @@
+//! The function that is generated for a leader: it asks whether it leads, and runs the body as long as it does.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::{body, function, mixed, output_span, private};
+use crate::args::{Client, Guard};
+use crate::capture;
+use crate::leader::{LeaderArgs, Otherwise};
+use crate::target::Target;
+
+/// The function under `#[leader_only]`.
+pub(super) fn led(args: &LeaderArgs, target: &Target) -> TokenStream {
+    let private = private(args.krate.as_ref(), mixed());
+    let path = args.path(&private);
+    let client = Client::expand(args.client.as_ref(), &private);
+    let failed = failed(args, target);
+    let term = term(args, target, &failed);
+    let captures = capture::statements(&target.sig, &[&path, &client, &term, &target.body]);
+    let guard =
+        args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
+    let body = body::expand(target, &captures);
+    // Each argument has a statement of its own: what it borrows must not live on across an await.
+    let statements = quote_spanned! {mixed()=>
+        let __path = #path;
+        let __client = #client;
+        let __term = #term;
+        #guard
+        let __body = #body;
+        match #private::lead(&__term, __body).await {
+            ::core::result::Result::Ok(__output) => __output,
+            ::core::result::Result::Err(__error) => #failed,
+        }
+    };
+    function(target, &statements)
+}
+
+/// The expression of type `Term`, which returns where there is none.
+fn term(args: &LeaderArgs, target: &Target, failed: &TokenStream) -> TokenStream {
+    let private = private(args.krate.as_ref(), mixed());
+    let (span, at_output) = at_output(args, target);
+    let (error, otherwise) = match &args.otherwise {
+        Otherwise::Wait => {
+            return quote_spanned! {mixed()=>
+                match #private::wait_to_lead(__client, __path).await {
+                    ::core::result::Result::Ok(__term) => __term,
+                    ::core::result::Result::Err(__error) => return #failed,
+                }
+            };
+        }
+        Otherwise::Skip => (quote!(_), quote_spanned!(span=> return #at_output::OnSkip::skipped())),
+        Otherwise::Error => {
+            let refused = quote_spanned!(span=> return #at_output::Carries::from_lock_error(__error));
+            (quote_spanned!(mixed()=> __error), refused)
+        }
+        // One that never yields, such as a panic, is no mistake.
+        Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
+    };
+    quote_spanned! {mixed()=>
+        match #private::ask_to_lead(__client, __path).await {
+            #private::Answer::Leads(__term) => __term,
+            #private::Answer::Follows(#error) => #otherwise,
+            #private::Answer::Failed(__error) => return #failed,
+        }
+    }
+}
+
+fn failed(args: &LeaderArgs, target: &Target) -> TokenStream {
+    let (span, at_output) = at_output(args, target);
+    quote_spanned!(span=> #at_output::OnFailure::failed(__error))
+}
+
+/// Located at the return type, because that is what has to change if it has no such value.
+fn at_output(args: &LeaderArgs, target: &Target) -> (Span, TokenStream) {
+    let span = mixed().located_at(output_span(&target.output));
+    (span, private(args.krate.as_ref(), span))
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::TokenStream;
+    use quote::quote;
+
+    use crate::expand::leader_only;
+
+    #[track_caller]
+    fn check(args: &str, item: &str, expected: &str) {
+        let shown = leader_only(args.parse().unwrap(), item.parse().unwrap());
+        assert_eq!(pretty(&shown.to_string()), pretty(expected));
+    }
+
+    fn pretty(file: &str) -> String {
+        prettyplease::unparse(&syn::parse_file(file).unwrap())
+    }
+
+    /// The expression that yields the term.
+    #[track_caller]
+    fn check_asking(args: &str, expected: &str) {
+        let item = quote!(
+            async fn f(x: u8) -> R {}
+        );
+        let shown = leader_only(args.parse().unwrap(), item).to_string().replace(' ', "");
+        let asking = shown.split_once("let__term=match").unwrap().1.split_once("};let__body").unwrap().0;
+        assert_eq!(asking.replace("::core::result::Result::", ""), expected, "{args}");
+    }
+
+    #[test]
+    fn a_function_runs_under_its_term() {
+        check(
+            "guard = held, client = pool.of(name)",
+            "/// Sweeps.
+            pub async fn sweep(name: &str) { held.verify().await; }",
+            r#"
+            /// Sweeps.
+            pub async fn sweep(name: &str) {
+                let __path = ::zklock::__private::path_of("/leader");
+                let __client = ::zklock::__private::client_of(&(pool.of(name)));
+                let __term = match ::zklock::__private::ask_to_lead(__client, __path).await {
+                    ::zklock::__private::Answer::Leads(__term) => __term,
+                    ::zklock::__private::Answer::Follows(_) => {
+                        return ::zklock::__private::OnSkip::skipped()
+                    }
+                    ::zklock::__private::Answer::Failed(__error) => {
+                        return ::zklock::__private::OnFailure::failed(__error)
+                    }
+                };
+                let held = __term.leadership();
+                let __body = async move {
+                    #[allow(
+                        unknown_lints,
+                        unreachable_code,
+                        clippy::diverging_sub_expression,
+                        clippy::empty_loop,
+                        clippy::let_unit_value,
+                        clippy::let_with_type_underscore,
+                        clippy::needless_return,
+                        clippy::type_complexity,
+                        clippy::unreachable
+                    )]
+                    if false {
+                        let _ = &name;
+                        let __output: () = loop {};
+                        return __output;
+                    }
+                    { held.verify().await; }
+                };
+                match ::zklock::__private::lead(&__term, __body).await {
+                    ::core::result::Result::Ok(__output) => __output,
+                    ::core::result::Result::Err(__error) => {
+                        ::zklock::__private::OnFailure::failed(__error)
+                    }
+                }
+            }"#,
+        );
+    }
+
+    #[test]
+    fn who_does_not_lead_does_as_told() {
+        let asked = |error: &str, value: &str| {
+            format!(
+                "k::__private::ask_to_lead(__client,__path).await{{\
+                 k::__private::Answer::Leads(__term)=>__term,\
+                 k::__private::Answer::Follows({error})=>{value},\
+                 k::__private::Answer::Failed(__error)=>returnk::__private::OnFailure::failed(__error),"
+            )
+        };
+        check_asking("crate = k", &asked("_", "returnk::__private::OnSkip::skipped()"));
+        let refused = "returnk::__private::Carries::from_lock_error(__error)";
+        check_asking("crate = k, otherwise = error", &asked("__error", refused));
+        for (value, shown) in [("(skip)", "skip"), ("ask(x).await?", "ask(x).await?")] {
+            let returned = format!("{{#[allow(unreachable_code)]return{shown};}}");
+            check_asking(&format!("crate = k, otherwise = {value}"), &asked("_", &returned));
+        }
+        check_asking(
+            "crate = k, otherwise = wait",
+            "k::__private::wait_to_lead(__client,__path).await{Ok(__term)=>__term,\
+             Err(__error)=>returnk::__private::OnFailure::failed(__error),",
+        );
+    }
+
+    #[test]
+    fn the_function_stays_beside_an_error() {
+        let shown = leader_only(
+            quote!(path = "leader"),
+            quote!(
+                async fn f(x: u8) {}
+            ),
+        )
+        .to_string();
+        assert!(shown.starts_with("# [allow (unused_variables)] async fn f (x : u8) { }"), "{shown}");
+        assert!(shown.contains("the path \\\"leader\\\" is relative"), "{shown}");
+        let shown = leader_only(
+            TokenStream::new(),
+            quote!(
+                struct S;
+            ),
+        )
+        .to_string();
+        assert!(shown.contains("`#[leader_only]` goes on an `async fn`, this is a `struct`"), "{shown}");
+    }
+}

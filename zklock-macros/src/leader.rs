@@ -1,0 +1,171 @@
+//! What stands between the parentheses of `#[leader_only]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Expr, Ident, Result};
+
+use crate::args::{Client, Guard, Krate};
+use crate::errors::Errors;
+use crate::grouped::ungroup;
+use crate::names;
+use crate::path::OnePath;
+use crate::reading::{each, ended, set_once};
+
+/// The arguments of `#[leader_only]`.
+#[derive(Default)]
+pub(crate) struct LeaderArgs {
+    path: Option<OnePath>,
+    pub(crate) otherwise: Otherwise,
+    pub(crate) client: Option<Client>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) krate: Option<Krate>,
+}
+
+/// `otherwise = …`: what is done where this replica does not lead.
+#[derive(Default)]
+pub(crate) enum Otherwise {
+    #[default]
+    Skip,
+    Wait,
+    Error,
+    Value(Box<Expr>),
+}
+
+impl Parse for LeaderArgs {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let (mut args, mut otherwise) = (Self::default(), None);
+        let mut errors = Errors::default();
+        each(input, &mut errors, |input| args.argument(&mut otherwise, input))?;
+        errors.finish()?;
+        Ok(Self { otherwise: otherwise.unwrap_or_default(), ..args })
+    }
+}
+
+impl LeaderArgs {
+    const NAMES: [&str; 5] = ["path", "otherwise", "client", "guard", "crate"];
+
+    fn argument(&mut self, otherwise: &mut Option<Otherwise>, input: ParseStream<'_>) -> Result<()> {
+        let name = input.call(Ident::parse_any).map_err(|error| {
+            Error::new(error.span(), "expected an argument, for example `path = \"/leader\"`")
+        })?;
+        match name.to_string().as_str() {
+            "path" => set_once(&mut self.path, &name, input),
+            "otherwise" => set_once(otherwise, &name, input),
+            "client" => set_once(&mut self.client, &name, input),
+            "guard" => set_once(&mut self.guard, &name, input),
+            "crate" => set_once(&mut self.krate, &name, input),
+            _ => Err(names::unknown(&name, &Self::NAMES)),
+        }?;
+        ended(&name, input)
+    }
+
+    /// The expression of type `Result<String, LockError>`.
+    pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
+        match &self.path {
+            Some(path) => path.expand(private),
+            None => quote!(#private::path_of(#DEFAULT_PATH)),
+        }
+    }
+}
+
+const DEFAULT_PATH: &str = "/leader";
+
+impl Parse for Otherwise {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        let word = match ungroup(&value) {
+            Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
+            _ => None,
+        };
+        Ok(match word.as_deref() {
+            Some("skip") => Self::Skip,
+            Some("wait") => Self::Wait,
+            Some("error") => Self::Error,
+            _ => Self::Value(Box::new(without_parentheses(value))),
+        })
+    }
+}
+
+/// They would be reported as unused ones, and tell a variable from one of the words above.
+fn without_parentheses(value: Expr) -> Expr {
+    match value {
+        Expr::Paren(paren) => *paren.expr,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+
+    fn parse(input: &str) -> std::result::Result<LeaderArgs, Vec<String>> {
+        syn::parse_str(input).map_err(|error: Error| error.into_iter().map(|one| one.to_string()).collect())
+    }
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        let errors = parse(input).err().unwrap_or_default();
+        assert_eq!(errors, expected, "{input}");
+    }
+
+    fn path(input: &str) -> String {
+        parse(input).unwrap().path(&quote!(p)).to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn nothing_needs_to_be_given() {
+        let args = parse("").unwrap();
+        assert!(matches!(args.otherwise, Otherwise::Skip));
+        assert!(args.client.is_none() && args.guard.is_none() && args.krate.is_none());
+        assert_eq!(path(""), r#"p::path_of("/leader")"#);
+    }
+
+    #[test]
+    fn every_argument_is_read() {
+        let args = parse(r#"path = "/a", otherwise = wait, client = "b", guard = held, crate = crate::zk,"#);
+        let args = args.unwrap();
+        assert!(matches!(args.otherwise, Otherwise::Wait));
+        assert!(matches!(args.client, Some(Client::Named(_))));
+        assert_eq!(args.guard.unwrap().0, "held");
+        assert_eq!(args.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
+    }
+
+    #[test]
+    fn the_path_is_one() {
+        assert_eq!(path("path = self.path()"), "p::path_of(&(self.path()))");
+        let template = r#"p::PathTemplate::new("/a/{id}").literal("/a/").segment(&(id)).finish()"#;
+        assert_eq!(path(r#"path = "/a/{id}""#), template);
+        check(r#"path = ["/a", "/b"]"#, &["an election has one path: `path = \"/leader\"`"]);
+        check(r#"path = &["/a"]"#, &["an election has one path: `path = \"/leader\"`"]);
+        check(r#"path = "a""#, &["the path \"a\" is relative: start it with a `/`"]);
+    }
+
+    #[test]
+    fn who_does_not_lead_skips_waits_fails_or_returns_a_value() {
+        let otherwise = |value: &str| parse(&format!("otherwise = {value}")).unwrap().otherwise;
+        assert!(matches!(otherwise("skip"), Otherwise::Skip));
+        assert!(matches!(otherwise("wait"), Otherwise::Wait));
+        assert!(matches!(otherwise("error"), Otherwise::Error));
+        for value in ["(skip)", "Ok(0)", "{ wait }", "Self::error", "return 7"] {
+            assert!(matches!(otherwise(value), Otherwise::Value(_)), "{value}");
+        }
+    }
+
+    #[test]
+    fn unknown_and_repeated_arguments_are_refused() {
+        let known = "the arguments are `path`, `otherwise`, `client`, `guard`, `crate`";
+        check("on_lost = finish", &[&format!("unknown argument `on_lost`\n{known}")]);
+        check("wait = forever", &[&format!("unknown argument `wait`\n{known}")]);
+        check("skip", &[&format!("unknown argument `skip`\n{known}")]);
+        check(
+            "otherwize = skip",
+            &[&format!("unknown argument `otherwize`, did you mean `otherwise`?\n{known}")],
+        );
+        check("otherwise = skip, otherwise = wait", &["`otherwise` is given twice"]);
+        check("otherwise", &["`otherwise` needs a value: `otherwise = …`"]);
+        check(r#""/a""#, &["expected an argument, for example `path = \"/leader\"`"]);
+    }
+}
