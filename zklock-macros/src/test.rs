@@ -9,7 +9,6 @@
 //!     Harness::new().run(async |server| a_busy_order_is_reported(TestServer::from(server)).await)
 //! }
 //! ```
-//!
 
 mod args;
 mod target;
