@@ -174,7 +174,7 @@ mod tests {
             "lock--0000000005",
             "lock-000000000ü",
             "0f__lock__0000000001",
-            "_c_x-latch-0000000001",
+            "_c_x-member-0000000001",
             "__READ__1",
         ] {
             check(stranger, None, false);

@@ -19,7 +19,7 @@ fn prefix() -> impl Strategy<Value = String> {
 
 /// Names without a place in the queue.
 fn stranger() -> impl Strategy<Value = String> {
-    let fixed = ["0", "lock-", "lock-12", "ff__lock__0000000000", "x-latch-0000000001"].map(String::from);
+    let fixed = ["0", "lock-", "lock-12", "ff__lock__0000000000", "x-member-0000000001"].map(String::from);
     prop_oneof![select(fixed.to_vec()), "[a-z]{1,8}"]
 }
 
