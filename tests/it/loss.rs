@@ -206,3 +206,40 @@ async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended(k
     )
     .await;
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let again = guard.run_to_end(mutex.lock()).await.unwrap();
+    assert_eq!(again.unwrap().fencing_token(), guard.fencing_token());
+    let mut has_ended = false;
+    let body = async {
+        space.delete_children(PATH).await;
+        guard.lost().await;
+        tokio::task::yield_now().await;
+        assert!(failed(mutex.lock().await).is_lost(), "what is lost is not entered again");
+        has_ended = true;
+    };
+    assert!(failed(soon(guard.run_to_end(body)).await).is_lost());
+    assert!(has_ended);
+}
+
+fn begins() {
+    unreachable!("it begins")
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn under_a_lost_lock_nothing_begins(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
+    assert_eq!(guard.run_blocking(|| 7).unwrap(), 7);
+    space.delete_children(PATH).await;
+    soon(guard.lost()).await;
+    assert!(failed(guard.run_to_end(async { begins() }).await).is_lost());
+    assert!(failed(guard.run_blocking(begins)).is_lost());
+}

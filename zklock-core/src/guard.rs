@@ -4,7 +4,6 @@ pub(crate) mod running;
 pub(crate) mod write;
 
 use std::fmt;
-use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -169,38 +168,6 @@ impl<K> Guard<K> {
                 }
             }
         });
-    }
-
-    /// Runs a future in which this lock is entered again without a request.
-    ///
-    /// The future goes on when the lock is lost; [`run`](Self::run) does not let it.
-    ///
-    /// # Cancel safety
-    ///
-    /// That of the future.
-    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F, K> {
-        hold::scope(&self.holds, future)
-    }
-
-    /// Runs a future in which this lock is entered again, and drops it if the lock is lost.
-    ///
-    /// The lease is checked whenever the future is about to go on, so that after a pause of the process no
-    /// step of it runs under a lost lock.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::Lost`]; `Ok` means that the lock was held until the future ended.
-    ///
-    /// # Cancel safety
-    ///
-    /// That of the future, which is dropped where it is.
-    pub fn run<F: Future>(
-        &self,
-        future: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
-        let future = Box::pin(self.scope(future));
-        running::run_while(|| self.check(), self.lost(), future)
     }
 
     /// Releases the lock and waits until the server has done it.

@@ -128,10 +128,12 @@ pub(crate) async fn enter(
 
 /// Runs a future inside these holds.
 pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Output = F::Output> + use<F> {
-    let inside = holds
-        .iter()
-        .fold(current(), |outer, hold| Some(Arc::new(Scope { hold: Arc::downgrade(hold), outer })));
-    SCOPE.scope(inside, future)
+    SCOPE.scope(inside(holds), future)
+}
+
+/// Calls a function inside these holds.
+pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> T) -> T {
+    SCOPE.sync_scope(inside(holds), function)
 }
 
 /// Ends holds, the youngest first, whatever becomes of one of them; the first failure is returned.
@@ -244,6 +246,12 @@ async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
 
 fn free() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(Again::Alone.permits() as usize))
+}
+
+/// The scope of the current call with these holds in it.
+fn inside(holds: &[Arc<Hold>]) -> Option<Arc<Scope>> {
+    let enter = |outer, hold| Some(Arc::new(Scope { hold: Arc::downgrade(hold), outer }));
+    holds.iter().fold(current(), enter)
 }
 
 fn current() -> Option<Arc<Scope>> {

@@ -5,6 +5,93 @@ use std::pin::pin;
 use std::task::Poll;
 
 use crate::error::LockError;
+use crate::hold;
+
+use super::Guard;
+
+impl<K> Guard<K> {
+    /// Runs a future in which this lock is entered again without a request.
+    ///
+    /// The future goes on when the lock is lost; [`run`](Self::run) does not let it.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the future.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F, K> {
+        hold::scope(&self.holds, future)
+    }
+
+    /// Runs a future in which this lock is entered again, and drops it if the lock is lost.
+    ///
+    /// The lease is checked whenever the future is about to go on, so that after a pause of the process no
+    /// step of it runs under a lost lock.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the lock was held until the future ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the future, which is dropped where it is.
+    pub fn run<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
+        let future = Box::pin(self.scope(future));
+        run_while(|| self.check(), self.lost(), future)
+    }
+
+    /// Runs a future in which this lock is entered again, to its end, also when the lock is lost meanwhile.
+    ///
+    /// It is for what must not be dropped halfway. After a loss others may hold the lock while it still runs;
+    /// [`lost`](Self::lost) tells it, and guarded writes are refused. Under a lock that is lost already it does
+    /// not begin.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the lock was held until the future ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the future, which is dropped where it is.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn migrate() {}
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/migrations")?.lock().await?;
+    /// guard.run_to_end(migrate()).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn run_to_end<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        // Boxed for the reason that `run` has.
+        let future = Box::pin(self.scope(future));
+        async move {
+            self.check()?;
+            let value = future.await;
+            self.check().map(|()| value)
+        }
+    }
+
+    /// Calls a function in which this lock is entered again, on this thread, also when the lock is lost meanwhile.
+    ///
+    /// It is [`run_to_end`](Self::run_to_end) for code that is not async.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the lock was held until the function returned.
+    pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
+        self.check()?;
+        let value = hold::scope_blocking(&self.holds, function);
+        self.check().map(|()| value)
+    }
+}
 
 /// Runs a future as long as `check` passes, which is asked before and after each of its steps; `woken` wakes
 /// it up when the answer may have changed.

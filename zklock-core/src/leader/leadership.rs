@@ -36,7 +36,7 @@ struct Term {
     over: CancellationToken,
     /// What runs under this term.
     bodies: TaskTracker,
-    /// What of it is being polled.
+    /// What of it is not to be interrupted: a step that is taken just now, and what runs to its end.
     steps: TaskTracker,
 }
 
@@ -130,6 +130,42 @@ impl Leadership {
         .await
     }
 
+    /// Runs a future to its end, also when this term is over meanwhile.
+    ///
+    /// It is for what must not be dropped halfway. As long as the office is still this client's, as after
+    /// [`resign`](Self::resign) or in a short outage, it is not handed on before the future has ended; if the
+    /// session is lost, a successor may work beside it. A future that does not end keeps the office. In a term
+    /// that is over already it does not begin.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the term went on until the future ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of the future, which is dropped where it is.
+    pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
+        // Before the check, so that either it is waited for, or it sees that the term is over.
+        let _step = self.term.steps.token();
+        self.check()?;
+        let value = Box::pin(future).await;
+        self.check().map(|()| value)
+    }
+
+    /// Calls a function on this thread, also when this term is over meanwhile.
+    ///
+    /// It is [`run_to_end`](Self::run_to_end) for code that is not async.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`]; `Ok` means that the term went on until the function returned.
+    pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
+        let _step = self.term.steps.token();
+        self.check()?;
+        let value = function();
+        self.check().map(|()| value)
+    }
+
     /// Replaces the data of the node at `path`, if and only if this leader is in office then.
     ///
     /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
@@ -191,7 +227,7 @@ impl Leadership {
     /// Ends this term, and waits for what runs under it.
     ///
     /// What is not polled any more is not waited for in the end, because it will not take another step. A step
-    /// that does not end is, because a successor must not work beside it.
+    /// that does not end is, and what runs to its end, because a successor must not work beside it.
     pub(super) async fn end(&self, reason: LossReason) {
         self.finish(reason);
         let Term { bodies, steps, .. } = &*self.term;
@@ -199,8 +235,8 @@ impl Leadership {
         steps.close();
         if timeout(GRACE, bodies.wait()).await.is_err() {
             tracing::error!(path = self.path(), "what a leader runs does not end although its term is over");
-            steps.wait().await;
         }
+        steps.wait().await;
     }
 
     /// Ends this term for ever; the first reason stays.
