@@ -1,7 +1,7 @@
 //! Declarative distributed locks for Rust on Apache ZooKeeper.
 //!
-//! Put [`#[distributed_lock]`](macro@distributed_lock) on an `async fn`, install one [`Client`] at start-up,
-//! and the function runs in one place of the whole fleet at a time:
+//! Put [`#[distributed_lock]`](macro@distributed_lock) on a function, async or not, install one [`Client`] at
+//! start-up, and the function runs in one place of the whole fleet at a time:
 //!
 //! ```no_run
 //! use zklock::{Config, LockError, distributed_lock};
@@ -64,7 +64,8 @@
 //!
 //! * An effect that was under way when the process was paused can arrive after another holder's. Only the
 //!   resource can refuse it, by the token.
-//! * A body is cancelled at an await. Code that blocks a thread without awaiting is not interrupted.
+//! * A body is cancelled at an await. Code that blocks a thread without awaiting is not interrupted, and neither is
+//!   a function that is not async, or under `on_lost = finish`: it is told of the loss when it has ended.
 //! * A process that ends without [`shutdown`] leaves its locks taken until its session times out.
 //! * ZooKeeper 3.5.3 or newer is needed, for container nodes.
 //!

@@ -1,5 +1,7 @@
 //! What generated code calls. No part of the public interface: it changes without notice.
 
+#[path = "private/blocking.rs"]
+pub mod blocking;
 #[path = "private/leader.rs"]
 mod leader;
 
@@ -10,7 +12,7 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
-pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, wait_to_lead};
+pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
 
@@ -194,6 +196,14 @@ pub fn run<K, F: Future>(
     body: F,
 ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
     held.run(body)
+}
+
+/// Runs the body of an annotated function under its lock, to its end.
+pub fn run_to_end<K, F: Future>(
+    held: &Guard<K>,
+    body: F,
+) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
+    held.run_to_end(body)
 }
 
 /// Releases the lock after the body; a failure does not replace the body's result.

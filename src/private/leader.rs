@@ -137,3 +137,11 @@ pub fn lead<F: Future>(
 ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
     term.leadership.run(body)
 }
+
+/// Runs the body of an annotated function under its term, to its end.
+pub fn lead_to_end<F: Future>(
+    term: &Term,
+    body: F,
+) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+    term.leadership.run_to_end(body)
+}

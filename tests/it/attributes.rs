@@ -6,9 +6,11 @@ mod groups;
 mod installation;
 mod loss;
 mod modes;
+mod on_lost;
 mod paths;
 mod reentrancy;
 mod shapes;
+mod sync;
 mod waits;
 
 use std::sync::Arc;

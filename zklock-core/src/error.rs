@@ -94,6 +94,16 @@ pub enum LockError {
         path: String,
     },
 
+    /// A function that is not async was called where waiting for its lock would stop a runtime; nothing was sent.
+    #[error(
+        "waiting for lock {path} would block a current-thread runtime: make the function async, or call it \
+         through `spawn_blocking`"
+    )]
+    WouldBlockRuntime {
+        /// The lock's path.
+        path: String,
+    },
+
     /// A setting of [`Config`](crate::Config) that cannot work; nothing was sent.
     #[error("invalid setting `{setting}`: {reason}")]
     InvalidConfig {
@@ -229,6 +239,7 @@ impl LockError {
                 | Self::InvalidGroup { .. }
                 | Self::Reentrant { .. }
                 | Self::Upgrade { .. }
+                | Self::WouldBlockRuntime { .. }
                 | Self::NotInstalled { .. }
                 | Self::AlreadyInstalled { .. }
         )
@@ -290,6 +301,13 @@ mod tests {
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
         assert!(matches!(inner, Some(LockError::Denied { path }) if path == "/a"));
+    }
+
+    #[test]
+    fn a_call_in_the_wrong_place_is_invalid_input() {
+        let error = LockError::WouldBlockRuntime { path: "/a".into() };
+        assert!(error.is_invalid() && !error.is_timeout());
+        assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::errors::Errors;
 use crate::grouped::{string, ungroup};
 use crate::mode::Mode;
 use crate::names;
+use crate::on_lost::OnLost;
 use crate::path::Path;
 use crate::reading::{each, ended, set_once};
 use crate::wait::Wait;
@@ -20,6 +21,7 @@ pub(crate) struct LockArgs {
     pub(crate) path: Path,
     pub(crate) mode: Option<Mode>,
     pub(crate) wait: Option<Wait>,
+    pub(crate) on_lost: Option<OnLost>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
     pub(crate) krate: Option<Krate>,
@@ -42,6 +44,7 @@ struct Draft {
     path: Option<Path>,
     mode: Option<Mode>,
     wait: Option<Wait>,
+    on_lost: Option<OnLost>,
     client: Option<Client>,
     guard: Option<Guard>,
     krate: Option<Krate>,
@@ -55,14 +58,14 @@ impl Parse for LockArgs {
         each(input, &mut errors, |input| draft.argument(input))?;
         let path = errors.keep(draft.take_path()).flatten();
         errors.finish()?;
-        let Draft { mode, wait, client, guard, krate, .. } = draft;
+        let Draft { mode, wait, on_lost, client, guard, krate, .. } = draft;
         // A path that is neither there nor complained about does not exist.
-        path.map(|path| Self { path, mode, wait, client, guard, krate }).ok_or_else(missing_path)
+        path.map(|path| Self { path, mode, wait, on_lost, client, guard, krate }).ok_or_else(missing_path)
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 6] = ["path", "mode", "wait", "client", "guard", "crate"];
+    const NAMES: [&str; 7] = ["path", "mode", "wait", "on_lost", "client", "guard", "crate"];
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -77,6 +80,7 @@ impl Draft {
             }
             "mode" => set_once(&mut self.mode, &name, input),
             "wait" => set_once(&mut self.wait, &name, input),
+            "on_lost" => set_once(&mut self.on_lost, &name, input),
             "client" => set_once(&mut self.client, &name, input),
             "guard" => set_once(&mut self.guard, &name, input),
             "crate" => set_once(&mut self.krate, &name, input),
@@ -172,12 +176,14 @@ mod tests {
     #[test]
     fn every_argument_is_read() {
         let args = parse(
-            r#"path = ["/a", b], mode = read, wait = "5s", client = pool.of(a, b), guard = held, crate = crate::zk,"#,
+            r#"path = ["/a", b], mode = read, wait = "5s", on_lost = finish, client = pool.of(a, b), guard = held,
+            crate = crate::zk,"#,
         );
         let args = args.unwrap();
         assert!(matches!(args.path, Path::Several(paths) if paths.len() == 2));
         assert!(matches!(args.mode, Some(Mode::Read)));
         assert!(matches!(args.wait, Some(Wait::Exactly(_))));
+        assert!(matches!(args.on_lost, Some(OnLost::Finish)));
         assert!(matches!(args.client, Some(Client::Computed(_))));
         assert_eq!(args.guard.unwrap().0, "held");
         assert_eq!(args.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
@@ -214,7 +220,7 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `mode`, `wait`, `client`, `guard`, `crate`";
+        let known = "the arguments are `path`, `mode`, `wait`, `on_lost`, `client`, `guard`, `crate`";
         check(r#"path = "/a", path = "/b""#, &["`path` is given twice"]);
         check(
             r#"waits = "5s", path = "/a""#,
@@ -222,7 +228,7 @@ mod tests {
         );
         check(r#"path = "/a", skip"#, &[&format!("unknown argument `skip`\n{known}")]);
         check(r#"path = "/a", mode = read, mode = write"#, &["`mode` is given twice"]);
-        check(r#"path = "/a", on_lost = f::<a, b>(c)"#, &[&format!("unknown argument `on_lost`\n{known}")]);
+        check(r#"path = "/a", map_err = f::<a, b>(c)"#, &[&format!("unknown argument `map_err`\n{known}")]);
     }
 
     #[test]

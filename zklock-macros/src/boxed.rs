@@ -24,7 +24,7 @@ impl Parse for Boxed {
     }
 }
 
-const OTHER_BODY: &str = "this function is not async, and its body is not just `Box::pin(async move { … })`\n\
+const OTHER_BODY: &str = "this function makes a future, and its body is not just `Box::pin(async move { … })`\n\
                           make it an `async fn`, or move everything into that block";
 
 impl Boxed {

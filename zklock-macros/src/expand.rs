@@ -1,21 +1,23 @@
 //! The function that is generated: it takes the lock, runs the body, and releases.
 
 mod body;
+mod flow;
 mod leader;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::ReturnType;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
+use syn::{Result, ReturnType};
 
 use crate::args::{Client, Guard, Krate, LockArgs};
 use crate::capture;
 use crate::errors::Errors;
 use crate::kind::Kind;
 use crate::mode::Mode;
-use crate::target::Target;
+use crate::target::{Form, Target};
 use crate::wait::Wait;
+use flow::Flow;
 
 /// The function under `#[distributed_lock]`.
 pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -32,14 +34,16 @@ fn expand<A: Parse>(
     kind: Kind,
     args: TokenStream,
     item: TokenStream,
-    function: impl FnOnce(&A, &Target) -> TokenStream,
+    function: impl FnOnce(&A, &Target) -> Result<TokenStream>,
 ) -> TokenStream {
     let mut errors = Errors::default();
     let parsed_args = errors.keep(syn::parse2::<A>(args));
     let target = |input: ParseStream<'_>| Target::read(input, kind);
     let parsed_item = errors.keep(target.parse2(item.clone()));
-    if let (Some(args), Some(target)) = (&parsed_args, &parsed_item) {
-        return function(args, target);
+    if let (Some(args), Some(target)) = (&parsed_args, &parsed_item)
+        && let Some(function) = errors.keep(function(args, target))
+    {
+        return function;
     }
     // The path that would have used the arguments is not there, so their absence from the body means nothing.
     let allow = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
@@ -47,46 +51,48 @@ fn expand<A: Parse>(
     quote!(#allow #item #errors)
 }
 
-fn locked(args: &LockArgs, target: &Target) -> TokenStream {
+fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let Target { sig, output, .. } = target;
+    let flow = Flow::of(target, args.on_lost)?;
     let private = private(args.krate.as_ref(), mixed());
     let path = args.path.expand(&private);
     let client = Client::expand(args.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let captures = capture::statements(sig, &[&path, &client, &wait, &target.body]);
     let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
-    let body = body::expand(target, &captures);
-    let taken = Mode::expand(args.mode, &args.path, &private);
+    let body = flow.body(&private, target, &body::statements(target, &captures));
+    let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
+    let taken = Mode::expand(args.mode, &args.path, &calls);
     let failed = failed(args, output);
     // Each argument has a statement of its own: what it borrows must not live on across an await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
         let __wait = #wait;
-        let __held = match #taken.await {
+        let __held = match #taken #awaited {
             ::core::result::Result::Ok(__held) => __held,
             ::core::result::Result::Err(__error) => return #failed,
         };
         #guard
         let __body = #body;
-        let __output = #private::run(&__held, __body).await;
+        let __output = #calls::#run(&__held, __body) #awaited;
         match __output {
             ::core::result::Result::Ok(__output) => {
-                #private::release(__held).await;
+                #calls::release(__held) #awaited;
                 __output
             }
             ::core::result::Result::Err(__error) => #failed,
         }
     };
-    function(target, &statements)
+    Ok(function(target, &statements))
 }
 
 /// The function as it was written, with other statements.
 fn function(target: &Target, statements: &TokenStream) -> TokenStream {
-    let Target { attrs, vis, defaultness, sig, inner_attrs, boxed_by, .. } = target;
-    let statements = match boxed_by {
-        Some(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
-        None => statements.clone(),
+    let Target { attrs, vis, defaultness, sig, inner_attrs, form, .. } = target;
+    let statements = match form {
+        Form::Boxed(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
+        Form::Async | Form::Sync => statements.clone(),
     };
     quote_spanned! {mixed()=>
         #(#attrs)*
@@ -255,6 +261,80 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_function_that_is_not_async_blocks() {
+        check(
+            r#"path = p, crate = k"#,
+            "fn settle(&mut self, order: Order) -> R { self.go(order)? }",
+            r#"
+            fn settle(&mut self, order: Order) -> R {
+                let __path = k::__private::path_of(&(p));
+                let __client = k::__private::default_client();
+                let __wait = k::__private::Wait::Default;
+                let __held = match k::__private::blocking::lock(__client, __path, __wait) {
+                    ::core::result::Result::Ok(__held) => __held,
+                    ::core::result::Result::Err(__error) => {
+                        return k::__private::Carries::from_lock_error(__error)
+                    }
+                };
+                let __body = k::__private::blocking::body(move || {
+                    #[allow(
+                        unknown_lints,
+                        unreachable_code,
+                        clippy::diverging_sub_expression,
+                        clippy::empty_loop,
+                        clippy::let_unit_value,
+                        clippy::let_with_type_underscore,
+                        clippy::needless_return,
+                        clippy::type_complexity,
+                        clippy::unreachable
+                    )]
+                    if false {
+                        let _ = &order;
+                        let __output: R = loop {};
+                        return __output;
+                    }
+                    { self.go(order)? }
+                });
+                let __output = k::__private::blocking::run(&__held, __body);
+                match __output {
+                    ::core::result::Result::Ok(__output) => {
+                        k::__private::blocking::release(__held);
+                        __output
+                    }
+                    ::core::result::Result::Err(__error) => {
+                        k::__private::Carries::from_lock_error(__error)
+                    }
+                }
+            }"#,
+        );
+    }
+
+    #[test]
+    fn a_body_runs_to_its_end_if_told_to() {
+        let shown = |args: &str| {
+            let item = quote!(
+                async fn f() -> R {}
+            );
+            distributed_lock(args.parse().unwrap(), item).to_string().replace(' ', "")
+        };
+        assert!(shown("path = p, on_lost = finish").contains("::run_to_end(&__held,__body).await;"));
+        for cancelled in ["path = p", "path = p, on_lost = cancel"] {
+            assert!(shown(cancelled).contains("::run(&__held,__body).await;"), "{cancelled}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_never_dropped_is_not_to_be_cancelled() {
+        let shown = distributed_lock(
+            quote!(path = p, on_lost = cancel),
+            quote!(
+                fn f() -> R {}
+            ),
+        );
+        assert!(shown.to_string().contains("leave `on_lost` out"), "{shown}");
+    }
+
     /// What stands between the arguments and the body.
     #[track_caller]
     fn check_taking(args: &str, expected: &str) {
@@ -323,7 +403,7 @@ mod tests {
             r#"path = "/orders""#,
             "struct Settle;",
             "struct Settle;
-            ::core::compile_error! { \"`#[distributed_lock]` goes on an `async fn`, this is a `struct`\" }",
+            ::core::compile_error! { \"`#[distributed_lock]` goes on a function, this is a `struct`\" }",
         );
     }
 
@@ -332,11 +412,11 @@ mod tests {
         let shown = distributed_lock(
             TokenStream::new(),
             quote!(
-                fn f() -> R {}
+                const fn f() -> R {}
             ),
         )
         .to_string();
-        assert!(shown.contains("`path` is missing") && shown.contains("not async"), "{shown}");
+        assert!(shown.contains("`path` is missing") && shown.contains("remove the `const`"), "{shown}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::args::{Client, Guard, Krate};
 use crate::errors::Errors;
 use crate::grouped::ungroup;
 use crate::names;
+use crate::on_lost::OnLost;
 use crate::path::OnePath;
 use crate::reading::{each, ended, set_once};
 
@@ -18,6 +19,7 @@ use crate::reading::{each, ended, set_once};
 pub(crate) struct LeaderArgs {
     path: Option<OnePath>,
     pub(crate) otherwise: Otherwise,
+    pub(crate) on_lost: Option<OnLost>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
     pub(crate) krate: Option<Krate>,
@@ -44,7 +46,7 @@ impl Parse for LeaderArgs {
 }
 
 impl LeaderArgs {
-    const NAMES: [&str; 5] = ["path", "otherwise", "client", "guard", "crate"];
+    const NAMES: [&str; 6] = ["path", "otherwise", "on_lost", "client", "guard", "crate"];
 
     fn argument(&mut self, otherwise: &mut Option<Otherwise>, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -53,6 +55,7 @@ impl LeaderArgs {
         match name.to_string().as_str() {
             "path" => set_once(&mut self.path, &name, input),
             "otherwise" => set_once(otherwise, &name, input),
+            "on_lost" => set_once(&mut self.on_lost, &name, input),
             "client" => set_once(&mut self.client, &name, input),
             "guard" => set_once(&mut self.guard, &name, input),
             "crate" => set_once(&mut self.krate, &name, input),
@@ -119,14 +122,19 @@ mod tests {
     fn nothing_needs_to_be_given() {
         let args = parse("").unwrap();
         assert!(matches!(args.otherwise, Otherwise::Skip));
-        assert!(args.client.is_none() && args.guard.is_none() && args.krate.is_none());
+        assert!(
+            args.on_lost.is_none() && args.client.is_none() && args.guard.is_none() && args.krate.is_none()
+        );
         assert_eq!(path(""), r#"p::path_of("/leader")"#);
     }
 
     #[test]
     fn every_argument_is_read() {
-        let args = parse(r#"path = "/a", otherwise = wait, client = "b", guard = held, crate = crate::zk,"#);
+        let args = parse(
+            r#"path = "/a", otherwise = wait, on_lost = finish, client = "b", guard = held, crate = crate::zk,"#,
+        );
         let args = args.unwrap();
+        assert!(matches!(args.on_lost, Some(OnLost::Finish)));
         assert!(matches!(args.otherwise, Otherwise::Wait));
         assert!(matches!(args.client, Some(Client::Named(_))));
         assert_eq!(args.guard.unwrap().0, "held");
@@ -156,8 +164,8 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `otherwise`, `client`, `guard`, `crate`";
-        check("on_lost = finish", &[&format!("unknown argument `on_lost`\n{known}")]);
+        let known = "the arguments are `path`, `otherwise`, `on_lost`, `client`, `guard`, `crate`";
+        check("map_err = into", &[&format!("unknown argument `map_err`\n{known}")]);
         check("wait = forever", &[&format!("unknown argument `wait`\n{known}")]);
         check("skip", &[&format!("unknown argument `skip`\n{known}")]);
         check(

@@ -45,8 +45,8 @@ fn unknown(name: &Ident) -> Error {
 }
 
 impl Mode {
-    /// The call that takes what stands at `path`: one lock, or all of several.
-    pub(crate) fn expand(mode: Option<Self>, path: &Path, private: &TokenStream) -> TokenStream {
+    /// The call that takes what stands at `path`: one lock, or all of several. It is one of the module `calls`.
+    pub(crate) fn expand(mode: Option<Self>, path: &Path, calls: &TokenStream) -> TokenStream {
         let span = Span::mixed_site();
         let (one, member) = match mode {
             None => ("lock", "mutex"),
@@ -55,9 +55,9 @@ impl Mode {
         };
         let (one, member) = (Ident::new(one, span), Ident::new(member, span));
         match path {
-            Path::One(_) => quote_spanned!(span=> #private::#one(__client, __path, __wait)),
+            Path::One(_) => quote_spanned!(span=> #calls::#one(__client, __path, __wait)),
             Path::Several(_) => {
-                quote_spanned!(span=> #private::lock_all(__client, __path, #private::Member::#member, __wait))
+                quote_spanned!(span=> #calls::lock_all(__client, __path, #calls::Member::#member, __wait))
             }
         }
     }

@@ -3,7 +3,7 @@
 use syn::{Error, Ident};
 
 /// The words other lock libraries use for one of our arguments.
-const SYNONYMS: [(&str, &str); 7] = [
+const SYNONYMS: [(&str, &str); 8] = [
     ("key", "path"),
     ("name", "path"),
     ("timeout", "wait"),
@@ -11,6 +11,7 @@ const SYNONYMS: [(&str, &str); 7] = [
     ("ensemble", "client"),
     ("lease", "guard"),
     ("shared", "read"),
+    ("drop", "cancel"),
 ];
 
 /// The error about the unknown argument `name` of an attribute that takes `known`.

@@ -9,14 +9,13 @@ use syn::{
     token,
 };
 
+use crate::blocking;
 use crate::boxed::{self, Boxed};
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
 use crate::kind::Kind;
 
-/// An `async fn` with a body, whose return type may carry a lock error.
-///
-/// What `#[async_trait]` made of one counts as one.
+/// A function with a body, whose return type may carry a lock error.
 pub(crate) struct Target {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
@@ -25,10 +24,17 @@ pub(crate) struct Target {
     /// What is awaited, which is not what a function of `#[async_trait]` returns.
     pub(crate) output: ReturnType,
     pub(crate) inner_attrs: Vec<Attribute>,
-    /// The function that boxes the body, if `#[async_trait]` was here.
-    pub(crate) boxed_by: Option<Path>,
+    pub(crate) form: Form,
     pub(crate) brace: token::Brace,
     pub(crate) body: TokenStream,
+}
+
+/// How a function runs its body.
+pub(crate) enum Form {
+    Async,
+    /// As `#[async_trait]` has it, with the function that boxes the body.
+    Boxed(Path),
+    Sync,
 }
 
 impl Target {
@@ -49,15 +55,20 @@ impl Target {
         let content;
         let brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
-        let (boxed_by, brace, body) = match &boxed_output {
-            None => (None, brace, content.parse()?),
+        let (form, brace, body) = match &boxed_output {
+            None if sig.asyncness.is_some() => (Form::Async, brace, content.parse()?),
+            None => {
+                let body = content.parse()?;
+                blocking::check_body(&sig, &body, kind)?;
+                (Form::Sync, brace, body)
+            }
             Some(_) => {
                 let Boxed { by, brace, body } = content.parse()?;
-                (Some(by), brace, body)
+                (Form::Boxed(by), brace, body)
             }
         };
         let output = boxed_output.unwrap_or_else(|| sig.output.clone());
-        Ok(Self { attrs, vis, defaultness, sig, output, inner_attrs, boxed_by, brace, body })
+        Ok(Self { attrs, vis, defaultness, sig, output, inner_attrs, form, brace, body })
     }
 }
 
@@ -74,7 +85,7 @@ fn not_a_function(input: ParseStream<'_>, kind: Kind) -> Option<Error> {
             Ok(word) if word == "fn" => return None,
             Ok(word) => word,
             Err(error) => {
-                return Some(Error::new(error.span(), format!("{} goes on an `async fn`", kind.name())));
+                return Some(Error::new(error.span(), format!("{} goes on a function", kind.name())));
             }
         };
         let _abi = ahead.parse::<Option<LitStr>>();
@@ -88,12 +99,12 @@ fn misplaced(word: &Ident, kind: Kind) -> Error {
     let name = kind.name();
     let message = match word.to_string().as_str() {
         "impl" | "trait" | "mod" => {
-            format!("{name} does not reach inside `{word}`: put it on each `async fn` in there")
+            format!("{name} does not reach inside `{word}`: put it on each function in there")
         }
         "struct" | "enum" | "union" | "use" | "static" | "type" => {
-            format!("{name} goes on an `async fn`, this is a `{word}`")
+            format!("{name} goes on a function, this is a `{word}`")
         }
-        _ => format!("{name} goes on an `async fn`"),
+        _ => format!("{name} goes on a function"),
     };
     Error::new(word.span(), message)
 }
@@ -102,12 +113,11 @@ fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Resu
     let first = kind.first();
     let mut errors = Errors::default();
     if let Some(constness) = sig.constness {
-        errors.push(Error::new_spanned(
-            constness,
-            format!("a `const fn` cannot {first}: make it an `async fn`"),
-        ));
-    } else if sig.asyncness.is_none() && boxed_output.is_none() {
-        errors.push(Error::new_spanned(sig.fn_token, not_async(kind)));
+        let message = format!("a `const fn` cannot {first}: remove the `const`");
+        errors.push(Error::new_spanned(constness, message));
+    }
+    if sig.asyncness.is_none() && boxed_output.is_none() {
+        errors.keep(blocking::check_output(sig, kind));
     }
     if let Some(abi) = &sig.abi {
         errors.push(Error::new_spanned(abi, format!("an `extern` function cannot {first}")));
@@ -117,15 +127,6 @@ fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Resu
         errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
     }
     errors.finish()
-}
-
-fn not_async(kind: Kind) -> String {
-    format!(
-        "this function is not async\n\
-         make it async: `async fn`; if another attribute, such as `#[tokio::main]`, made it synchronous, \
-         put {} above that one",
-        kind.name()
-    )
 }
 
 fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
@@ -212,6 +213,13 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_are_not_async_are_accepted() {
+        check("fn f() -> Result<(), E> {}", &[]);
+        check("pub unsafe fn f<'a, const N: usize>(&'a mut self, _: impl Fn()) -> R<impl Debug> {}", &[]);
+        check("fn f() {}", &[&no_error("f", "()")]);
+    }
+
+    #[test]
     fn what_async_trait_makes_of_them_is_accepted() {
         let boxed = "Box::pin(async move { g(self).await })";
         let future = |output| format!("Pin<Box<dyn Future<Output = {output}> + Send + 'a>>");
@@ -220,18 +228,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_leader_runs_may_return_anything_and_is_async_too() {
+    fn what_the_leader_runs_may_return_anything() {
         #[track_caller]
         fn check(input: &str, expected: &[&str]) {
             check_under(Kind::LeaderOnly, input, expected);
         }
         for output in ["", "-> ()", "-> Option<u8>", "-> u8"] {
             check(&format!("async fn f() {output} {{}}"), &[]);
+            check(&format!("fn f() {output} {{}}"), &[]);
         }
-        check("fn f() {}", &[&not_async(Kind::LeaderOnly)]);
         check("async fn f();", &[&no_body(Kind::LeaderOnly)]);
-        check("const fn f() {}", &["a `const fn` cannot ask who leads: make it an `async fn`"]);
-        check("struct S;", &["`#[leader_only]` goes on an `async fn`, this is a `struct`"]);
+        check("const fn f() {}", &["a `const fn` cannot ask who leads: remove the `const`"]);
+        check("struct S;", &["`#[leader_only]` goes on a function, this is a `struct`"]);
     }
 
     #[test]
@@ -241,30 +249,30 @@ mod tests {
 
     #[test]
     fn functions_that_cannot_wait_are_refused() {
-        check("fn f() -> R {}", &[&not_async(Kind::DistributedLock)]);
-        check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: make it an `async fn`"]);
+        check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: remove the `const`"]);
         check("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]);
         check("async fn f() -> R;", &[&no_body(Kind::DistributedLock)]);
         check("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[&no_body(Kind::DistributedLock)]);
-        check("fn f() {}", &[&not_async(Kind::DistributedLock), &no_error("f", "()")]);
+        check(
+            "const fn f() {}",
+            &["a `const fn` cannot wait for a lock: remove the `const`", &no_error("f", "()")],
+        );
     }
 
     #[test]
     fn other_items_are_refused() {
         let inside = |word| {
-            format!(
-                "`#[distributed_lock]` does not reach inside `{word}`: put it on each `async fn` in there"
-            )
+            format!("`#[distributed_lock]` does not reach inside `{word}`: put it on each function in there")
         };
         check("impl Foo {}", &[&inside("impl")]);
         check("unsafe impl Foo for Bar {}", &[&inside("impl")]);
         check("pub trait Foo {}", &[&inside("trait")]);
         check("mod foo {}", &[&inside("mod")]);
-        check("struct Foo;", &["`#[distributed_lock]` goes on an `async fn`, this is a `struct`"]);
-        check("const X: u8 = 1;", &["`#[distributed_lock]` goes on an `async fn`"]);
-        check("async move |x| {}", &["`#[distributed_lock]` goes on an `async fn`"]);
-        check("|x| {}", &["`#[distributed_lock]` goes on an `async fn`"]);
-        check("extern \"C\" {}", &["`#[distributed_lock]` goes on an `async fn`"]);
+        check("struct Foo;", &["`#[distributed_lock]` goes on a function, this is a `struct`"]);
+        check("const X: u8 = 1;", &["`#[distributed_lock]` goes on a function"]);
+        check("async move |x| {}", &["`#[distributed_lock]` goes on a function"]);
+        check("|x| {}", &["`#[distributed_lock]` goes on a function"]);
+        check("extern \"C\" {}", &["`#[distributed_lock]` goes on a function"]);
     }
 
     #[test]

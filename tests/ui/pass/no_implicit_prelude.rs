@@ -21,7 +21,14 @@ async fn names(__path: &str, __held: u8, __error: u8) -> ::core::result::Result<
     ::core::result::Result::Ok(__held + __error)
 }
 
+#[::zklock::distributed_lock(path = __path)]
+fn blocking(__path: &str, __held: u8) -> ::core::result::Result<u8, ::zklock::LockError> {
+    let _: &str = __path;
+    ::core::result::Result::Ok(__held)
+}
+
 fn main() {
     ::core::mem::drop(settle(7));
     ::core::mem::drop(names("/names", 1, 2));
+    ::core::mem::drop(blocking("/names", 1));
 }

@@ -8,8 +8,8 @@ use syn::{ReturnType, Type, parse_quote};
 use super::{mixed, output_span};
 use crate::target::Target;
 
-/// The future that runs the body, with all of the arguments inside.
-pub(super) fn expand(target: &Target, captures: &TokenStream) -> TokenStream {
+/// The statements of the body, with all of the arguments inside.
+pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream {
     let output = erased_output(&target.output);
     let span = mixed().located_at(output_span(&target.output));
     // The return that never happens tells the compiler the type of the block, which cannot be written down,
@@ -36,7 +36,7 @@ pub(super) fn expand(target: &Target, captures: &TokenStream) -> TokenStream {
     // Braces of the user's own would be reported as unused ones.
     block.set_span(mixed().located_at(target.brace.span.join()));
     let block = block.into_token_stream();
-    quote_spanned!(mixed()=> async move { #typed #block })
+    quote_spanned!(mixed()=> #typed #block)
 }
 
 /// The return type as it may stand in a `let`.

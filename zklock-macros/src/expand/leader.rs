@@ -2,7 +2,9 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::Result;
 
+use super::flow::Flow;
 use super::{body, function, mixed, output_span, private};
 use crate::args::{Client, Guard};
 use crate::capture;
@@ -10,16 +12,18 @@ use crate::leader::{LeaderArgs, Otherwise};
 use crate::target::Target;
 
 /// The function under `#[leader_only]`.
-pub(super) fn led(args: &LeaderArgs, target: &Target) -> TokenStream {
+pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
+    let flow = Flow::of(target, args.on_lost)?;
     let private = private(args.krate.as_ref(), mixed());
     let path = args.path(&private);
     let client = Client::expand(args.client.as_ref(), &private);
     let failed = failed(args, target);
-    let term = term(args, target, &failed);
+    let term = term(args, target, flow);
     let captures = capture::statements(&target.sig, &[&path, &client, &term, &target.body]);
     let guard =
         args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
-    let body = body::expand(target, &captures);
+    let body = flow.body(&private, target, &body::statements(target, &captures));
+    let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
     // Each argument has a statement of its own: what it borrows must not live on across an await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
@@ -27,22 +31,23 @@ pub(super) fn led(args: &LeaderArgs, target: &Target) -> TokenStream {
         let __term = #term;
         #guard
         let __body = #body;
-        match #private::lead(&__term, __body).await {
+        match #calls::#lead(&__term, __body) #awaited {
             ::core::result::Result::Ok(__output) => __output,
             ::core::result::Result::Err(__error) => #failed,
         }
     };
-    function(target, &statements)
+    Ok(function(target, &statements))
 }
 
 /// The expression of type `Term`, which returns where there is none.
-fn term(args: &LeaderArgs, target: &Target, failed: &TokenStream) -> TokenStream {
+fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.krate.as_ref(), mixed());
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
     let (span, at_output) = at_output(args, target);
     let (error, otherwise) = match &args.otherwise {
         Otherwise::Wait => {
             return quote_spanned! {mixed()=>
-                match #private::wait_to_lead(__client, __path).await {
+                match #calls::wait_to_lead(__client, __path) #awaited {
                     ::core::result::Result::Ok(__term) => __term,
                     ::core::result::Result::Err(__error) => return #failed,
                 }
@@ -57,7 +62,7 @@ fn term(args: &LeaderArgs, target: &Target, failed: &TokenStream) -> TokenStream
         Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
     };
     quote_spanned! {mixed()=>
-        match #private::ask_to_lead(__client, __path).await {
+        match #calls::ask_to_lead(__client, __path) #awaited {
             #private::Answer::Leads(__term) => __term,
             #private::Answer::Follows(#error) => #otherwise,
             #private::Answer::Failed(__error) => return #failed,
@@ -179,6 +184,32 @@ mod tests {
     }
 
     #[test]
+    fn a_function_that_is_not_async_blocks() {
+        let shown = |args: &str| {
+            let item = quote!(
+                fn f(x: u8) -> R {}
+            );
+            leader_only(args.parse().unwrap(), item).to_string().replace(' ', "")
+        };
+        let skips = shown("crate = k, on_lost = finish");
+        assert!(skips.contains("matchk::__private::blocking::ask_to_lead(__client,__path){"), "{skips}");
+        assert!(skips.contains("k::__private::Answer::Leads(__term)=>__term"), "{skips}");
+        assert!(skips.contains("matchk::__private::blocking::lead(&__term,__body){"), "{skips}");
+        assert!(!skips.contains("await"), "{skips}");
+        let waits = shown("crate = k, otherwise = wait");
+        assert!(waits.contains("matchk::__private::blocking::wait_to_lead(__client,__path){"), "{waits}");
+    }
+
+    #[test]
+    fn a_body_runs_to_its_end_if_told_to() {
+        let item = quote!(
+            async fn f() {}
+        );
+        let shown = leader_only(quote!(on_lost = finish), item).to_string().replace(' ', "");
+        assert!(shown.contains("::lead_to_end(&__term,__body).await{"), "{shown}");
+    }
+
+    #[test]
     fn the_function_stays_beside_an_error() {
         let shown = leader_only(
             quote!(path = "leader"),
@@ -196,6 +227,6 @@ mod tests {
             ),
         )
         .to_string();
-        assert!(shown.contains("`#[leader_only]` goes on an `async fn`, this is a `struct`"), "{shown}");
+        assert!(shown.contains("`#[leader_only]` goes on a function, this is a `struct`"), "{shown}");
     }
 }

@@ -1,8 +1,8 @@
 use zklock::{LockError, distributed_lock};
 
 #[distributed_lock(path = "/orders")]
-fn settle() -> Result<(), LockError> {
-    Ok(())
+fn settle() -> Result<u64, LockError> {
+    Ok("seven")
 }
 
 fn main() {}

@@ -1,0 +1,246 @@
+//! What the code calls that is generated for functions that are not async: it waits by blocking its thread.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use futures_lite::future::block_on;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::{block_in_place, coop};
+use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
+
+use super::{Answer, Term, Wait};
+
+pub use zklock_core::Member;
+
+/// Takes the mutex of an annotated function.
+pub fn lock(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<MutexGuard, LockError> {
+    let path = path?;
+    block_for(&path, super::lock(client, Ok(path.clone()), wait))
+}
+
+/// Takes the read-write lock of an annotated function, for reading.
+pub fn read(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<ReadGuard, LockError> {
+    let path = path?;
+    block_for(&path, super::read(client, Ok(path.clone()), wait))
+}
+
+/// Takes the read-write lock of an annotated function, for writing.
+pub fn write(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+    wait: Wait,
+) -> Result<WriteGuard, LockError> {
+    let path = path?;
+    block_for(&path, super::write(client, Ok(path.clone()), wait))
+}
+
+/// Takes all of the locks of an annotated function, each as what `member` says, or none.
+pub fn lock_all<const N: usize>(
+    client: Result<Client, LockError>,
+    paths: [Result<String, LockError>; N],
+    member: fn(String) -> Member,
+    wait: Wait,
+) -> Result<MultiGuard, LockError> {
+    let path = paths.first().cloned().transpose()?.unwrap_or_default();
+    block_for(&path, super::lock_all(client, paths, member, wait))
+}
+
+/// The body of an annotated function, which is called once.
+pub fn body<T, F: FnOnce() -> T>(body: F) -> F {
+    body
+}
+
+/// Calls the body of an annotated function under its lock.
+pub fn run<K, T>(held: &Guard<K>, body: impl FnOnce() -> T) -> Result<T, LockError> {
+    held.run_blocking(body)
+}
+
+/// Releases the lock after the body; a failure does not replace the body's result.
+pub fn release<K>(held: Guard<K>) {
+    // Where it may not block any more, the guard is dropped, which releases it in the background.
+    block(held.finish());
+}
+
+/// Asks whether this replica leads, from memory but for the first time.
+pub fn ask_to_lead(client: Result<Client, LockError>, path: Result<String, LockError>) -> Answer {
+    let asked = path
+        .and_then(|path| block_for(&path, async { Ok(super::ask_to_lead(client, Ok(path.clone())).await) }));
+    asked.unwrap_or_else(Answer::Failed)
+}
+
+/// Waits until this replica leads.
+pub fn wait_to_lead(
+    client: Result<Client, LockError>,
+    path: Result<String, LockError>,
+) -> Result<Term, LockError> {
+    let path = path?;
+    block_for(&path, super::wait_to_lead(client, Ok(path.clone())))
+}
+
+/// Calls the body of an annotated function under its term.
+pub fn lead<T>(term: &Term, body: impl FnOnce() -> T) -> Result<T, LockError> {
+    term.leadership().run_blocking(body)
+}
+
+/// Waits for what concerns the lock at `path`.
+fn block_for<T>(path: &str, answer: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
+    block(answer).unwrap_or_else(|| Err(LockError::WouldBlockRuntime { path: path.to_owned() }))
+}
+
+/// Waits on this thread; `None`, and nothing is begun, where that would stop a runtime.
+fn block<T>(answer: impl Future<Output = T>) -> Option<T> {
+    let place = Place::current();
+    if let Place::OnlyThread = place {
+        return None;
+    }
+    let mut answer = pin!(answer);
+    // What is in memory takes no wait, for which a worker would hand its other tasks on.
+    if let Poll::Ready(answer) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return Some(answer);
+    }
+    Some(match place {
+        Place::Worker => block_in_place(|| block_on(answer)),
+        Place::Thread | Place::OnlyThread => block_on(answer),
+    })
+}
+
+/// What a thread is to the runtime that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// One on which to block: of no runtime, or for blocking work.
+    Thread,
+    /// One of those that run tasks.
+    Worker,
+    /// The only one that runs tasks.
+    OnlyThread,
+}
+
+impl Place {
+    fn current() -> Self {
+        match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Err(_) => Self::Thread,
+            Ok(RuntimeFlavor::MultiThread) => Self::Worker,
+            Ok(_) if has_budget() => Self::OnlyThread,
+            Ok(_) => Self::Thread,
+        }
+    }
+}
+
+/// Tells whether a runtime polls the caller: only then does Tokio bound what it does until it yields. The thread
+/// for blocking work of a current-thread runtime looks like the one that runs its tasks otherwise.
+fn has_budget() -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    if !coop::has_budget_remaining() {
+        return true;
+    }
+    // When it is dropped, the budget is again what it was.
+    let _restore = coop::poll_proceed(&mut context);
+    for _ in 0..MORE_THAN_A_BUDGET {
+        if !coop::has_budget_remaining() {
+            return true;
+        }
+        if let Poll::Ready(spent) = coop::poll_proceed(&mut context) {
+            spent.made_progress();
+        }
+    }
+    false
+}
+
+/// Tokio's is 128.
+const MORE_THAN_A_BUDGET: u32 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn, ready};
+
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    fn current_thread() -> Runtime {
+        Builder::new_current_thread().build().unwrap()
+    }
+
+    fn multi_thread() -> Runtime {
+        Builder::new_multi_thread().worker_threads(1).build().unwrap()
+    }
+
+    async fn here() -> Place {
+        Place::current()
+    }
+
+    #[test]
+    fn a_thread_may_block_unless_it_runs_tasks() {
+        assert_eq!(Place::current(), Place::Thread);
+        let (current_thread, multi_thread) = (current_thread(), multi_thread());
+        for runtime in [&current_thread, &multi_thread] {
+            assert_eq!(runtime.block_on(runtime.spawn_blocking(|| block(yield_now()))).unwrap(), Some(()));
+            let _inside = runtime.enter();
+            assert_eq!(block(yield_now()), Some(()));
+        }
+        let elsewhere = current_thread.spawn_blocking(Place::current);
+        assert_eq!(current_thread.block_on(elsewhere).unwrap(), Place::Thread);
+        let _inside = current_thread.enter();
+        assert_eq!(Place::current(), Place::Thread);
+    }
+
+    #[test]
+    fn a_worker_hands_its_other_tasks_on() {
+        let runtime = multi_thread();
+        assert_eq!(runtime.block_on(here()), Place::Worker);
+        assert_eq!(runtime.block_on(runtime.spawn(here())).unwrap(), Place::Worker);
+        let (told, answer) = tokio::sync::oneshot::channel();
+        let waits = runtime.spawn(async {
+            tokio::spawn(async { told.send(7) });
+            block(answer)
+        });
+        assert_eq!(runtime.block_on(waits).unwrap(), Some(Ok(7)));
+    }
+
+    #[test]
+    fn the_only_thread_that_runs_tasks_does_not_block_even_for_what_is_there() {
+        let runtime = current_thread();
+        assert_eq!(runtime.block_on(here()), Place::OnlyThread);
+        assert_eq!(runtime.block_on(runtime.spawn(here())).unwrap(), Place::OnlyThread);
+        runtime.block_on(async {
+            assert_eq!(block(ready(7)), None);
+            assert_eq!(block(pending::<()>()), None);
+        });
+        let local = tokio::task::LocalSet::new();
+        assert_eq!(local.block_on(&runtime, here()), Place::OnlyThread);
+    }
+
+    #[test]
+    fn to_ask_whether_to_block_costs_a_task_none_of_its_budget() {
+        /// Spends all of it, and says how much that was.
+        fn spend(context: &mut Context<'_>) -> u32 {
+            let mut spent = 0;
+            while let Poll::Ready(one) = coop::poll_proceed(context) {
+                one.made_progress();
+                spent += 1;
+            }
+            spent
+        }
+        let spent = poll_fn(|context| {
+            assert_eq!(Place::current(), Place::OnlyThread);
+            let spent = spend(context);
+            assert!(!coop::has_budget_remaining());
+            assert_eq!(Place::current(), Place::OnlyThread);
+            assert!(!coop::has_budget_remaining());
+            Poll::Ready(spent)
+        });
+        let all = current_thread().block_on(poll_fn(|context| Poll::Ready(spend(context))));
+        assert_eq!(current_thread().block_on(spent), all);
+        assert!((1..MORE_THAN_A_BUDGET).contains(&all));
+    }
+}

@@ -1,0 +1,295 @@
+//! Functions that are not async, called from every place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{JoinSet, block_in_place, spawn_blocking};
+use zklock::{Client, FencingToken, LockError, Phase, distributed_lock};
+
+use super::Tracer;
+use crate::requests::{PATIENCE, requests};
+use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/ledger";
+
+/// A runtime whose other tasks run although one of them blocks, if it blocks as it should.
+fn one_worker() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// What a body waits for that is not async, on a worker.
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    block_in_place(|| Handle::current().block_on(soon(future)))
+}
+
+#[distributed_lock(path = PATH, client = client, wait = "20s", guard = held)]
+fn take(client: &Client) -> Result<FencingToken, LockError> {
+    Ok(held.fencing_token())
+}
+
+type Taken = Result<FencingToken, LockError>;
+
+/// Where a call is made, and how.
+type Place = (&'static str, fn(Client) -> Taken);
+
+/// Every place in which a thread may wait.
+fn places() -> [Place; 8] {
+    [
+        ("a thread", |client| take(&client)),
+        ("a thread that knows a current-thread runtime", |client| {
+            let runtime = current_thread();
+            let _inside = runtime.enter();
+            take(&client)
+        }),
+        ("a thread that knows a multi-thread runtime", |client| {
+            let runtime = one_worker();
+            let _inside = runtime.enter();
+            take(&client)
+        }),
+        ("blocking work of a current-thread runtime", |client| {
+            current_thread().block_on(async { spawn_blocking(move || take(&client)).await }).unwrap()
+        }),
+        ("blocking work of a multi-thread runtime", |client| {
+            one_worker().block_on(async { spawn_blocking(move || take(&client)).await }).unwrap()
+        }),
+        ("a task of a multi-thread runtime", |client| {
+            let runtime = one_worker();
+            runtime.block_on(runtime.spawn(async move { take(&client) })).unwrap()
+        }),
+        ("what a multi-thread runtime blocks on", |client| one_worker().block_on(async { take(&client) })),
+        ("a task that says that it blocks", |client| {
+            let runtime = one_worker();
+            runtime.block_on(runtime.spawn(async move { block_in_place(|| take(&client)) })).unwrap()
+        }),
+    ]
+}
+
+#[apply(on_both_servers)]
+#[test]
+fn a_call_waits_for_its_lock_in_every_place_that_may_block(kind: Kind) {
+    let (space, outside) = (Space::new(kind), current_thread());
+    let (holder, client) = outside.block_on(async { (space.client().await, space.client().await) });
+    for (place, take) in places() {
+        let guard = outside.block_on(holder.mutex(PATH).unwrap().lock()).unwrap();
+        let client = client.clone();
+        let call = std::thread::spawn(move || take(client));
+        outside.block_on(space.until_queued(PATH, 2));
+        assert!(!call.is_finished(), "{place}");
+        let token = guard.fencing_token();
+        outside.block_on(guard.release()).unwrap();
+        assert!(call.join().unwrap().unwrap() > token, "{place}");
+        assert_eq!(outside.block_on(space.children(PATH)), [""; 0], "{place}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[test]
+fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker(kind: Kind) {
+    let runtime = one_worker();
+    let ends = runtime.spawn(async move {
+        let space = Arc::new(Space::new(kind));
+        let client = space.client().await;
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        let releases = tokio::spawn({
+            let space = space.clone();
+            async move {
+                space.until_queued(PATH, 2).await;
+                guard.release().await.unwrap();
+            }
+        });
+        take(&client).unwrap();
+        releases.await.unwrap();
+    });
+    runtime.block_on(soon(ends)).unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
+    let client = config.connect().await.unwrap();
+    let calls = async {
+        let in_a_task = tokio::spawn({
+            let client = client.clone();
+            async move { take(&client) }
+        });
+        for result in [take(&client), in_a_task.await.unwrap()] {
+            let error = failed(result);
+            assert!(matches!(&error, LockError::WouldBlockRuntime { path } if path == PATH), "{error}");
+        }
+        assert!(
+            matches!(failed(transfer(&client, &[])), LockError::WouldBlockRuntime { path } if path == "/from")
+        );
+    };
+    assert_eq!(requests(&server, calls).await, 0);
+}
+
+#[distributed_lock(path = "/counter", client = client, wait = "60s")]
+async fn count_async(client: &Client, counter: &AtomicU32) -> Result<(), LockError> {
+    let seen = counter.load(Ordering::SeqCst);
+    tokio::task::yield_now().await;
+    counter.store(seen + 1, Ordering::SeqCst);
+    Ok(())
+}
+
+#[distributed_lock(path = "/counter", client = client, wait = "60s")]
+fn count(client: &Client, counter: &AtomicU32) -> Result<(), LockError> {
+    let seen = counter.load(Ordering::SeqCst);
+    std::thread::yield_now();
+    counter.store(seen + 1, Ordering::SeqCst);
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_both_kinds_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
+    for client in [space.client().await, space.client().await] {
+        for _ in 0..10 {
+            let (own, shared) = (client.clone(), counter.clone());
+            calls.spawn(async move { count_async(&own, &shared).await });
+            let (own, shared) = (client.clone(), counter.clone());
+            calls.spawn(async move { count(&own, &shared) });
+            let (own, shared) = (client.clone(), counter.clone());
+            calls.spawn_blocking(move || count(&own, &shared));
+        }
+    }
+    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
+    assert_eq!(counter.load(Ordering::SeqCst), 60);
+    assert_eq!(space.children("/counter").await, [""; 0]);
+}
+
+#[distributed_lock(path = PATH, guard = held)]
+fn descend(depth: u32, space: &Space) -> Result<Vec<FencingToken>, LockError> {
+    let mut tokens = if depth == 0 { Vec::new() } else { descend(depth - 1, space)? };
+    assert_eq!(wait_for(space.children(PATH)).len(), 1);
+    tokens.push(held.fencing_token());
+    Ok(tokens)
+}
+
+#[distributed_lock(path = PATH, guard = held)]
+async fn outer(space: &Space) -> Result<Vec<FencingToken>, LockError> {
+    let mut tokens = descend(2, space)?;
+    assert!(held.is_held(), "the inner calls do not release");
+    tokens.push(held.fencing_token());
+    Ok(tokens)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nested_call_enters_the_same_lock_without_another_contender(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let tokens = zklock::scope(client.clone(), async { descend(3, &space) }).await.unwrap();
+    assert_eq!(tokens, [tokens[0]; 4]);
+    let tokens = zklock::scope(client, outer(&space)).await.unwrap();
+    assert_eq!(tokens, [tokens[0]; 4]);
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[distributed_lock(path = ["/from", "/to"], client = client, mode = write)]
+fn transfer(client: &Client, spaces: &[&Space]) -> Result<usize, LockError> {
+    let mut queued = 0;
+    for space in spaces {
+        queued += wait_for(space.children("/from")).len() + wait_for(space.children("/to")).len();
+        balance(client)?;
+    }
+    Ok(queued)
+}
+
+#[distributed_lock(path = "/to", client = client, mode = read)]
+fn balance(client: &Client) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_locks_and_both_modes_are_taken(kind: Kind) {
+    let space = Space::new(kind);
+    assert_eq!(transfer(&space.client().await, &[&space]).unwrap(), 2);
+    for path in ["/from", "/to"] {
+        assert_eq!(space.children(path).await, [""; 0]);
+    }
+}
+
+#[distributed_lock(path = PATH, guard = held)]
+fn losing(space: &Space, went_on: &AtomicBool, _tracer: Tracer) -> Result<(), LockError> {
+    wait_for(space.delete_children(PATH));
+    wait_for(held.lost());
+    went_on.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_lost_its_lock_ends_and_the_call_says_so(kind: Kind) {
+    let space = Space::new(kind);
+    let (went_on, (tracer, dropped)) = (AtomicBool::new(false), Tracer::new());
+    let call = async { losing(&space, &went_on, tracer) };
+    let error = failed(zklock::scope(space.client().await, call).await);
+    assert!(matches!(&error, LockError::Lost { path, .. } if path == PATH), "{error}");
+    assert!(went_on.load(Ordering::SeqCst) && dropped.load(Ordering::SeqCst));
+}
+
+#[distributed_lock(path = "/ends/{text}", client = client)]
+fn parse(client: &Client, text: &str) -> std::io::Result<u8> {
+    if text == "none" {
+        return Ok(0);
+    }
+    let number = text.parse::<u8>().map_err(std::io::Error::other)?;
+    Ok(number)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_a_body_ends_the_lock_is_released_when_the_call_returns(kind: Kind) {
+    let (space, outsider) = (Space::new(kind), Space::new(kind).outsider().await);
+    let client = space.client().await;
+    for (text, expected) in [("none", Some(0)), ("7", Some(7)), ("seven", None)] {
+        assert_eq!(parse(&client, text).ok(), expected);
+        let left = outsider.list_children(&space.full(&format!("/ends/{text}"))).await.unwrap();
+        assert_eq!(left, [""; 0], "{text}");
+    }
+}
+
+#[distributed_lock(path = PATH, client = client)]
+fn panicking(client: &Client) -> Result<(), LockError> {
+    panic!("out of hay");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_panic_goes_on_and_the_lock_is_released(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let panic = failed(soon(spawn_blocking(move || panicking(&client))).await).into_panic();
+    assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
+    space.until_empty(PATH).await;
+}
+
+#[distributed_lock(path = PATH, client = client, wait = Duration::from_millis(millis))]
+fn for_millis(client: &Client, millis: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let holder = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let error = failed(soon(spawn_blocking(move || for_millis(&client, 500))).await.unwrap());
+    let LockError::Timeout { path, waited, phase } = &error else { panic!("{error}") };
+    assert_eq!((&path[..], *waited, *phase), (PATH, Duration::from_millis(500), Phase::Queued));
+    space.until_queued(PATH, 1).await;
+    assert!(holder.is_held());
+}

@@ -1,0 +1,137 @@
+//! Bodies that run to their end although leadership is lost or given up.
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
+use zklock_testkit::How;
+
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/leader";
+
+/// A body at work, and what it takes to end it.
+struct Work {
+    token: FencingToken,
+    end: oneshot::Sender<()>,
+    call: JoinHandle<Result<(), LockError>>,
+}
+
+impl Work {
+    async fn begin(client: &Client) -> Self {
+        let ((begin, begun), (end, ends)) = (oneshot::channel(), oneshot::channel());
+        let call = tokio::spawn(zklock::scope(client.clone(), work(begin, ends)));
+        Self { token: soon(begun).await.unwrap(), end, call }
+    }
+
+    /// Ends the body, and says why the call failed.
+    async fn end(self) -> LossReason {
+        self.end.send(()).expect("the body was not dropped");
+        match failed(soon(self.call).await.unwrap()) {
+            LockError::Lost { path, reason } if path == PATH => reason,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[leader_only(on_lost = finish, guard = term)]
+async fn work(begun: oneshot::Sender<FencingToken>, ends: oneshot::Receiver<()>) -> Result<(), LockError> {
+    begun.send(term.fencing_token()).expect("somebody waits for the start");
+    ends.await.expect("it is told to end");
+    Ok(())
+}
+
+/// Looks again and again whether the office is handed on, in which time it would be.
+async fn assert_kept(space: &Space, next: &Client) {
+    for _ in 0..20 {
+        assert_eq!(space.children(PATH).await.len(), 2);
+        assert!(!next.leader(PATH).unwrap().is_leader());
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, second) = (space.client().await, space.client().await);
+    let work = Work::begin(&first).await;
+    assert!(!second.leader(PATH).unwrap().join().await.unwrap());
+    soon(first.leader(PATH).unwrap().resign()).await;
+    assert!(!first.leader(PATH).unwrap().is_leader());
+    assert_kept(&space, &second).await;
+    assert_eq!(work.end().await, LossReason::Resigned);
+    soon(second.leader(PATH).unwrap().leadership()).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body(kind: Kind) {
+    let space = Space::new(kind);
+    let ((proxy, first), second) = (space.proxied().await, space.client().await);
+    let leader = first.leader(PATH).unwrap();
+    let work = Work::begin(&first).await;
+    let term = leader.term().await.unwrap().unwrap();
+    assert!(!second.leader(PATH).unwrap().join().await.unwrap());
+    proxy.cut(How::Rst);
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    assert_kept(&space, &second).await;
+    assert!(!leader.is_leader(), "the next term begins after the body");
+    let token = work.token;
+    assert_eq!(work.end().await, LossReason::Suspended);
+    assert!(soon(leader.leadership()).await.unwrap().fencing_token() > token);
+    assert!(!second.leader(PATH).unwrap().is_leader());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, second) = (space.client().await, space.client().await);
+    let work = Work::begin(&first).await;
+    let next = second.leader(PATH).unwrap();
+    assert!(!next.join().await.unwrap());
+    space.end_session_of(&first);
+    assert!(soon(next.leadership()).await.unwrap().fencing_token() > work.token);
+    assert!(!work.call.is_finished());
+    let reason = work.end().await;
+    assert!(
+        matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted | LossReason::Suspended),
+        "{reason}"
+    );
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_shutdown_waits_for_the_body(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let work = Work::begin(&client).await;
+    let shutdown = tokio::spawn({
+        let client = client.clone();
+        async move { client.shutdown(SOON).await }
+    });
+    let term = client.leader(PATH).unwrap();
+    crate::support::until(|| async { !term.is_leader() }, "the term is over").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+    assert!(!shutdown.is_finished());
+    assert_eq!(work.end().await, LossReason::Resigned);
+    soon(shutdown).await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+fn begins() {
+    unreachable!("it begins")
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn in_a_term_that_is_over_nothing_begins(kind: Kind) {
+    let space = Space::new(kind);
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    assert_eq!(term.run_to_end(async { 7 }).await.unwrap(), 7);
+    assert_eq!(term.run_blocking(|| 7).unwrap(), 7);
+    term.resign();
+    assert!(failed(term.run_to_end(async { begins() }).await).is_lost());
+    assert!(failed(term.run_blocking(begins)).is_lost());
+}

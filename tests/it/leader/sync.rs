@@ -1,0 +1,161 @@
+//! Functions that are not async, on the leader and on those that follow.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+
+use rstest_reuse::apply;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::{block_in_place, spawn_blocking};
+use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
+
+use crate::requests::{PATIENCE, requests};
+use crate::support::{Kind, SOON, Server, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/leader";
+
+#[leader_only(client = client, guard = term)]
+fn epoch(client: &Client) -> Option<FencingToken> {
+    Some(term.fencing_token())
+}
+
+#[leader_only(client = client)]
+fn sweep(client: &Client, has_run: &AtomicBool) {
+    has_run.store(true, Ordering::SeqCst);
+}
+
+#[leader_only(client = client, otherwise = error)]
+fn refused(client: &Client) -> Result<u8, LockError> {
+    Ok(1)
+}
+
+#[leader_only(client = client, otherwise = Ok(elsewhere? * 2))]
+fn redirected(client: &Client, elsewhere: Result<u8, LockError>) -> Result<u8, LockError> {
+    Ok(1)
+}
+
+#[leader_only(client = client, otherwise = wait)]
+fn waits(client: &Client) -> Result<bool, LockError> {
+    Ok(client.leader(PATH)?.is_leader())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to(kind: Kind) {
+    let space = Space::new(kind);
+    let (leader, follower) = (space.client().await, space.client().await);
+    assert!(epoch(&leader).is_some(), "a first call waits for the election");
+    assert_eq!(epoch(&follower), None);
+    let (swept, also_swept) = (AtomicBool::new(false), AtomicBool::new(false));
+    sweep(&leader, &swept);
+    sweep(&follower, &also_swept);
+    assert!(swept.into_inner() && !also_swept.into_inner());
+    assert_eq!(refused(&leader).unwrap(), 1);
+    assert!(failed(refused(&follower)).is_not_leader());
+    assert_eq!(redirected(&follower, Ok(8)).unwrap(), 16);
+    assert!(failed(redirected(&follower, refused(&follower))).is_not_leader());
+
+    let waiting = follower.clone();
+    let call = spawn_blocking(move || waits(&waiting));
+    leader.leader(PATH).unwrap().resign().await;
+    assert!(soon(call).await.unwrap().unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
+    let client = config.connect().await.unwrap();
+    let refuse = async || {
+        for result in [refused(&client).map(|_| true), waits(&client)] {
+            let error = failed(result);
+            assert!(matches!(&error, LockError::WouldBlockRuntime { path } if path == PATH), "{error}");
+        }
+        let has_run = AtomicBool::new(false);
+        sweep(&client, &has_run);
+        assert!(epoch(&client).is_none() && !has_run.into_inner());
+    };
+    assert_eq!(requests(&server, refuse()).await, 0);
+    assert!(client.leader(PATH).unwrap().join().await.unwrap());
+    refuse().await;
+    let leads = client.clone();
+    assert_eq!(spawn_blocking(move || refused(&leads)).await.unwrap().unwrap(), 1);
+}
+
+#[leader_only(client = client)]
+fn work(
+    client: &Client,
+    begun: oneshot::Sender<()>,
+    ends: mpsc::Receiver<()>,
+    has_ended: &AtomicBool,
+) -> Result<(), LockError> {
+    begun.send(()).expect("somebody waits for the start");
+    ends.recv_timeout(SOON).expect("it is told to end");
+    has_ended.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_keeps_the_office_until_it_returns(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, second) = (space.client().await, space.client().await);
+    let ((begin, begun), (end, ends)) = (oneshot::channel(), mpsc::channel());
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let call = spawn_blocking({
+        let (first, has_ended) = (first.clone(), has_ended.clone());
+        move || work(&first, begin, ends, &has_ended)
+    });
+    soon(begun).await.unwrap();
+    let next = second.leader(PATH).unwrap();
+    assert!(!next.join().await.unwrap());
+    soon(first.leader(PATH).unwrap().resign()).await;
+    // Each of these is a round trip, in which an office that is given up would be handed on.
+    for _ in 0..20 {
+        assert_eq!(space.children(PATH).await.len(), 2);
+        assert!(!next.is_leader());
+    }
+    assert!(!has_ended.load(Ordering::SeqCst));
+    end.send(()).unwrap();
+    soon(next.leadership()).await.unwrap();
+    assert!(has_ended.load(Ordering::SeqCst));
+    let error = failed(soon(call).await.unwrap());
+    assert!(matches!(error, LockError::Lost { reason: LossReason::Resigned, .. }), "{error}");
+}
+
+#[leader_only(client = client, guard = term)]
+fn losing(client: &Client, space: &Space, went_on: &AtomicBool) -> Result<(), LockError> {
+    space.end_session_of(client);
+    block_in_place(|| Handle::current().block_on(soon(term.lost())));
+    went_on.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_lost_the_office_ends_and_the_call_says_so(kind: Kind) {
+    let (space, went_on) = (Space::new(kind), AtomicBool::new(false));
+    let client = space.client().await;
+    assert!(failed(losing(&client, &space, &went_on)).is_lost());
+    assert!(went_on.load(Ordering::SeqCst));
+    soon(client.leader(PATH).unwrap().leadership()).await.unwrap();
+}
+
+#[leader_only(client = client)]
+fn panicking(client: &Client) {
+    panic!("out of hay");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_panic_goes_on_and_the_office_can_be_given_up(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let panics = client.clone();
+    let panic = failed(soon(spawn_blocking(move || panicking(&panics))).await).into_panic();
+    assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
+    assert!(client.leader(PATH).unwrap().is_leader());
+    client.shutdown(SOON).await;
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
