@@ -13,6 +13,7 @@ mod leader;
 mod loss;
 mod multi;
 mod mutex;
+mod once;
 mod outage;
 mod parents;
 mod participants;

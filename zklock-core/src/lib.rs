@@ -13,6 +13,7 @@ mod leader;
 mod lease;
 mod multi;
 mod mutex;
+mod once;
 mod participant;
 mod path;
 mod queue;

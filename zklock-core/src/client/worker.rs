@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::{LockError, Phase};
 use crate::events::{Events, Hub, Source};
+use crate::once::Memory;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
@@ -25,6 +26,7 @@ pub(crate) struct Worker {
     current: watch::Sender<Current>,
     tasks: TaskTracker,
     events: Source,
+    memory: Memory,
     /// No new acquisitions.
     closing: CancellationToken,
     /// No more waiting for guards.
@@ -89,6 +91,7 @@ impl Worker {
             current: watch::Sender::new(Current::Opening(None)),
             tasks: TaskTracker::new(),
             events: Source::new(),
+            memory: Memory::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
             done,
@@ -115,6 +118,11 @@ impl Worker {
     /// Where what happens to locks is told.
     pub(crate) fn events(&self) -> Hub {
         self.events.hub()
+    }
+
+    /// The periods that are known not to be over.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     pub(crate) fn listen(&self) -> Events {
@@ -201,7 +209,7 @@ impl Worker {
         let ready = cancel.run_until_cancelled(ready).await;
         match ready.and_then(Result::ok).as_deref() {
             Some(Current::Open(session)) => Ok(session.clone()),
-            Some(Current::Opening(Some(error))) => Err(self.failure(error, Duration::ZERO)),
+            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(error, Duration::ZERO)),
             Some(Current::Opening(None)) | None => {
                 Err(LockError::Closed { path: path.relative().to_owned() })
             }
@@ -221,10 +229,11 @@ impl Worker {
         self.call(within, settled).await.ok();
         match &*self.current.borrow() {
             Current::Open(_) => Ok(()),
-            Current::Opening(Some(error)) => Err(self.failure(error, within)),
-            Current::Opening(None) => {
-                Err(self.failure(&OpenError::Unreachable("no server answered".into()), within))
-            }
+            Current::Opening(Some(error)) => Err(self.settings.opening.failure(error, within)),
+            Current::Opening(None) => Err(self
+                .settings
+                .opening
+                .failure(&OpenError::Unreachable("no server answered".into()), within)),
         }
     }
 
@@ -273,17 +282,6 @@ impl Worker {
                 }
                 None => {}
             }
-        }
-    }
-
-    fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
-        let endpoints = self.settings.opening.servers.clone();
-        match error {
-            OpenError::Unreachable(reason) => {
-                LockError::Connect { endpoints, waited, reason: reason.clone() }
-            }
-            OpenError::AuthFailed => LockError::AuthFailed { endpoints },
-            OpenError::Invalid(error) => error.clone(),
         }
     }
 }

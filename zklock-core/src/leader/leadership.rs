@@ -15,6 +15,7 @@ use crate::error::LockError;
 use crate::guard::running::run_while;
 use crate::guard::write::write_under;
 use crate::lease::{FencingToken, LeaseState, LossReason, Tenure};
+use crate::once;
 use crate::session::ops::Write;
 
 use super::office::Policy;
@@ -205,6 +206,34 @@ impl Leadership {
     /// Dropping the future leaves the outcome unknown.
     pub async fn delete(&self, path: &str) -> Result<(), LockError> {
         self.write(path, Write::Delete).await
+    }
+
+    /// Tells whether this leader may start what is to start at most once per `period` in the whole fleet.
+    ///
+    /// See [`MutexGuard::once_per`](crate::MutexGuard::once_per).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MutexGuard::once_per`](crate::MutexGuard::once_per).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future may leave the period begun without a start.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let term = client.leader("/leader")?.leadership().await?;
+    /// if term.once_per("/ticks/invoices", std::time::Duration::from_secs(900)).await? {
+    ///     // … send invoices …
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
+        self.check()?;
+        once::start(&self.term.worker, vec![self.term.tenure.clone()], tick, period).await
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {

@@ -63,6 +63,18 @@ impl Opening {
         let count = self.servers.split(',').count();
         vec![self.servers.as_str(); ATTEMPTS.div_ceil(count)].join(",")
     }
+
+    /// The error of who waited that long for a session.
+    pub(crate) fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
+        let endpoints = self.servers.clone();
+        match error {
+            OpenError::Unreachable(reason) => {
+                LockError::Connect { endpoints, waited, reason: reason.clone() }
+            }
+            OpenError::AuthFailed => LockError::AuthFailed { endpoints },
+            OpenError::Invalid(error) => error.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Subject, Watch};
 
-pub(crate) use self::data::{Described, Guarded, Write};
+pub(crate) use self::data::{Base, Described, Guarded, Stamped, Write};
 
 /// Who may do what with the nodes that this client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,6 +26,25 @@ pub(crate) enum Guarded {
     Unguarded(usize),
 }
 
+/// What a node has to be for a write that is stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    Missing,
+    Version(i32),
+}
+
+/// What came of a write that is stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamped {
+    /// It was applied at this time of the servers, in milliseconds.
+    At(i64),
+    /// It was applied; servers before 3.7.1 do not say when they created a node in a transaction
+    /// (ZOOKEEPER-4026).
+    Created,
+    /// It was not applied: the guard with this index does not exist.
+    Unguarded(usize),
+}
+
 /// A node's stat and data, as far as others may want to know them.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
@@ -47,6 +66,8 @@ pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
     pub(crate) version: i32,
     pub(crate) children: i32,
+    /// When the data was written, by the servers' time.
+    pub(crate) written_ms: i64,
 }
 
 /// The data of a node, with the watch that tells when it changes or the node goes.
@@ -55,38 +76,75 @@ pub(crate) struct Watched {
     pub(crate) watch: Watch,
 }
 
+/// What came of a transaction; with the result of its last request.
+enum Committed {
+    Applied(Option<zk::MultiWriteResult>),
+    Unguarded(usize),
+}
+
 impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
-    ///
     pub(crate) async fn guarded(
         &self,
         guards: &[Arc<str>],
         path: &str,
         write: &Write,
     ) -> Result<Guarded, Fault> {
+        let acls = self.acl.acls();
+        let committed = self.commit_under(guards, |writer| match write {
+            Write::SetData(data) => writer.add_set_data(path, data, None),
+            Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
+            Write::Delete => writer.add_delete(path, None),
+        });
+        Ok(match committed.await? {
+            Committed::Applied(_) => Guarded::Applied,
+            Committed::Unguarded(index) => Guarded::Unguarded(index),
+        })
+    }
+
+    /// Writes the data of a node that is as `base` says, if all of `guards` exist, and tells when that was.
+    pub(crate) async fn stamp(
+        &self,
+        guards: &[Arc<str>],
+        path: &str,
+        data: &[u8],
+        base: Base,
+    ) -> Result<Stamped, Fault> {
+        let acls = self.acl.acls();
+        let committed = self.commit_under(guards, |writer| match base {
+            Base::Missing => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
+            Base::Version(version) => writer.add_set_data(path, data, Some(version)),
+        });
+        Ok(match committed.await? {
+            Committed::Applied(Some(zk::MultiWriteResult::SetData { stat })) => Stamped::At(stat.mtime),
+            Committed::Applied(_) => Stamped::Created,
+            Committed::Unguarded(index) => Stamped::Unguarded(index),
+        })
+    }
+
+    /// Commits what `add` adds in one transaction with a check that all of `guards` exist.
+    async fn commit_under(
+        &self,
+        guards: &[Arc<str>],
+        add: impl FnOnce(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
+    ) -> Result<Committed, Fault> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
         for guard in guards {
             writer.add_check_version(guard, -1)?;
         }
-        match write {
-            Write::SetData(data) => writer.add_set_data(path, data, None)?,
-            Write::Create(data) => {
-                writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(self.acl.acls()))?;
-            }
-            Write::Delete => writer.add_delete(path, None)?,
-        }
+        add(&mut writer)?;
         let sent = self.clock.now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
                 if index < guards.len() =>
             {
                 self.clock.answered(Ack::Write, sent, &Ok(()));
-                Ok(Guarded::Unguarded(index))
+                Ok(Committed::Unguarded(index))
             }
             outcome => {
                 let outcome = outcome.map_err(zk::Error::from);
-                self.note(Ack::Write, sent, outcome).map(|_| Guarded::Applied)
+                self.note(Ack::Write, sent, outcome).map(|mut results| Committed::Applied(results.pop()))
             }
         }
     }
@@ -124,7 +182,9 @@ impl Ops {
         let client = self.client()?;
         let sent = self.clock.now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
-            Ok((data, stat)) => Ok(Some(Read { data, version: stat.version, children: stat.num_children })),
+            Ok((data, zk::Stat { version, num_children: children, mtime: written_ms, .. })) => {
+                Ok(Some(Read { data, version, children, written_ms }))
+            }
             Err(Fault::NoNode) => Ok(None),
             Err(fault) => Err(fault),
         }

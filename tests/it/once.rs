@@ -1,0 +1,242 @@
+//! Work that starts at most once per period.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use zklock::{Acl, Client, Config, LockError, LossReason, Member, Refusal};
+use zookeeper_client as zk;
+
+use crate::requests::{PATIENCE, requests};
+use crate::support::frames::{Frame, Interrupted, Meanwhile};
+use crate::support::{Kind, Server, Space, failed, on_both_servers, until};
+
+const PATH: &str = "/invoices";
+const TICK: &str = "/ticks/invoices";
+/// Longer than any test.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Asks for a start under the lock, which is released again.
+async fn start(client: &Client, tick: &str, period: Duration) -> Result<bool, LockError> {
+    let guard = client.mutex(PATH)?.lock().await?;
+    let may_start = guard.once_per(tick, period).await;
+    guard.release().await.ok();
+    may_start
+}
+
+async fn tick_node(space: &Space) -> (String, zk::Stat) {
+    let (data, stat) = space.outsider().await.get_data(&space.full(TICK)).await.unwrap();
+    (String::from_utf8(data).unwrap(), stat)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn of_all_who_ask_in_one_period_the_first_starts(kind: Kind) {
+    let space = Space::new(kind);
+    let clients = [space.client().await, space.client().await, space.client().await];
+    let mut starts = Vec::new();
+    for client in clients.iter().cycle().take(9) {
+        starts.push(start(client, TICK, HOUR).await.unwrap());
+    }
+    assert_eq!(starts, [true, false, false, false, false, false, false, false, false]);
+    // Another one counts for itself.
+    assert!(start(&clients[1], "/ticks/reports", HOUR).await.unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_next_period_begins_by_the_servers_time_whoever_asks(kind: Kind) {
+    const PERIOD: Duration = Duration::from_millis(400);
+    let space = Space::new(kind);
+    let [one, other] = [space.client().await, space.client().await];
+    let mut starts = Vec::new();
+    let begun = Instant::now();
+    while starts.len() < 5 {
+        for client in [&one, &other] {
+            if start(client, TICK, PERIOD).await.unwrap() {
+                starts.push((tick_node(&space).await.1.mtime, begun.elapsed()));
+            }
+        }
+    }
+    let [(first, after_first), .., (last, after_last)] = starts[..] else { unreachable!() };
+    // Four periods less the part by which a start may be early; the servers' times are in whole milliseconds.
+    assert!(last - first >= 1_600 - 20, "{starts:?}");
+    assert!(after_last - after_first >= Duration::from_millis(1_500), "{starts:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how(kind: Kind) {
+    let space = Space::new(kind);
+    let (first, next) = (space.client().await, space.client().await);
+    assert!(start(&first, TICK, HOUR).await.unwrap());
+    first.shutdown(Duration::ZERO).await;
+    assert!(!start(&next, TICK, HOUR).await.unwrap());
+    let (data, stat) = tick_node(&space).await;
+    assert_eq!(stat.ephemeral_owner, 0);
+    let words: Vec<_> = data.split(' ').collect();
+    assert_eq!(
+        (words[0], words[2]),
+        ("3600000", &*stat.ctime.to_string()),
+        "the start counts from the creation"
+    );
+    // A shorter period is over sooner, although the last start was of a longer one.
+    until(|| async { start(&next, TICK, Duration::from_millis(1)).await.unwrap() }, "it is over").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_is_known_costs_nothing_and_what_is_not_two_requests(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let mut guards = Vec::new();
+    for path in ["/one", "/other"] {
+        let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+        guards.push(client.mutex(path).unwrap().lock().await.unwrap());
+    }
+    assert!(guards[0].once_per(TICK, HOUR).await.unwrap());
+    let asks = async |expected: bool| assert_eq!(guards[1].once_per(TICK, HOUR).await.unwrap(), expected);
+    assert_eq!(requests(&server, asks(false)).await, 2);
+    let again = async {
+        for _ in 0..100 {
+            asks(false).await;
+        }
+    };
+    assert_eq!(requests(&server, again).await, 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_those_who_hold_together_one_starts(kind: Kind) {
+    let space = Space::new(kind);
+    let mut readers = JoinSet::new();
+    for _ in 0..20 {
+        let client = space.client().await;
+        readers.spawn(async move {
+            let guard = client.rwlock(PATH)?.read().await?;
+            guard.once_per(TICK, HOUR).await
+        });
+    }
+    let starts: Vec<_> = readers.join_all().await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(starts.iter().filter(|starts| **starts).count(), 1, "{starts:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn guards_of_every_kind_and_leaders_start_work(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let group = client.lock_all([Member::write("/a"), Member::mutex("/b")]).await.unwrap();
+    assert!(group.once_per("/ticks/group", HOUR).await.unwrap());
+    let permit = client.semaphore("/pool", 2).unwrap().acquire().await.unwrap();
+    assert!(permit.once_per("/ticks/permit", HOUR).await.unwrap());
+    let term = client.leader("/leader").unwrap().leadership().await.unwrap();
+    assert!(term.once_per("/ticks/term", HOUR).await.unwrap());
+    assert!(!permit.once_per("/ticks/term", HOUR).await.unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_lost_the_lock_or_leadership_starts_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    space.delete_children(PATH).await;
+    assert!(failed(guard.once_per(TICK, HOUR).await).is_lost());
+    let term = client.leader("/leader").unwrap().leadership().await.unwrap();
+    term.resign();
+    let lost = failed(term.once_per(TICK, HOUR).await);
+    assert!(matches!(lost, LockError::Lost { reason: LossReason::Resigned, .. }), "{lost}");
+    let outsider = space.outsider().await;
+    assert!(outsider.check_stat(&space.full(TICK)).await.unwrap().is_none());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let invalid = failed(guard.once_per("ticks", HOUR).await);
+    assert_eq!(invalid.to_string(), "invalid lock path \"ticks\": it must start with `/`");
+    let invalid = failed(guard.once_per(TICK, Duration::from_micros(10)).await);
+    assert!(matches!(invalid, LockError::InvalidConfig { setting: "once_per", .. }), "{invalid}");
+    let outsider = space.outsider().await;
+    let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    outsider.create(&space.full("/prices"), b"7 EUR", &persistent).await.unwrap();
+    let refused = failed(guard.once_per("/prices", HOUR).await);
+    assert!(matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path } if path == "/prices"));
+    assert_eq!(refused.to_string(), "request on /prices refused: its data is that of something else");
+    assert_eq!(outsider.get_data(&space.full("/prices")).await.unwrap().0, b"7 EUR");
+    // One that somebody made in advance is used.
+    outsider.create(&space.full("/empty"), b"", &persistent).await.unwrap();
+    assert!(guard.once_per("/empty", HOUR).await.unwrap() && !guard.once_per("/empty", HOUR).await.unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_may_not_write_the_tick_is_denied_and_starts_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let stranger = space.client().await;
+    let guard = stranger.mutex(PATH).unwrap().lock().await.unwrap();
+    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
+    let owned = owner.mutex("/owned").unwrap().lock().await.unwrap();
+    assert!(owned.once_per(TICK, HOUR).await.unwrap());
+    let denied = failed(guard.once_per(TICK, HOUR).await);
+    assert!(matches!(&denied, LockError::Denied { path } if path == TICK), "{denied}");
+}
+
+/// Starts something else each time that it is called, and says what.
+fn starts_of(client: &Client) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Output = Attempt> + Send>> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let client = client.clone();
+    move || {
+        let (client, tick) = (client.clone(), format!("/ticks/{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        Box::pin(async move { (start(&client, &tick, HOUR).await, tick) })
+    }
+}
+
+type Attempt = (Result<bool, LockError>, String);
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_whose_connection_breaks_anywhere_is_had_once(kind: Kind) {
+    let scene = Interrupted::new(kind).await;
+    let other = scene.space.client().await;
+    for frame in Frame::BOTH {
+        let after = async |(starts, tick): Attempt| {
+            assert!(matches!(starts, Ok(true)), "{tick}: {starts:?}");
+            assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
+        };
+        let frames = scene.cut_at_each((frame, Meanwhile::Nothing), starts_of(&scene.client), after).await;
+        assert!(frames >= 5, "{frames}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_whose_session_ends_anywhere_is_never_had_twice(kind: Kind) {
+    let scene = Interrupted::new(kind).await;
+    let other = scene.space.client().await;
+    for frame in Frame::BOTH {
+        let after = async |(starts, tick): Attempt| {
+            let also_starts = start(&other, &tick, HOUR).await.unwrap();
+            match starts {
+                Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
+                Err(error) => assert!(error.is_lost(), "{tick}: {error}"),
+            }
+        };
+        scene.cut_at_each((frame, Meanwhile::SessionEnds), starts_of(&scene.client), after).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_is_dropped_anywhere_leaves_no_lock_behind(kind: Kind) {
+    let scene = Interrupted::new(kind).await;
+    for frame in Frame::BOTH {
+        let after = async || scene.space.until_empty(PATH).await;
+        let frames = scene.drop_at_each(frame, starts_of(&scene.client), after).await;
+        assert!(frames >= 5, "{frames}");
+    }
+}

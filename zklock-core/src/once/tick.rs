@@ -1,0 +1,263 @@
+//! What the node says that remembers the last start: a pure function of its data and of when it was written.
+
+use std::fmt;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::error::LockError;
+
+/// How often work may start, in whole milliseconds of the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Period(i64);
+
+impl Period {
+    pub(crate) fn new(period: Duration) -> Result<Self, LockError> {
+        match i64::try_from(period.as_millis()) {
+            Ok(0) => {
+                let reason = "servers tell no times apart that are less than a millisecond from each other";
+                Err(LockError::InvalidConfig { setting: "once_per", reason: reason.into() })
+            }
+            Ok(millis) => Ok(Self(millis)),
+            // The end of time is as good as any.
+            Err(_) => Ok(Self(i64::MAX)),
+        }
+    }
+
+    /// When the next start may be, if the last one counts from `last`.
+    ///
+    /// A timer of the same period is never quite even, and would miss every other turn if it fired a little
+    /// early. What a start comes too early is made up for: the next one counts from when it should have been.
+    fn next(self, last: i64) -> i64 {
+        last.saturating_add(self.0 - self.0 / EARLY)
+    }
+}
+
+/// The part of a period by which a start may come early.
+const EARLY: i64 = 20;
+
+/// A start that was had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start {
+    /// From when it counts, by the servers' time.
+    from: i64,
+    by: Uuid,
+}
+
+/// What is written to the node, whether it turns out to be a start or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// The last start before this.
+    last: Option<Start>,
+    period: Period,
+    claim: Uuid,
+}
+
+impl Record {
+    pub(super) fn new(before: Option<Tick>, period: Period, claim: Uuid) -> Self {
+        Self { last: before.map(|tick| tick.last), period, claim }
+    }
+
+    /// What the node says once this was written to it at that time of the servers.
+    pub(super) fn written_at(self, written: i64) -> Tick {
+        let Self { last, period, claim } = self;
+        let from = match last {
+            Some(last) if written < period.next(last.from) => return Tick { last, written, claim },
+            Some(last) => written.max(last.from.saturating_add(period.0)),
+            None => written,
+        };
+        Tick { last: Start { from, by: claim }, written, claim }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<_> = text.split(' ').collect();
+        let (last, period, claim) = match words[..] {
+            [period, claim] => (None, period, claim),
+            [period, claim, from, by] => {
+                (Some(Start { from: from.parse().ok()?, by: by.parse().ok()? }), period, claim)
+            }
+            _ => return None,
+        };
+        let period = Period(period.parse().ok().filter(|millis| *millis > 0)?);
+        Some(Self { last, period, claim: claim.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.period.0, self.claim)?;
+        self.last.map_or(Ok(()), |Start { from, by }| write!(f, " {from} {by}"))
+    }
+}
+
+/// What a node says, by the last record and when it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tick {
+    last: Start,
+    written: i64,
+    claim: Uuid,
+}
+
+/// The data of a node is none of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Foreign;
+
+impl Tick {
+    /// Reads a node; one without data says nothing yet.
+    pub(super) fn read(data: &[u8], written: i64) -> Result<Option<Self>, Foreign> {
+        let text = std::str::from_utf8(data).map_err(|_| Foreign)?;
+        match text {
+            "" => Ok(None),
+            text => Record::parse(text).map(|record| Some(record.written_at(written))).ok_or(Foreign),
+        }
+    }
+
+    /// Tells whether the last start is that of the claim.
+    pub(super) fn is_start_of(&self, claim: Uuid) -> bool {
+        self.last.by == claim
+    }
+
+    /// Tells whether the claim was made, and what came of it is known.
+    pub(super) fn settles(&self, claim: Uuid) -> bool {
+        self.claim == claim || self.is_start_of(claim)
+    }
+
+    /// How long after the record was written no start is possible, by the servers' time.
+    pub(super) fn closed_for(&self, period: Period) -> Duration {
+        let millis = period.next(self.last.from).saturating_sub(self.written);
+        Duration::from_millis(millis.try_into().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seconds(seconds: u64) -> Period {
+        Period::new(Duration::from_secs(seconds)).unwrap()
+    }
+
+    /// Which of the attempts at these times are starts.
+    fn starts(period: Period, times: &[i64]) -> Vec<i64> {
+        let (mut tick, mut starts) = (None, Vec::new());
+        for (&time, claim) in times.iter().zip(1..) {
+            let claim = Uuid::from_u128(claim);
+            let now = Record::new(tick, period, claim).written_at(time);
+            starts.extend(now.is_start_of(claim).then_some(time));
+            tick = Some(now);
+        }
+        starts
+    }
+
+    const ONE: Uuid = Uuid::from_u128(1);
+    const OTHER: Uuid = Uuid::from_u128(2);
+
+    #[test]
+    fn the_first_attempt_in_each_period_is_a_start() {
+        assert_eq!(starts(seconds(1), &[5_000, 5_001, 5_900, 6_000, 6_200, 7_010]), [5_000, 6_000, 7_010]);
+    }
+
+    #[test]
+    fn a_timer_that_fires_a_little_early_misses_no_turn() {
+        let times = [0, 9_990, 20_005, 29_990, 40_000];
+        assert_eq!(starts(seconds(10), &times), times);
+    }
+
+    #[test]
+    fn what_a_start_came_early_is_made_up_for() {
+        assert_eq!(starts(seconds(1), &[0, 950, 1_900, 1_949, 1_950, 2_900]), [0, 950, 1_950]);
+    }
+
+    #[test]
+    fn a_long_pause_does_not_allow_two_starts_after_it() {
+        assert_eq!(starts(seconds(1), &[0, 10_400, 10_900, 11_350]), [0, 10_400, 11_350]);
+    }
+
+    #[test]
+    fn times_that_go_back_start_nothing() {
+        assert_eq!(starts(seconds(1), &[5_000, 4_000, 1_000, 5_500, 6_000]), [5_000, 6_000]);
+    }
+
+    #[test]
+    fn another_period_counts_from_the_last_start() {
+        let hourly = Record::new(None, seconds(3_600), ONE).written_at(0);
+        let tried = Record::new(Some(hourly), seconds(60), OTHER);
+        assert!(!tried.written_at(30_000).is_start_of(OTHER));
+        assert!(tried.written_at(60_000).is_start_of(OTHER));
+    }
+
+    #[test]
+    fn a_start_is_known_again_behind_the_attempts_of_others() {
+        let start = Record::new(None, seconds(60), ONE).written_at(0);
+        let tried = Record::new(Some(start), seconds(60), OTHER).written_at(30_000);
+        assert!(tried.is_start_of(ONE) && tried.settles(ONE));
+        assert!(!tried.is_start_of(OTHER) && tried.settles(OTHER));
+        assert!(!start.settles(OTHER));
+    }
+
+    #[test]
+    fn a_node_is_closed_until_the_next_start_is_possible() {
+        let tick = Record::new(None, seconds(10), ONE).written_at(1_000);
+        assert_eq!(tick.closed_for(seconds(10)), Duration::from_millis(9_500));
+        let early = Record::new(Some(tick), seconds(10), OTHER).written_at(5_000);
+        assert_eq!(early.closed_for(seconds(10)), Duration::from_millis(5_500));
+        assert_eq!(early.closed_for(seconds(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_record_is_text_that_is_read_again() {
+        let first = Record::new(None, seconds(60), ONE);
+        assert_eq!(first.to_string(), "60000 00000000-0000-0000-0000-000000000001");
+        let next = Record::new(Some(first.written_at(-5)), seconds(60), OTHER);
+        let text = "60000 00000000-0000-0000-0000-000000000002 -5 00000000-0000-0000-0000-000000000001";
+        assert_eq!(next.to_string(), text);
+        for record in [first, next] {
+            assert_eq!(Tick::read(record.to_string().as_bytes(), 9), Ok(Some(record.written_at(9))));
+        }
+    }
+
+    #[test]
+    fn other_data_is_none_of_ours() {
+        assert_eq!(Tick::read(b"", 0), Ok(None));
+        for foreign in [
+            "127.0.0.1".to_owned(),
+            format!("0 {ONE}"),
+            format!("-1 {ONE}"),
+            format!("soon {ONE}"),
+            format!("1 {ONE} 1"),
+            format!("1 {ONE} 1 1"),
+            format!("1 {ONE} 1 {ONE} "),
+            "1 1".to_owned(),
+        ] {
+            assert_eq!(Tick::read(foreign.as_bytes(), 0), Err(Foreign), "{foreign}");
+        }
+        assert_eq!(Tick::read(b"\xff", 0), Err(Foreign));
+    }
+
+    #[test]
+    fn periods_are_of_a_millisecond_at_least_and_may_be_endless() {
+        assert!(Period::new(Duration::from_micros(999)).is_err());
+        assert_eq!(starts(Period::new(Duration::from_millis(1)).unwrap(), &[7, 7, 8]), [7, 8]);
+        assert_eq!(starts(Period::new(Duration::MAX).unwrap(), &[0, i64::MAX / 2]), [0]);
+    }
+
+    proptest! {
+        #[test]
+        fn there_are_never_more_starts_than_periods(
+            gaps in proptest::collection::vec(0..3_000_i64, 1..200),
+            period in 1..2_000_u64,
+        ) {
+            let times: Vec<_> = gaps.iter().scan(0, |now, gap| { *now += gap; Some(*now) }).collect();
+            let starts = starts(Period::new(Duration::from_millis(period)).unwrap(), &times);
+            let period = period as i64;
+            for (first, start) in starts.iter().enumerate() {
+                for (later, other) in starts.iter().enumerate().skip(first + 1) {
+                    let periods = (later - first) as i64;
+                    prop_assert!(other - start >= periods * period - period / EARLY);
+                }
+            }
+        }
+    }
+}
