@@ -4,6 +4,8 @@
 pub mod blocking;
 #[path = "private/leader.rs"]
 mod leader;
+#[path = "private/once.rs"]
+mod once;
 
 use std::fmt::{Display, Write};
 use std::future::Future;
@@ -13,6 +15,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
 pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead};
+pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
 

@@ -9,7 +9,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
-use super::{Answer, Term, Wait};
+use super::{Answer, Once, Start, Term, Wait};
 
 pub use zklock_core::Member;
 
@@ -52,6 +52,24 @@ pub fn lock_all<const N: usize>(
 ) -> Result<MultiGuard, LockError> {
     let path = paths.first().cloned().transpose()?.unwrap_or_default();
     block_for(&path, super::lock_all(client, paths, member, wait))
+}
+
+/// Takes the lock of a function unless its period is known to have begun, and begins the period.
+pub fn begin<K>(
+    once: Once,
+    client: Result<Client, LockError>,
+    taken: impl Future<Output = Result<Guard<K>, LockError>>,
+) -> Start<Guard<K>> {
+    let path = once.path().to_owned();
+    let begun = block_for(&path, async { Ok(super::begin(once, client, taken).await) });
+    begun.unwrap_or_else(Start::Failed)
+}
+
+/// Begins the period of a function that the leader runs.
+pub fn begin_term(once: Once, term: Term) -> Start<Term> {
+    let path = once.path().to_owned();
+    let begun = block_for(&path, async { Ok(super::begin_term(once, term).await) });
+    begun.unwrap_or_else(Start::Failed)
 }
 
 /// The body of an annotated function, which is called once.

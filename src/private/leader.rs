@@ -6,12 +6,12 @@ use zklock_core::{Client, Leader, Leadership, LockError};
 
 use super::about;
 
-/// A return type that has a value for a replica that does not lead.
+/// A return type that has a value for a replica that does not lead, or whose turn it is not.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for a replica that does not lead",
-    label = "what does a replica return that does not lead?",
+    message = "`{Self}` has no value for a replica that does not run the body",
+    label = "what does a replica return that does not lead, or whose turn it is not?",
     note = "return `()`, `Option<_>`, `Result<(), E>` or `Result<Option<_>, E>`",
-    note = "or say what it does: `otherwise = wait`, `otherwise = error`, or a value"
+    note = "who does not lead may do something else: `otherwise = wait`, `otherwise = error`, or a value"
 )]
 pub trait OnSkip {
     /// The value.

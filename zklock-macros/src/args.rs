@@ -12,6 +12,7 @@ use crate::grouped::{string, ungroup};
 use crate::mode::Mode;
 use crate::names;
 use crate::on_lost::OnLost;
+use crate::once::{Once, Period, Tick};
 use crate::path::Path;
 use crate::reading::{each, ended, set_once};
 use crate::wait::Wait;
@@ -21,6 +22,7 @@ pub(crate) struct LockArgs {
     pub(crate) path: Path,
     pub(crate) mode: Option<Mode>,
     pub(crate) wait: Option<Wait>,
+    pub(crate) once: Option<Once>,
     pub(crate) on_lost: Option<OnLost>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
@@ -44,6 +46,8 @@ struct Draft {
     path: Option<Path>,
     mode: Option<Mode>,
     wait: Option<Wait>,
+    once_per: Option<Period>,
+    tick: Option<Tick>,
     on_lost: Option<OnLost>,
     client: Option<Client>,
     guard: Option<Guard>,
@@ -57,15 +61,18 @@ impl Parse for LockArgs {
         let mut errors = Errors::default();
         each(input, &mut errors, |input| draft.argument(input))?;
         let path = errors.keep(draft.take_path()).flatten();
+        let once = errors.keep(Once::new(draft.once_per.take(), draft.tick.take())).flatten();
         errors.finish()?;
         let Draft { mode, wait, on_lost, client, guard, krate, .. } = draft;
         // A path that is neither there nor complained about does not exist.
-        path.map(|path| Self { path, mode, wait, on_lost, client, guard, krate }).ok_or_else(missing_path)
+        path.map(|path| Self { path, mode, wait, once, on_lost, client, guard, krate })
+            .ok_or_else(missing_path)
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 7] = ["path", "mode", "wait", "on_lost", "client", "guard", "crate"];
+    const NAMES: [&str; 9] =
+        ["path", "mode", "wait", "once_per", "tick", "on_lost", "client", "guard", "crate"];
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -80,6 +87,8 @@ impl Draft {
             }
             "mode" => set_once(&mut self.mode, &name, input),
             "wait" => set_once(&mut self.wait, &name, input),
+            "once_per" => set_once(&mut self.once_per, &name, input),
+            "tick" => set_once(&mut self.tick, &name, input),
             "on_lost" => set_once(&mut self.on_lost, &name, input),
             "client" => set_once(&mut self.client, &name, input),
             "guard" => set_once(&mut self.guard, &name, input),
@@ -177,12 +186,13 @@ mod tests {
     fn every_argument_is_read() {
         let args = parse(
             r#"path = ["/a", b], mode = read, wait = "5s", on_lost = finish, client = pool.of(a, b), guard = held,
-            crate = crate::zk,"#,
+            crate = crate::zk, once_per = "1m", tick = "/t","#,
         );
         let args = args.unwrap();
         assert!(matches!(args.path, Path::Several(paths) if paths.len() == 2));
         assert!(matches!(args.mode, Some(Mode::Read)));
-        assert!(matches!(args.wait, Some(Wait::Exactly(_))));
+        assert!(matches!(args.wait, Some(Wait::For(_))));
+        assert!(args.once.is_some());
         assert!(matches!(args.on_lost, Some(OnLost::Finish)));
         assert!(matches!(args.client, Some(Client::Computed(_))));
         assert_eq!(args.guard.unwrap().0, "held");
@@ -220,7 +230,7 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `mode`, `wait`, `on_lost`, `client`, `guard`, `crate`";
+        let known = "the arguments are `path`, `mode`, `wait`, `once_per`, `tick`, `on_lost`, `client`, `guard`, `crate`";
         check(r#"path = "/a", path = "/b""#, &["`path` is given twice"]);
         check(
             r#"waits = "5s", path = "/a""#,

@@ -1,10 +1,77 @@
-//! Durations that are written as text: `"1m 30s"`.
+//! Durations that are written as text, such as `"1m 30s"`, or as expressions.
 
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Error, LitStr, Result};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
+
+use crate::grouped::ungroup;
+
+/// A length of time.
+pub(crate) enum Length {
+    /// Known at expansion, and not zero.
+    Exactly(Duration),
+    /// An expression of type `Duration`.
+    Computed(Box<Expr>),
+}
+
+/// An argument that takes one, as errors speak of it.
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    /// With its article.
+    pub(crate) noun: &'static str,
+    /// What it takes.
+    pub(crate) values: &'static str,
+    /// Why it is not zero.
+    pub(crate) zero: &'static str,
+}
+
+impl Length {
+    pub(crate) fn read(value: &Expr, argument: &Argument) -> Result<Self> {
+        match ungroup(value) {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match parse(text)? {
+                Duration::ZERO => Err(Error::new(text.span(), argument.zero)),
+                length => Ok(Self::Exactly(length)),
+            },
+            Expr::Lit(ExprLit { lit, .. }) => Err(argument.refuse(value, lit)),
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+                Err(Error::new_spanned(value, format!("{} cannot be negative", argument.noun)))
+            }
+            _ => Ok(Self::Computed(Box::new(value.clone()))),
+        }
+    }
+
+    /// The expression of type `Duration`.
+    pub(crate) fn expand(&self) -> TokenStream {
+        match self {
+            Self::Exactly(length) => expand(*length),
+            Self::Computed(expr) => {
+                // A type mismatch is then reported at the user's expression.
+                let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
+                quote!({ let length: #duration = #expr; length })
+            }
+        }
+    }
+}
+
+impl Argument {
+    fn refuse(&self, value: &Expr, lit: &Lit) -> Error {
+        let Self { name, noun, values, .. } = self;
+        let message = match lit {
+            Lit::Int(number) if number.suffix().is_empty() => {
+                format!("{noun} needs a unit: `{name} = \"{number}s\"`")
+            }
+            Lit::Int(number) => format!("quote the duration: `{name} = \"{number}\"`"),
+            Lit::Float(number) => {
+                format!("quote the duration and give it a unit: `{name} = \"{number}s\"`")
+            }
+            _ => format!("`{name}` takes {values}"),
+        };
+        Error::new_spanned(value, message)
+    }
+}
 
 /// Reads the text as a duration.
 pub(crate) fn parse(text: &LitStr) -> Result<Duration> {

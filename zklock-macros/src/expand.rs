@@ -15,6 +15,7 @@ use crate::capture;
 use crate::errors::Errors;
 use crate::kind::Kind;
 use crate::mode::Mode;
+use crate::once::{Once, Starts};
 use crate::target::{Form, Target};
 use crate::wait::Wait;
 use flow::Flow;
@@ -58,21 +59,22 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let path = args.path.expand(&private);
     let client = Client::expand(args.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
-    let captures = capture::statements(sig, &[&path, &client, &wait, &target.body]);
+    let starts = Starts { name: &sig.ident, path: args.path.source(), paths: args.path.slice() };
+    let once = once(args.once.as_ref(), starts, &private);
+    let once_tokens = once.to_token_stream();
+    let captures = capture::statements(sig, &[&path, &client, &wait, &once_tokens, &target.body]);
     let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
-    let taken = Mode::expand(args.mode, &args.path, &calls);
     let failed = failed(args, output);
+    let held = held(args, target, flow);
     // Each argument has a statement of its own: what it borrows must not live on across an await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
         let __wait = #wait;
-        let __held = match #taken #awaited {
-            ::core::result::Result::Ok(__held) => __held,
-            ::core::result::Result::Err(__error) => return #failed,
-        };
+        #once
+        let __held = #held;
         #guard
         let __body = #body;
         let __output = #calls::#run(&__held, __body) #awaited;
@@ -85,6 +87,44 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
         }
     };
     Ok(function(target, &statements))
+}
+
+/// The expression of type `Guard`, which returns where there is none.
+fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
+    let private = private(args.krate.as_ref(), mixed());
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &target.output));
+    if args.once.is_none() {
+        let taken = Mode::expand(args.mode, &args.path, &calls);
+        return quote_spanned! {mixed()=>
+            match #taken #awaited {
+                ::core::result::Result::Ok(__held) => __held,
+                ::core::result::Result::Err(__error) => return #failed,
+            }
+        };
+    }
+    // A future, whether it is awaited or blocked for.
+    let taken = Mode::expand(args.mode, &args.path, &private);
+    let later = later(target, args.krate.as_ref());
+    quote_spanned! {mixed()=>
+        match #calls::begin(__once, ::core::clone::Clone::clone(&__client), #taken) #awaited {
+            #private::Start::Now(__held) => __held,
+            #private::Start::Later => #later,
+            #private::Start::Failed(__error) => return #failed,
+        }
+    }
+}
+
+/// The statement that says how often the body may start.
+fn once(once: Option<&Once>, starts: Starts<'_>, private: &TokenStream) -> Option<TokenStream> {
+    let once = once?.expand(starts, private);
+    Some(quote_spanned!(mixed()=> let __once = #once;))
+}
+
+/// What a function does that is not to start now.
+fn later(target: &Target, krate: Option<&Krate>) -> TokenStream {
+    let span = mixed().located_at(output_span(&target.output));
+    let private = private(krate, span);
+    quote_spanned!(span=> return #private::OnSkip::skipped())
 }
 
 /// The function as it was written, with other statements.
@@ -373,6 +413,26 @@ mod tests {
                      let__held=matchk::__private::lock_all(__client,__path,k::__private::Member::{member},__wait).await"
                 ),
             );
+        }
+    }
+
+    #[test]
+    fn a_period_is_begun_under_the_lock_and_before_the_body() {
+        for (item, module, awaited) in
+            [("async fn f() -> R {}", "", ".await"), ("fn f() -> R {}", "blocking::", "")]
+        {
+            let args = quote!(path = [p, q], once_per = every, tick = t, crate = k);
+            let shown = distributed_lock(args, item.parse().unwrap()).to_string().replace(' ', "");
+            let once = "let__once=k::__private::Once::at(k::__private::path_of(&(t)),&__path,";
+            let begun = format!(
+                "let__held=matchk::__private::{module}begin(__once,::core::clone::Clone::clone(&__client),\
+                 k::__private::lock_all(__client,__path,k::__private::Member::mutex,__wait)){awaited}{{\
+                 k::__private::Start::Now(__held)=>__held,\
+                 k::__private::Start::Later=>returnk::__private::OnSkip::skipped(),\
+                 k::__private::Start::Failed(__error)=>\
+                 returnk::__private::Carries::from_lock_error(__error),}};let__body="
+            );
+            assert!(shown.contains(once) && shown.contains(&begun), "{shown}");
         }
     }
 

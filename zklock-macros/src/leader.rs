@@ -11,19 +11,35 @@ use crate::errors::Errors;
 use crate::grouped::ungroup;
 use crate::names;
 use crate::on_lost::OnLost;
+use crate::once::{Once, Period, Tick};
 use crate::path::OnePath;
 use crate::reading::{each, ended, set_once};
 
 /// The arguments of `#[leader_only]`.
-#[derive(Default)]
 pub(crate) struct LeaderArgs {
-    path: Option<OnePath>,
+    path: Option<Election>,
     pub(crate) otherwise: Otherwise,
+    pub(crate) once: Option<Once>,
     pub(crate) on_lost: Option<OnLost>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
     pub(crate) krate: Option<Krate>,
 }
+
+#[derive(Default)]
+struct Draft {
+    path: Option<Election>,
+    otherwise: Option<Otherwise>,
+    once_per: Option<Period>,
+    tick: Option<Tick>,
+    on_lost: Option<OnLost>,
+    client: Option<Client>,
+    guard: Option<Guard>,
+    krate: Option<Krate>,
+}
+
+/// `path = …`: where the election is.
+struct Election(OnePath);
 
 /// `otherwise = …`: what is done where this replica does not lead.
 #[derive(Default)]
@@ -37,24 +53,29 @@ pub(crate) enum Otherwise {
 
 impl Parse for LeaderArgs {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let (mut args, mut otherwise) = (Self::default(), None);
+        let mut draft = Draft::default();
         let mut errors = Errors::default();
-        each(input, &mut errors, |input| args.argument(&mut otherwise, input))?;
+        each(input, &mut errors, |input| draft.argument(input))?;
+        let Draft { path, otherwise, once_per, tick, on_lost, client, guard, krate } = draft;
+        let once = errors.keep(Once::new(once_per, tick)).flatten();
         errors.finish()?;
-        Ok(Self { otherwise: otherwise.unwrap_or_default(), ..args })
+        let otherwise = otherwise.unwrap_or_default();
+        Ok(Self { path, otherwise, once, on_lost, client, guard, krate })
     }
 }
 
-impl LeaderArgs {
-    const NAMES: [&str; 6] = ["path", "otherwise", "on_lost", "client", "guard", "crate"];
+impl Draft {
+    const NAMES: [&str; 8] = ["path", "otherwise", "once_per", "tick", "on_lost", "client", "guard", "crate"];
 
-    fn argument(&mut self, otherwise: &mut Option<Otherwise>, input: ParseStream<'_>) -> Result<()> {
+    fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
             Error::new(error.span(), "expected an argument, for example `path = \"/leader\"`")
         })?;
         match name.to_string().as_str() {
             "path" => set_once(&mut self.path, &name, input),
-            "otherwise" => set_once(otherwise, &name, input),
+            "otherwise" => set_once(&mut self.otherwise, &name, input),
+            "once_per" => set_once(&mut self.once_per, &name, input),
+            "tick" => set_once(&mut self.tick, &name, input),
             "on_lost" => set_once(&mut self.on_lost, &name, input),
             "client" => set_once(&mut self.client, &name, input),
             "guard" => set_once(&mut self.guard, &name, input),
@@ -63,13 +84,27 @@ impl LeaderArgs {
         }?;
         ended(&name, input)
     }
+}
 
+impl LeaderArgs {
     /// The expression of type `Result<String, LockError>`.
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
-            Some(path) => path.expand(private),
+            Some(Election(path)) => path.expand(private),
             None => quote!(#private::path_of(#DEFAULT_PATH)),
         }
+    }
+
+    /// What the attribute says of the path.
+    pub(crate) fn source(&self) -> String {
+        self.path.as_ref().map_or_else(|| DEFAULT_PATH.to_owned(), |Election(path)| path.source())
+    }
+}
+
+impl Parse for Election {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        OnePath::read(&value, "an election has one path: `path = \"/leader\"`").map(Self)
     }
 }
 
@@ -131,9 +166,11 @@ mod tests {
     #[test]
     fn every_argument_is_read() {
         let args = parse(
-            r#"path = "/a", otherwise = wait, on_lost = finish, client = "b", guard = held, crate = crate::zk,"#,
+            r#"path = "/a", otherwise = wait, on_lost = finish, client = "b", guard = held, crate = crate::zk,
+            once_per = "1m", tick = "/t""#,
         );
         let args = args.unwrap();
+        assert!(args.once.is_some());
         assert!(matches!(args.on_lost, Some(OnLost::Finish)));
         assert!(matches!(args.otherwise, Otherwise::Wait));
         assert!(matches!(args.client, Some(Client::Named(_))));
@@ -164,7 +201,7 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `otherwise`, `on_lost`, `client`, `guard`, `crate`";
+        let known = "the arguments are `path`, `otherwise`, `once_per`, `tick`, `on_lost`, `client`, `guard`, `crate`";
         check("map_err = into", &[&format!("unknown argument `map_err`\n{known}")]);
         check("wait = forever", &[&format!("unknown argument `wait`\n{known}")]);
         check("skip", &[&format!("unknown argument `skip`\n{known}")]);

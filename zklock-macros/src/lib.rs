@@ -15,6 +15,7 @@ mod leader;
 mod mode;
 mod names;
 mod on_lost;
+mod once;
 mod path;
 mod reading;
 mod target;

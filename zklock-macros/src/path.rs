@@ -4,8 +4,8 @@ mod node;
 mod single;
 mod template;
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, ExprArray, Result};
 
@@ -79,25 +79,49 @@ impl Path {
             }
         }
     }
-}
 
-/// The value of `path` where there is one path only.
-pub(crate) struct OnePath(Single);
+    /// The expression of type `&[Result<String, LockError>]`, of what `__path` is then.
+    pub(crate) fn slice(&self) -> TokenStream {
+        match self {
+            Self::One(_) => slice_of_one(),
+            Self::Several(_) => quote_spanned!(Span::mixed_site()=> &__path),
+        }
+    }
 
-impl Parse for OnePath {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let value: Expr = input.parse()?;
-        match is_array(&value) {
-            true => Err(Error::new_spanned(&value, "an election has one path: `path = \"/leader\"`")),
-            false => Single::new(&value).map(Self),
+    /// What the attribute says.
+    pub(crate) fn source(&self) -> String {
+        match self {
+            Self::One(path) => path.source(),
+            Self::Several(paths) => paths.iter().map(Single::source).collect::<Vec<_>>().join(","),
         }
     }
 }
 
+/// The same of one path.
+pub(crate) fn slice_of_one() -> TokenStream {
+    quote_spanned!(Span::mixed_site()=> ::core::slice::from_ref(&__path))
+}
+
+/// A path where there is one only.
+pub(crate) struct OnePath(Single);
+
 impl OnePath {
+    /// Reads it; an array is refused in these words.
+    pub(crate) fn read(value: &Expr, refusal: &str) -> Result<Self> {
+        match is_array(value) {
+            true => Err(Error::new_spanned(value, refusal)),
+            false => Single::new(value).map(Self),
+        }
+    }
+
     /// The expression of type `Result<String, LockError>`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         self.0.expand(private)
+    }
+
+    /// What the attribute says.
+    pub(crate) fn source(&self) -> String {
+        self.0.source()
     }
 }
 

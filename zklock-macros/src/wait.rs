@@ -1,61 +1,34 @@
 //! `wait = …`: how long the whole acquisition may take.
 
-use std::time::Duration;
-
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
+use syn::{Expr, Result};
 
-use crate::duration;
+use crate::duration::{Argument, Length};
 use crate::grouped::ungroup;
 
 /// The value of `wait`.
 pub(crate) enum Wait {
-    /// A length known at expansion.
-    Exactly(Duration),
-    /// An expression of type `Duration`.
-    Computed(Box<Expr>),
+    For(Length),
     Forever,
 }
+
+const WAIT: Argument = Argument {
+    name: "wait",
+    noun: "a wait",
+    values: "a duration: `wait = \"5s\"`, `forever` or an expression",
+    zero: "a wait of zero can never acquire the lock\n`wait = forever` waits without limit",
+};
 
 impl Parse for Wait {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
         match ungroup(&value) {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => exact(text).map(Self::Exactly),
-            Expr::Lit(ExprLit { lit, .. }) => Err(not_a_duration(&value, lit)),
-            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
-                Err(Error::new_spanned(&value, "a wait cannot be negative"))
-            }
             Expr::Path(path) if path.path.is_ident("forever") => Ok(Self::Forever),
-            _ => Ok(Self::Computed(Box::new(value))),
+            _ => Length::read(&value, &WAIT).map(Self::For),
         }
     }
-}
-
-fn exact(text: &LitStr) -> Result<Duration> {
-    let duration = duration::parse(text)?;
-    if duration.is_zero() {
-        return Err(Error::new(
-            text.span(),
-            "a wait of zero can never acquire the lock\n`wait = forever` waits without limit",
-        ));
-    }
-    Ok(duration)
-}
-
-fn not_a_duration(value: &Expr, lit: &Lit) -> Error {
-    let message = match lit {
-        Lit::Int(number) if number.suffix().is_empty() => {
-            format!("a wait needs a unit: `wait = \"{number}s\"`")
-        }
-        Lit::Int(number) => format!("quote the duration: `wait = \"{number}\"`"),
-        Lit::Float(number) => format!("quote the duration and give it a unit: `wait = \"{number}s\"`"),
-        _ => "`wait` takes a duration: `wait = \"5s\"`, `forever` or an expression".to_owned(),
-    };
-    Error::new_spanned(value, message)
 }
 
 impl Wait {
@@ -64,14 +37,9 @@ impl Wait {
         match wait {
             None => quote!(#private::Wait::Default),
             Some(Self::Forever) => quote!(#private::Wait::Forever),
-            Some(Self::Exactly(duration)) => {
-                let duration = duration::expand(*duration);
-                quote!(#private::Wait::For(#duration))
-            }
-            Some(Self::Computed(expr)) => {
-                // A type mismatch is then reported at the user's expression.
-                let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
-                quote!(#private::Wait::For({ let wait: #duration = #expr; wait }))
+            Some(Self::For(length)) => {
+                let length = length.expand();
+                quote!(#private::Wait::For(#length))
             }
         }
     }
@@ -100,7 +68,7 @@ mod tests {
     #[test]
     fn expressions_are_kept() {
         check("forever", "p::Wait::Forever");
-        check("self.patience", "p::Wait::For({letwait:::core::time::Duration=self.patience;wait})");
+        check("self.patience", "p::Wait::For({letlength:::core::time::Duration=self.patience;length})");
     }
 
     #[test]

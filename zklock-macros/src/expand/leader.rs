@@ -1,14 +1,16 @@
 //! The function that is generated for a leader: it asks whether it leads, and runs the body as long as it does.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Result;
 
 use super::flow::Flow;
-use super::{body, function, mixed, output_span, private};
+use super::{body, function, later, mixed, once, output_span, private};
 use crate::args::{Client, Guard};
 use crate::capture;
 use crate::leader::{LeaderArgs, Otherwise};
+use crate::once::Starts;
+use crate::path::slice_of_one;
 use crate::target::Target;
 
 /// The function under `#[leader_only]`.
@@ -19,7 +21,11 @@ pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let client = Client::expand(args.client.as_ref(), &private);
     let failed = failed(args, target);
     let term = term(args, target, flow);
-    let captures = capture::statements(&target.sig, &[&path, &client, &term, &target.body]);
+    let starts = Starts { name: &target.sig.ident, path: args.source(), paths: slice_of_one() };
+    let once = once(args.once.as_ref(), starts, &private);
+    let begun = args.once.as_ref().map(|_| begun(args, target, flow));
+    let once_tokens = once.to_token_stream();
+    let captures = capture::statements(&target.sig, &[&path, &client, &once_tokens, &term, &target.body]);
     let guard =
         args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
     let body = flow.body(&private, target, &body::statements(target, &captures));
@@ -28,7 +34,9 @@ pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
+        #once
         let __term = #term;
+        #begun
         #guard
         let __body = #body;
         match #calls::#lead(&__term, __body) #awaited {
@@ -67,6 +75,20 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
             #private::Answer::Follows(#error) => #otherwise,
             #private::Answer::Failed(__error) => return #failed,
         }
+    }
+}
+
+/// The statement that begins the period under the term, and returns where it is not over.
+fn begun(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
+    let private = private(args.krate.as_ref(), mixed());
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
+    let later = later(target, args.krate.as_ref());
+    quote_spanned! {mixed()=>
+        let __term = match #calls::begin_term(__once, __term) #awaited {
+            #private::Start::Now(__term) => __term,
+            #private::Start::Later => #later,
+            #private::Start::Failed(__error) => return #failed,
+        };
     }
 }
 
@@ -207,6 +229,22 @@ mod tests {
         );
         let shown = leader_only(quote!(on_lost = finish), item).to_string().replace(' ', "");
         assert!(shown.contains("::lead_to_end(&__term,__body).await{"), "{shown}");
+    }
+
+    #[test]
+    fn a_period_is_begun_under_the_term_and_before_the_body() {
+        let item = quote!(
+            async fn f() {}
+        );
+        let shown = leader_only(quote!(once_per = "1m", crate = k), item).to_string().replace(' ', "");
+        let once = "\"f\",\"/leader\",::core::concat!(";
+        let begun = "let__term=matchk::__private::begin_term(__once,__term).await{\
+                     k::__private::Start::Now(__term)=>__term,\
+                     k::__private::Start::Later=>returnk::__private::OnSkip::skipped(),\
+                     k::__private::Start::Failed(__error)=>returnk::__private::OnFailure::failed(__error),};\
+                     let__body=";
+        assert!(shown.contains(once) && shown.contains(begun), "{shown}");
+        assert!(shown.contains("&__FUNCTION,::core::slice::from_ref(&__path),"), "{shown}");
     }
 
     #[test]

@@ -1,0 +1,211 @@
+//! What the code that `once_per` generates calls.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use percent_encoding::utf8_percent_encode;
+use zklock_core::{Client, Guard, LockError};
+
+use super::{ESCAPED, Term};
+
+/// An annotated function, as its ticks name it.
+#[derive(Debug)]
+pub struct Function {
+    module: &'static str,
+    name: &'static str,
+    /// What the attribute says of the path.
+    path: &'static str,
+    /// Where it stands in the source.
+    place: &'static str,
+    /// Whether no other function has its name.
+    is_alone: OnceLock<Result<(), LockError>>,
+}
+
+/// The functions that ran, each by its module, its name and its path.
+static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 3], &'static str>>> = LazyLock::new(Mutex::default);
+
+impl Function {
+    /// Describes a function by its module, its name, its path and its place.
+    pub const fn new([module, name, path, place]: [&'static str; 4]) -> Self {
+        Self { module, name, path, place, is_alone: OnceLock::new() }
+    }
+
+    /// Fails where another function would share its ticks, of which then only one would start.
+    fn check(&self) -> Result<(), LockError> {
+        self.is_alone.get_or_init(|| self.register()).clone()
+    }
+
+    fn register(&self) -> Result<(), LockError> {
+        let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = *functions.entry([self.module, self.name, self.path]).or_insert(self.place);
+        if other == self.place {
+            return Ok(());
+        }
+        let reason = format!(
+            "`{}` at {} and at {other} have the same name and path: give one of them a `tick`",
+            self.name, self.place
+        );
+        Err(LockError::InvalidConfig { setting: "once_per", reason })
+    }
+
+    /// The node that remembers the starts under these locks.
+    fn tick(&self, paths: &[Result<String, LockError>]) -> Result<String, LockError> {
+        self.check()?;
+        let mut tick = String::from(TICKS);
+        for (nth, path) in paths.iter().enumerate() {
+            tick.push_str(if nth == 0 { "/" } else { "," });
+            let path = path.as_ref().map_err(LockError::clone)?;
+            tick.extend(utf8_percent_encode(path.trim_start_matches('/'), ESCAPED));
+        }
+        Ok(format!("{tick}@{}::{}", self.module, self.name))
+    }
+}
+
+/// Below which the ticks are that nobody named; none of their names is one of another's, as `,` and `@` are
+/// escaped in what stands before them.
+const TICKS: &str = "/zklock-ticks";
+
+/// How often a function may start, and the node that remembers when it did.
+#[derive(Debug)]
+pub struct Once {
+    /// That of the lock, or the first of several.
+    path: String,
+    tick: Result<String, LockError>,
+    period: Duration,
+}
+
+impl Once {
+    /// With the tick that the attribute names.
+    pub fn at(
+        tick: Result<String, LockError>,
+        paths: &[Result<String, LockError>],
+        period: Duration,
+    ) -> Self {
+        Self { path: first(paths), tick, period }
+    }
+
+    /// With the tick of a function under these locks.
+    pub fn of(function: &Function, paths: &[Result<String, LockError>], period: Duration) -> Self {
+        Self { path: first(paths), tick: function.tick(paths), period }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn tick(&self) -> Result<&str, LockError> {
+        self.tick.as_deref().map_err(LockError::clone)
+    }
+}
+
+/// An invalid one is told by the lock.
+fn first(paths: &[Result<String, LockError>]) -> String {
+    paths.first().and_then(|path| path.as_ref().ok()).cloned().unwrap_or_default()
+}
+
+/// Whether a function may start.
+#[derive(Debug)]
+pub enum Start<H> {
+    /// It may, under this lock.
+    Now(H),
+    /// Its period has begun already, or another replica is about to begin it.
+    Later,
+    /// It cannot run.
+    Failed(LockError),
+}
+
+/// Takes the lock of a function unless its period is known to have begun, and begins the period.
+pub async fn begin<K>(
+    once: Once,
+    client: Result<Client, LockError>,
+    taken: impl Future<Output = Result<Guard<K>, LockError>>,
+) -> Start<Guard<K>> {
+    match begin_under(&once, client, taken).await {
+        Ok(Some(held)) => Start::Now(held),
+        Ok(None) => Start::Later,
+        Err(error) => Start::Failed(error),
+    }
+}
+
+async fn begin_under<K>(
+    once: &Once,
+    client: Result<Client, LockError>,
+    taken: impl Future<Output = Result<Guard<K>, LockError>>,
+) -> Result<Option<Guard<K>>, LockError> {
+    let tick = once.tick()?;
+    // Without a client, the lock says which one could not be taken.
+    if let Ok(client) = client
+        && client.is_begun(tick, once.period)?
+    {
+        return Ok(None);
+    }
+    let held = match taken.await {
+        // Who holds the lock runs, or finds that it is not time yet.
+        Err(error) if error.is_contended() => return Ok(None),
+        held => held?,
+    };
+    match held.once_per(tick, once.period).await {
+        Ok(true) => Ok(Some(held)),
+        outcome => {
+            held.finish().await;
+            outcome.map(|_| None)
+        }
+    }
+}
+
+/// Begins the period of a function that the leader runs.
+pub async fn begin_term(once: Once, term: Term) -> Start<Term> {
+    let may_start = match once.tick() {
+        Ok(tick) => term.leadership().once_per(tick, once.period).await,
+        Err(error) => Err(error),
+    };
+    match may_start {
+        Ok(true) => Start::Now(term),
+        Ok(false) => Start::Later,
+        Err(error) => Start::Failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(name: &'static str, place: &'static str) -> Function {
+        Function::new(["billing::jobs", name, "/jobs/{id}", place])
+    }
+
+    #[track_caller]
+    fn check(paths: &[&str], tick: &str) {
+        let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned())).collect();
+        assert_eq!(function("sweep", "jobs.rs:1").tick(&paths).unwrap(), tick);
+    }
+
+    #[test]
+    fn a_tick_is_named_after_the_locks_and_the_function() {
+        check(&["/leader"], "/zklock-ticks/leader@billing::jobs::sweep");
+        check(&["/jobs/7"], "/zklock-ticks/jobs%2F7@billing::jobs::sweep");
+        check(&["/a,b@c", "/%2F"], "/zklock-ticks/a%2Cb%40c,%252F@billing::jobs::sweep");
+    }
+
+    #[test]
+    fn an_invalid_path_has_no_tick() {
+        let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
+        let tick = function("sweep", "jobs.rs:1").tick(&[Err(invalid)]);
+        assert_eq!(tick.unwrap_err().to_string(), "invalid lock path \"/a/{id}\": a value is empty");
+    }
+
+    #[test]
+    fn functions_that_would_share_a_tick_are_told_apart() {
+        let (first, again) = (function("run", "jobs.rs:3:5"), function("run", "jobs.rs:3:5"));
+        let other = function("run", "jobs.rs:9:5");
+        assert!(first.check().is_ok() && again.check().is_ok());
+        assert_eq!(
+            other.check().unwrap_err().to_string(),
+            "invalid setting `once_per`: `run` at jobs.rs:9:5 and at jobs.rs:3:5 have the same name and path: \
+             give one of them a `tick`"
+        );
+        assert!(first.check().is_ok());
+    }
+}

@@ -1,0 +1,227 @@
+//! Annotated functions that start at most once per period.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::spawn_blocking;
+use zklock::{Client, Config, LockError, distributed_lock, leader_only};
+
+use super::HOUR;
+use crate::requests::{PATIENCE, requests};
+use crate::support::{Kind, Server, Space, failed, on_both_servers};
+
+#[distributed_lock(path = "/jobs/{id}", once_per = "1h")]
+async fn job(id: u8) -> Result<Option<u8>, LockError> {
+    Ok(Some(id))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(kind: Kind) {
+    let space = Space::new(kind);
+    let calls = async || {
+        let first = job(7).await.unwrap();
+        (first, job(7).await.unwrap(), job(8).await.unwrap())
+    };
+    assert_eq!(zklock::scope(space.client().await, calls()).await, (Some(7), None, Some(8)));
+    assert_eq!(zklock::scope(space.client().await, calls()).await, (None, None, None));
+    space.until_empty("/jobs/7").await;
+    let mut ticks = space.children("/zklock-ticks").await;
+    ticks.sort();
+    assert_eq!(ticks, ["jobs%2F7@it::once::attributes::job", "jobs%2F8@it::once::attributes::job"]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+    let calls = async {
+        assert_eq!(job(7).await.unwrap(), Some(7));
+        let skipped = async {
+            for _ in 0..100 {
+                assert_eq!(job(7).await.unwrap(), None);
+            }
+        };
+        assert_eq!(requests(&server, skipped).await, 0);
+    };
+    zklock::scope(client, calls).await;
+}
+
+#[distributed_lock(path = "/busy", once_per = "1h", wait = "100ms")]
+async fn busy() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_does_not_get_the_lock_leaves_the_turn_to_its_holder(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
+    let client = space.client().await;
+    assert_eq!(zklock::scope(client.clone(), busy()).await.unwrap(), None);
+    holder.release().await.unwrap();
+    assert_eq!(zklock::scope(client, busy()).await.unwrap(), Some(7));
+}
+
+#[distributed_lock(path = "/failing", once_per = "1h")]
+async fn failing() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    Err("it failed".into())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_start_counts_whatever_becomes_of_it(kind: Kind) {
+    let space = Space::new(kind);
+    let error = failed(zklock::scope(space.client().await, failing()).await);
+    assert_eq!(error.to_string(), "it failed");
+    zklock::scope(space.client().await, failing()).await.unwrap();
+}
+
+#[distributed_lock(path = ["/a", "/b"], once_per = "1h", mode = read)]
+async fn both() -> Result<Option<u8>, LockError> {
+    Ok(Some(1))
+}
+
+#[distributed_lock(path = "/a", mode = write, once_per = "1h")]
+async fn one() -> Result<Option<u8>, LockError> {
+    Ok(Some(2))
+}
+
+#[distributed_lock(path = "/a", mode = read, once_per = every, tick = "/ticks/{name}")]
+async fn named(every: Duration, name: &str) -> Result<Option<u8>, LockError> {
+    Ok(Some(3))
+}
+
+#[distributed_lock(path = "/b", once_per = "1h", tick = format!("/ticks/{name}"))]
+async fn same(name: &str) -> Result<Option<u8>, LockError> {
+    Ok(Some(4))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn functions_count_for_themselves_unless_they_name_one_tick(kind: Kind) {
+    let space = Space::new(kind);
+    let calls = async {
+        assert_eq!(both().await.unwrap(), Some(1));
+        assert_eq!(both().await.unwrap(), None);
+        assert_eq!(one().await.unwrap(), Some(2));
+        assert_eq!(named(HOUR, "x").await.unwrap(), Some(3));
+        assert_eq!(same("x").await.unwrap(), None);
+        assert_eq!(same("y").await.unwrap(), Some(4));
+    };
+    zklock::scope(space.client().await, calls).await;
+    let mut ticks = space.children("/ticks").await;
+    ticks.sort();
+    assert_eq!(ticks, ["x", "y"]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_period_of_nothing_is_an_error_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let error = failed(zklock::scope(space.client().await, named(Duration::ZERO, "x")).await);
+    assert!(matches!(error, LockError::InvalidConfig { setting: "once_per", .. }), "{error}");
+    let error = failed(zklock::scope(space.client().await, named(HOUR, "")).await);
+    assert_eq!(error.to_string(), "invalid lock path \"/ticks/{name}\": a value is empty");
+    space.until_empty("/a").await;
+    assert!(space.children("/ticks").await.is_empty());
+}
+
+struct Invoices(Client);
+struct Reports(Client);
+
+impl Invoices {
+    #[distributed_lock(path = "/twins", once_per = "1h", client = self.0)]
+    async fn send(&self) -> Result<Option<u8>, LockError> {
+        Ok(Some(1))
+    }
+
+    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/invoices", client = self.0)]
+    async fn print(&self) -> Result<Option<u8>, LockError> {
+        Ok(Some(2))
+    }
+}
+
+impl Reports {
+    #[distributed_lock(path = "/twins", once_per = "1h", client = self.0)]
+    async fn send(&self) -> Result<Option<u8>, LockError> {
+        Ok(Some(3))
+    }
+
+    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/reports", client = self.0)]
+    async fn print(&self) -> Result<Option<u8>, LockError> {
+        Ok(Some(4))
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn namesakes_are_refused_until_they_name_their_ticks(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (invoices, reports) = (Invoices(client.clone()), Reports(client));
+    // Which of them is the first depends on the order of the tests.
+    let sent = [invoices.send().await, reports.send().await];
+    let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
+    assert!(matches!(&refused[..], [LockError::InvalidConfig { setting: "once_per", .. }]), "{refused:?}");
+    let message = refused[0].to_string();
+    assert!(
+        message.contains("attributes.rs:") && message.ends_with("give one of them a `tick`"),
+        "{message}"
+    );
+    assert_eq!([invoices.print().await.unwrap(), reports.print().await.unwrap()], [Some(2), Some(4)]);
+}
+
+#[leader_only(path = "/office", once_per = "1h")]
+async fn sweep() -> Option<u8> {
+    Some(1)
+}
+
+#[leader_only(path = "/office", once_per = "1h", otherwise = error)]
+async fn strict() -> Result<Option<u8>, LockError> {
+    Ok(Some(2))
+}
+
+#[leader_only(path = "/office", once_per = "1h", guard = term, client = client)]
+fn blocking(client: &Client) -> Result<Option<bool>, LockError> {
+    Ok(Some(term.is_leading()))
+}
+
+#[distributed_lock(path = "/blocking", once_per = "1h", client = client)]
+fn blocking_too(client: &Client) -> Result<Option<u8>, LockError> {
+    Ok(Some(3))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
+    let space = Space::new(kind);
+    let (leader, follower) = (space.client().await, space.client().await);
+    assert!(leader.leader("/office").unwrap().join().await.unwrap());
+    let calls = async || (sweep().await, sweep().await, strict().await, strict().await);
+    let (first, again, strictly, late) = zklock::scope(leader.clone(), calls()).await;
+    assert_eq!((first, again), (Some(1), None));
+    assert_eq!((strictly.unwrap(), late.unwrap()), (Some(2), None));
+    let (first, again, strictly, _) = zklock::scope(follower.clone(), calls()).await;
+    assert_eq!((first, again), (None, None));
+    assert!(failed(strictly).is_not_leader());
+    // The next leader goes on from there.
+    leader.shutdown(Duration::ZERO).await;
+    follower.leader("/office").unwrap().leadership().await.unwrap();
+    assert_eq!(zklock::scope(follower, sweep()).await, None);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn functions_that_are_not_async_start_once_too(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let blocked = client.clone();
+    let runs = spawn_blocking(move || {
+        let leads = (blocking(&blocked).unwrap(), blocking(&blocked).unwrap());
+        (leads, blocking_too(&blocked).unwrap(), blocking_too(&blocked).unwrap())
+    });
+    assert_eq!(runs.await.unwrap(), ((Some(true), None), Some(3), None));
+    assert!(matches!(failed(blocking_too(&client)), LockError::WouldBlockRuntime { .. }));
+}

@@ -1,0 +1,225 @@
+//! Replicas in processes of their own, whose timers fire often and none at the time of another's.
+//!
+//! A replica is this test binary, run again for the one test `replica_process` with its orders in the environment.
+//! Each start is written into a log that all of them share, with the server's own time of it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use zklock::{Config, LockError, distributed_lock, leader_only};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, TICK, on_both_servers, until};
+
+/// The test that is a replica in another process.
+const REPLICA: &str = "once::fleet::replica_process";
+const CONNECT: &str = "ZKLOCK_TEST_REPLICA_CONNECT";
+const NAMESPACE: &str = "ZKLOCK_TEST_REPLICA_NAMESPACE";
+const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
+const NAME: &str = "ZKLOCK_TEST_REPLICA_NAME";
+const WORK: &str = "ZKLOCK_TEST_REPLICA_WORK";
+const SESSION: Duration = Duration::from_secs(2);
+const REPLICAS: usize = 5;
+const PATH: &str = "/sweep";
+const STARTED: &str = "/started";
+/// How often the timer of each replica fires.
+const TIMER: Duration = Duration::from_millis(200);
+/// One start in each second, the first at its beginning.
+const SECONDS: usize = 20;
+
+/// What a replica does when it may start.
+struct Work {
+    outsider: zk::Client,
+    namespace: String,
+    log: PathBuf,
+    name: String,
+}
+
+impl Work {
+    /// Writes down who started when, by the server's time.
+    async fn start(&self) {
+        let started = self.outsider.get_data(&format!("{}{STARTED}", self.namespace)).await.unwrap().1.mtime;
+        let mut log = OpenOptions::new().append(true).open(&self.log).unwrap();
+        log.write_all(format!("{} {started}\n", self.name).as_bytes()).unwrap();
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[distributed_lock(path = PATH, once_per = "1s", tick = STARTED)]
+async fn by_lock(work: &Work) -> Result<(), LockError> {
+    work.start().await;
+    Ok(())
+}
+
+#[leader_only(path = PATH, once_per = "1s", tick = STARTED)]
+async fn by_leader(work: &Work) -> Result<(), LockError> {
+    work.start().await;
+    Ok(())
+}
+
+/// Not a test of its own: the process of a replica.
+#[tokio::test]
+async fn replica_process() {
+    let [connect, namespace, log, name, kind] = [CONNECT, NAMESPACE, LOG, NAME, WORK].map(std::env::var);
+    let (Ok(connect), Ok(namespace), Ok(log), Ok(name), Ok(kind)) = (connect, namespace, log, name, kind)
+    else {
+        return;
+    };
+    let outsider = zk::Client::connect(&connect).await.unwrap();
+    let config = Config::new(connect).namespace(&namespace).session_timeout(SESSION).tick_time(TICK);
+    zklock::install(config.connect().await.unwrap()).unwrap();
+    let offset = TIMER / REPLICAS as u32 * name.parse().unwrap();
+    let work = Work { outsider, namespace, log: log.into(), name };
+    sleep(offset).await;
+    let mut timer = interval(TIMER);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        timer.tick().await;
+        let outcome = if kind == "lock" { by_lock(&work).await } else { by_leader(&work).await };
+        outcome.unwrap_or_else(|error| eprintln!("{error}"));
+    }
+}
+
+/// A replica in another process; it is killed when this is dropped.
+struct Replica(Child);
+
+impl Replica {
+    fn start(fleet: &Fleet, name: usize) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", REPLICA, "--nocapture"])
+            .env(CONNECT, fleet.space.server().connect_string())
+            .env(NAMESPACE, &fleet.space.namespace)
+            .env(LOG, &fleet.log)
+            .env(NAME, name.to_string())
+            .env(WORK, fleet.work)
+            .stdout(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One start: the replica, and the server's time in milliseconds.
+#[derive(Debug)]
+struct Start {
+    name: usize,
+    at: i64,
+}
+
+struct Fleet {
+    space: Space,
+    work: &'static str,
+    log: PathBuf,
+}
+
+impl Fleet {
+    fn new(kind: Kind, work: &'static str) -> Self {
+        let space = Space::new(kind);
+        let name = format!("zklock-once{}", space.namespace.replace('/', "-"));
+        let log = std::env::temp_dir().join(name);
+        fs::write(&log, "").unwrap();
+        Self { space, work, log }
+    }
+
+    fn starts(&self) -> Vec<Start> {
+        let log = fs::read_to_string(&self.log).unwrap();
+        let lines = log.lines().map(|line| line.split_once(' ').expect("a name and a time"));
+        lines.map(|(name, at)| Start { name: name.parse().unwrap(), at: at.parse().unwrap() }).collect()
+    }
+
+    /// Waits for so many starts, each of which may take its second and as long as a dead session.
+    async fn until_started(&self, count: usize) {
+        let enough = async {
+            while self.starts().len() < count {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), enough).await.expect("work starts each second");
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.log);
+    }
+}
+
+/// Kills the one that started last, when it has nothing at the path that others would have to wait for.
+async fn kill_last(fleet: &Fleet, replicas: &mut Vec<Option<Replica>>) -> usize {
+    let name = fleet.starts().last().expect("there was a start").name;
+    let replica = replicas[name].take().expect("it runs");
+    if fleet.work == "lock" {
+        until(
+            || async {
+                replica.signal(Signal::STOP);
+                // Nobody else holds the lock for long.
+                let is_free = timeout(TIMER, fleet.space.until_empty(PATH)).await.is_ok();
+                if !is_free {
+                    replica.signal(Signal::CONT);
+                }
+                is_free
+            },
+            "it holds nothing",
+        )
+        .await;
+    }
+    replica.signal(Signal::KILL);
+    name
+}
+
+async fn starts_once_per_second(kind: Kind, work: &'static str) -> Vec<Start> {
+    let fleet = Fleet::new(kind, work);
+    let mut replicas: Vec<_> = (0..REPLICAS).map(|name| Some(Replica::start(&fleet, name))).collect();
+    fleet.until_started(SECONDS / 2).await;
+    let killed = kill_last(&fleet, &mut replicas).await;
+    let before = fleet.starts().len();
+    fleet.until_started(SECONDS + 1).await;
+    let starts = fleet.starts();
+    assert!(starts[before..].iter().all(|start| start.name != killed), "{starts:?}");
+    for (first, start) in starts.iter().enumerate() {
+        for (later, other) in starts.iter().enumerate().skip(first + 1) {
+            let periods = (later - first) as i64;
+            // The first of them may have been early by a twentieth of a period.
+            assert!(other.at - start.at >= periods * 1_000 - 50, "{start:?} and {other:?} of {starts:?}");
+        }
+    }
+    starts
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed(kind: Kind) {
+    let starts = starts_once_per_second(kind, "lock").await;
+    let took = starts[SECONDS].at - starts[0].at;
+    // Nobody waits for the one that was killed: less than one turn is missed.
+    assert!(took < (SECONDS as i64 + 1) * 1_000, "{took} ms: {starts:?}");
+    let mut names: Vec<_> = starts.iter().map(|start| start.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    println!("{SECONDS} periods in {took} ms, begun by the replicas {names:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn work_of_a_leader_starts_at_most_once_per_second_and_goes_on_when_it_is_killed(kind: Kind) {
+    let starts = starts_once_per_second(kind, "leader").await;
+    let took = starts[SECONDS].at - starts[0].at;
+    println!("{SECONDS} periods in {took} ms");
+    assert!(starts.first().unwrap().name != starts.last().unwrap().name, "another leads: {starts:?}");
+}

@@ -1,0 +1,147 @@
+//! `once_per = …` and `tick = …`: how often the body may start in the whole fleet, and where that is remembered.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Expr, Result};
+
+use crate::duration::{Argument, Length};
+use crate::path::OnePath;
+
+/// The value of `once_per`.
+pub(crate) struct Period(Length);
+
+const ONCE_PER: Argument = Argument {
+    name: "once_per",
+    noun: "a period",
+    values: "a duration: `once_per = \"15m\"` or an expression",
+    zero: "a period of zero is over at once",
+};
+
+impl Parse for Period {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        Length::read(&input.parse()?, &ONCE_PER).map(Self)
+    }
+}
+
+/// The value of `tick`, and where it stands.
+pub(crate) struct Tick(OnePath);
+
+impl Parse for Tick {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        OnePath::read(&value, "a tick is one node: `tick = \"/ticks/sweep\"`").map(Self)
+    }
+}
+
+/// How often the body may start.
+pub(crate) struct Once {
+    period: Period,
+    tick: Option<Tick>,
+}
+
+/// The function that starts, as its ticks name it.
+pub(crate) struct Starts<'a> {
+    pub(crate) name: &'a Ident,
+    /// What the attribute says of the path.
+    pub(crate) path: String,
+    /// The expression of type `&[Result<String, LockError>]`.
+    pub(crate) paths: TokenStream,
+}
+
+impl Once {
+    /// Puts the arguments together; a tick says nothing alone.
+    pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
+        match (period, tick) {
+            (Some(period), tick) => Ok(Some(Self { period, tick })),
+            (None, Some(_)) => Err(Error::new(
+                Span::call_site(),
+                "`tick` is where `once_per` is remembered, which is missing: `once_per = \"15m\"`",
+            )),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The expression of type `__private::Once`.
+    pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> TokenStream {
+        let period = self.period.0.expand();
+        if let Some(Tick(tick)) = &self.tick {
+            let (tick, paths) = (tick.expand(private), starts.paths);
+            return quote!(#private::Once::at(#tick, #paths, #period));
+        }
+        let Starts { name, path, paths } = starts;
+        let name = name.to_string();
+        let name = name.trim_start_matches("r#");
+        quote_spanned! {Span::mixed_site()=> {
+            static __FUNCTION: #private::Function = #private::Function::new([
+                ::core::module_path!(),
+                #name,
+                #path,
+                ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
+            ]);
+            #private::Once::of(&__FUNCTION, #paths, #period)
+        }}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::format_ident;
+
+    use super::*;
+
+    fn once(period: &str, tick: &str) -> Result<Option<Once>> {
+        let parsed = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let period = parsed(period).map(|text| syn::parse_str(&text)).transpose()?;
+        let tick = parsed(tick).map(|text| syn::parse_str(&text)).transpose()?;
+        Once::new(period, tick)
+    }
+
+    fn shown(period: &str, tick: &str) -> String {
+        let name = format_ident!("r#sweep");
+        let starts = Starts { name: &name, path: "/jobs/{id}".into(), paths: quote!(&paths) };
+        let once = once(period, tick).unwrap().unwrap();
+        once.expand(starts, &quote!(p)).to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn a_function_has_a_tick_of_its_own() {
+        let period = "::core::time::Duration::new(900u64,0u32)";
+        assert_eq!(
+            shown("\"15m\"", ""),
+            format!(
+                "{{static__FUNCTION:p::Function=p::Function::new([::core::module_path!(),\"sweep\",\"/jobs/{{id}}\",\
+                 ::core::concat!(::core::file!(),\":\",::core::line!(),\":\",::core::column!()),]);\
+                 p::Once::of(&__FUNCTION,&paths,{period})}}"
+            )
+        );
+    }
+
+    #[test]
+    fn a_tick_may_be_named() {
+        let period = "{letlength:::core::time::Duration=self.every;length}";
+        let tick = r#"p::PathTemplate::new("/t/{id}").literal("/t/").segment(&(id)).finish()"#;
+        assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},&paths,{period})"));
+    }
+
+    #[test]
+    fn what_is_no_period_and_no_tick_is_refused() {
+        #[track_caller]
+        fn check(period: &str, tick: &str, expected: &str) {
+            let refused = once(period, tick).err().map(|error| error.to_string());
+            assert_eq!(refused.as_deref(), Some(expected));
+        }
+        check("15", "", "a period needs a unit: `once_per = \"15s\"`");
+        check("15m", "", "quote the duration: `once_per = \"15m\"`");
+        check("-1", "", "a period cannot be negative");
+        check("\"0s\"", "", "a period of zero is over at once");
+        check("true", "", "`once_per` takes a duration: `once_per = \"15m\"` or an expression");
+        check("\"1m\"", "[\"/a\"]", "a tick is one node: `tick = \"/ticks/sweep\"`");
+        check("\"1m\"", "\"a\"", "the path \"a\" is relative: start it with a `/`");
+        check(
+            "",
+            "\"/a\"",
+            "`tick` is where `once_per` is remembered, which is missing: `once_per = \"15m\"`",
+        );
+    }
+}
