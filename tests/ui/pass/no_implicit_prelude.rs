@@ -27,8 +27,19 @@ fn blocking(__path: &str, __held: u8) -> ::core::result::Result<u8, ::zklock::Lo
     ::core::result::Result::Ok(__held)
 }
 
+#[::zklock::distributed_lock(path = [__path, "/other"], once_per = "1m")]
+async fn once(__path: &str, __once: u8) -> ::core::result::Result<(), ::zklock::LockError> {
+    let _: (&str, u8) = (__path, __once);
+    ::core::result::Result::Ok(())
+}
+
+#[::zklock::leader_only(once_per = __once, tick = __path)]
+fn blocking_once(__path: &str, __once: ::core::time::Duration) {}
+
 fn main() {
     ::core::mem::drop(settle(7));
     ::core::mem::drop(names("/names", 1, 2));
     ::core::mem::drop(blocking("/names", 1));
+    ::core::mem::drop(once("/names", 1));
+    blocking_once("/names", ::core::time::Duration::from_secs(1));
 }
