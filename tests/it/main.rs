@@ -18,6 +18,7 @@ mod parents;
 mod participants;
 mod process;
 mod quiet;
+mod readiness;
 mod recovery;
 mod reentrancy;
 mod requests;
