@@ -11,15 +11,17 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+#[path = "support/setting.rs"]
+mod setting;
+
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use zklock::{Client, Config, FencingToken, LockError, LossReason, MutexGuard};
-use zklock_testkit::EmbeddedServer;
+use zklock::{Client, FencingToken, LockError, LossReason, MutexGuard};
 
-type Failure = Box<dyn Error + Send + Sync>;
+use setting::{Failure, config, end, name_of_run, server};
 
 /// What the lock protects. It knows nothing of ZooKeeper, only the greatest token it has seen.
 #[derive(Default)]
@@ -106,7 +108,7 @@ struct Place {
 
 impl Place {
     async fn connect(&self) -> Result<Client, LockError> {
-        Config::new(&self.server).namespace(&self.namespace).connect().await
+        config(&self.server)?.namespace(&self.namespace).connect().await
     }
 
     /// Does what an operator could do by hand: deletes the node by which the lock is held.
@@ -120,8 +122,7 @@ impl Place {
 
 #[tokio::main]
 async fn tell(server: String) -> Result<(), Failure> {
-    let run = SystemTime::UNIX_EPOCH.elapsed()?.as_micros();
-    let place = Place { server, namespace: format!("/fencing/{run:x}") };
+    let place = Place { server, namespace: format!("/fencing-{}", name_of_run()?) };
     let (first, second) = (place.connect().await?, place.connect().await?);
     let outcome = story(&first, &second, &place).await;
     first.shutdown(Duration::from_secs(5)).await;
@@ -130,19 +131,10 @@ async fn tell(server: String) -> Result<(), Failure> {
 }
 
 fn run() -> Result<(), Failure> {
-    if let Ok(server) = std::env::var("ZKLOCK_CONNECT") {
-        return tell(server);
-    }
-    let ours = EmbeddedServer::start()?;
-    tell(ours.connect_string().to_owned())
+    let (server, _ours) = server()?;
+    tell(server)
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("fencing: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    end(run())
 }

@@ -12,20 +12,20 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::error::Error;
+#[path = "support/setting.rs"]
+mod setting;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{env, fs, io, process};
 
 use clap::Parser;
 use tokio::task::JoinSet;
-use zklock::{Config, LockError};
-use zklock_testkit::EmbeddedServer;
+
+use setting::{Failure, config, end, name_of_run, server};
 
 const TASKS: u32 = 100;
-
-type Failure = Box<dyn Error + Send + Sync>;
 
 /// Reads the number, lets time pass, and writes the next one.
 #[zklock::distributed_lock(path = "/quickstart/{share.run}/counter", wait = "2m", guard = held)]
@@ -59,8 +59,8 @@ fn count(processes: u32) -> Result<(), Failure> {
     let (server, _ours) = server()?;
     let counter = tempfile::NamedTempFile::new()?;
     fs::write(&counter, "0")?;
-    let run = format!("{}-{:x}", process::id(), SystemTime::UNIX_EPOCH.elapsed()?.as_micros());
-    let share = Share { server, file: counter.path().to_owned(), run, first: 1, processes };
+    let file = counter.path().to_owned();
+    let share = Share { server, file, run: name_of_run()?, first: 1, processes };
     let all_work = if processes == 1 { work } else { work_in_copies };
     all_work(share)?;
     let counted = read(counter.path())?;
@@ -75,23 +75,6 @@ fn work_in_copies(share: Share) -> Result<(), Failure> {
     let ends: Vec<_> = copies.into_iter().map(|mut copy| copy.wait()).collect::<io::Result<_>>()?;
     let failed = ends.iter().find(|end| !end.success());
     failed.map_or(Ok(()), |end| Err(format!("a copy failed: {end}").into()))
-}
-
-/// The server of `ZKLOCK_CONNECT`, or else one that runs for as long as the second value lives.
-fn server() -> Result<(String, Option<EmbeddedServer>), Failure> {
-    if let Ok(server) = env::var("ZKLOCK_CONNECT") {
-        println!("using the ZooKeeper at {server}, as ZKLOCK_CONNECT says");
-        return Ok((server, None));
-    }
-    let ours = EmbeddedServer::start()?;
-    let server = ours.connect_string().to_owned();
-    println!("using an embedded server at {server}; set ZKLOCK_CONNECT=host:port to use a ZooKeeper");
-    Ok((server, Some(ours)))
-}
-
-/// What `ZKLOCK_CONNECT`, `ZKLOCK_NAMESPACE` and so on say, or else only the server.
-fn config(server: &str) -> Result<Config, LockError> {
-    if env::var_os("ZKLOCK_CONNECT").is_some() { Config::from_env() } else { Ok(Config::new(server)) }
 }
 
 fn read(counter: &Path) -> Result<u32, Failure> {
@@ -136,15 +119,8 @@ impl Share {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let outcome = match options.role {
+    end(match options.role {
         Some(Role::Work(share)) => work(share),
         None => count(options.processes),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("quickstart: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }

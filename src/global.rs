@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, LockError};
+use zklock_core::{Client, LockError, Readiness};
 
 /// The installed clients; the default one has no name.
 static INSTALLED: RwLock<Option<HashMap<Option<String>, Client>>> = RwLock::new(None);
@@ -51,10 +51,7 @@ pub fn install_as(name: impl Into<String>, client: Client) -> Result<(), LockErr
 ///
 /// [`LockError::NotInstalled`] if there is neither.
 pub fn client() -> Result<Client, LockError> {
-    match SCOPED.try_with(Clone::clone).ok().flatten() {
-        Some(client) => Ok(client),
-        None => installed(None),
-    }
+    scoped().map_or_else(|| installed(None), Ok)
 }
 
 /// The client installed under this name.
@@ -64,6 +61,25 @@ pub fn client() -> Result<Client, LockError> {
 /// [`LockError::NotInstalled`] if there is none.
 pub fn named_client(name: &str) -> Result<Client, LockError> {
     installed(Some(name.to_owned()))
+}
+
+/// Whether annotated functions can run here: as the scoped client says, or else the worst of all installed ones.
+///
+/// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and without a client it says
+/// [`Readiness::NotInstalled`].
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(zklock::readiness(), zklock::Readiness::NotInstalled);
+/// ```
+pub fn readiness() -> Readiness {
+    if let Some(client) = scoped() {
+        return client.readiness();
+    }
+    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
+    let clients = installed.iter().flat_map(HashMap::values);
+    clients.map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
@@ -87,8 +103,7 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let scoped = SCOPED.try_with(Clone::clone).ok().flatten();
-    tokio::spawn(SCOPED.scope(scoped, zklock_core::inherit(future)))
+    tokio::spawn(SCOPED.scope(scoped(), zklock_core::inherit(future)))
 }
 
 /// Shuts all installed clients down: refuses new locks, waits up to `grace` for bodies to end, releases,
@@ -107,6 +122,10 @@ pub async fn shutdown(grace: Duration) {
         let is_ended = clients.get(name).is_some_and(|ended| ended.is_same(client));
         !is_ended
     });
+}
+
+fn scoped() -> Option<Client> {
+    SCOPED.try_with(Clone::clone).ok().flatten()
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {

@@ -85,13 +85,13 @@ mod leader;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use global::{client, install, install_as, named_client, scope, shutdown, spawn};
+pub use global::{client, install, install_as, named_client, readiness, scope, shutdown, spawn};
 pub use leader::{is_leader, leader};
 pub use zklock_core::{
     Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Leader, LeaderChanges,
     LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent, LockEventKind, LossReason,
     Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits, Phase, Policy, ReadGuard,
-    Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
+    Readiness, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

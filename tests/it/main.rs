@@ -19,6 +19,7 @@ mod parents;
 mod participants;
 mod process;
 mod quiet;
+mod readiness;
 mod recovery;
 mod reentrancy;
 mod requests;

@@ -8,10 +8,13 @@ use zklock_testkit::{Curator, Installation, ZooKeeper};
 use crate::step::{Outcome, Step, announce};
 
 /// The examples, and the last line that each must print.
-const EXAMPLES: [(&str, &str); 3] = [
+const EXAMPLES: [(&str, &str); 6] = [
     ("run --example quickstart -- --processes 4", "counter = 100"),
     ("run --example quickstart", "counter = 100"),
     ("run --example fencing", "the value is still \"from the second\""),
+    ("run --example scheduled", "every tick ran on one replica"),
+    ("run --example cron", "one replica at a time wrote reports"),
+    ("run --example axum_leader -- --demo", "the leader was killed, and the other replica serves"),
 ];
 
 /// Provides a ZooKeeper and a Curator, then runs the tests and the examples, the first of them on that ZooKeeper

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 mod connect_string;
+mod readiness;
 pub(crate) mod worker;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use crate::semaphore::{Permits, Semaphore};
 use crate::session::fault::Fault;
 use crate::session::{Health, Session};
 
+pub use self::readiness::Readiness;
 use self::worker::Worker;
 
 /// A handle on the locks of one ensemble, cheap to clone.
@@ -209,6 +211,11 @@ impl Client {
     /// What may be believed of the client's session now.
     pub fn health(&self) -> Health {
         self.worker().health()
+    }
+
+    /// Whether this client can take locks and lead now, from memory.
+    pub fn readiness(&self) -> Readiness {
+        if self.worker().closing().is_cancelled() { Readiness::Closing } else { self.health().into() }
     }
 
     /// The id of the current session, as servers print it; `None` while there is none.

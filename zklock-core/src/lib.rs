@@ -21,8 +21,8 @@ mod rwlock;
 mod semaphore;
 mod session;
 
-pub use client::Client;
 pub use client::config::Config;
+pub use client::{Client, Readiness};
 pub use error::{LockError, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 #[doc(hidden)]

@@ -1,8 +1,10 @@
 //! The clients of the process. No other test of this binary may install one.
 
+use std::time::Duration;
+
 use rstest_reuse::apply;
 use tokio::sync::{Mutex, oneshot};
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, Readiness, distributed_lock};
 
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
@@ -29,8 +31,11 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     zklock::install_as("reporting", reporting.client().await).unwrap();
     assert_eq!(nightly(&space).await.unwrap(), 1);
     assert_eq!(report(&reporting).await.unwrap(), 1);
+    assert_eq!(zklock::readiness(), Readiness::Ready);
     a_second_one_is_refused(&space).await;
     a_scoped_client_goes_before_the_default_one(&space, &reporting, &Space::new(kind)).await;
+
+    the_worst_of_the_installed_clients_says_whether_all_are_ready(&space).await;
 
     let first = zklock::client().unwrap();
     zklock::shutdown(SOON).await;
@@ -67,7 +72,16 @@ async fn a_shutdown_lets_a_body_go_on_to_call_others(space: &Space) {
     assert_eq!(count.unwrap(), 1);
 }
 
+async fn the_worst_of_the_installed_clients_says_whether_all_are_ready(space: &Space) {
+    zklock::named_client("reporting").unwrap().shutdown(Duration::ZERO).await;
+    assert_eq!(zklock::client().unwrap().readiness(), Readiness::Ready);
+    assert_eq!(zklock::readiness(), Readiness::Closing);
+    let in_tenant = async { zklock::readiness() };
+    assert_eq!(zklock::scope(space.client().await, in_tenant).await, Readiness::Ready);
+}
+
 async fn nothing_is_installed(space: &Space) {
+    assert_eq!(zklock::readiness(), Readiness::NotInstalled);
     let error = failed(nightly(space).await);
     assert!(
         matches!(&error, LockError::NotInstalled { name: None, path: Some(path) } if path == "/nightly"),

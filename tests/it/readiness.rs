@@ -1,0 +1,44 @@
+//! What health endpoints are told of a client.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Client, Config, Readiness};
+
+use crate::support::{Kind, SOON, Server, Space, TICK, on_both_servers, soon, until};
+
+async fn readiness_of(client: &Client) -> Readiness {
+    zklock::scope(client.clone(), async { zklock::readiness() }).await
+}
+
+async fn until_it_is(readiness: Readiness, client: &Client) {
+    until(|| async { readiness_of(client).await == readiness }, &readiness.to_string()).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server(kind: Kind) {
+    let server = Server::start(kind);
+    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    assert_eq!(readiness_of(&client).await, Readiness::Ready);
+    server.kill().unwrap();
+    until_it_is(Readiness::Suspended, &client).await;
+    until_it_is(Readiness::Disconnected, &client).await;
+    server.restart().unwrap();
+    until_it_is(Readiness::Ready, &client).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_is_shut_down_is_closing_while_a_body_goes_on_and_ever_after(kind: Kind) {
+    let client = Space::new(kind).client().await;
+    let guard = client.mutex("/body").unwrap().lock().await.unwrap();
+    let closing = client.clone();
+    let shutdown = tokio::spawn(async move { closing.shutdown(SOON).await });
+    until_it_is(Readiness::Closing, &client).await;
+    assert!(guard.is_held() && !shutdown.is_finished());
+    guard.release().await.unwrap();
+    soon(shutdown).await.unwrap();
+    assert_eq!(readiness_of(&client).await, Readiness::Closing);
+}
