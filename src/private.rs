@@ -3,6 +3,7 @@
 #[path = "private/leader.rs"]
 mod leader;
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::future::Future;
 use std::time::Duration;
@@ -49,20 +50,21 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
 #[derive(Debug)]
 pub struct PathTemplate {
     template: &'static str,
-    path: String,
+    path: Cow<'static, str>,
     error: Option<LockError>,
 }
 
 impl PathTemplate {
     /// Starts a path; the template is shown in errors.
     pub fn new(template: &'static str) -> Self {
-        Self { template, path: String::new(), error: None }
+        Self { template, path: Cow::Borrowed(""), error: None }
     }
 
     /// Appends text that was validated when the template was parsed.
     #[must_use]
-    pub fn literal(mut self, text: &str) -> Self {
-        self.path.push_str(text);
+    pub fn literal(mut self, text: &'static str) -> Self {
+        // What is all of the path is not copied.
+        self.path += text;
         self
     }
 
@@ -75,15 +77,15 @@ impl PathTemplate {
             _ if failed => self.refuse("a value failed to format"),
             "" => self.refuse("a value is empty"),
             // These two would be relative if they are the whole segment; a lone `%` never is.
-            "." => self.path.push_str("%2E"),
-            ".." => self.path.push_str("%2E%2E"),
-            text => self.path.extend(utf8_percent_encode(text, ESCAPED)),
+            "." => self.path += "%2E",
+            ".." => self.path += "%2E%2E",
+            text => self.path.to_mut().extend(utf8_percent_encode(text, ESCAPED)),
         }
         self
     }
 
     /// Ends the path.
-    pub fn finish(self) -> Result<String, LockError> {
+    pub fn finish(self) -> Result<Cow<'static, str>, LockError> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.path),
@@ -116,8 +118,8 @@ impl<P: AsRef<str> + ?Sized> Text for P {
 }
 
 /// A path that is the value of an expression; it is validated with the lock.
-pub fn path_of<P: Text + ?Sized>(path: &P) -> Result<String, LockError> {
-    Ok(path.text().to_owned())
+pub fn path_of<P: Text + ?Sized>(path: &P) -> Result<Cow<'static, str>, LockError> {
+    Ok(path.text().to_owned().into())
 }
 
 /// A client that is the value of an expression.
@@ -128,7 +130,7 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
 /// Takes the mutex of an annotated function.
 pub async fn lock(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
     wait: Wait,
 ) -> Result<MutexGuard, LockError> {
     let path = path?;
@@ -139,7 +141,7 @@ pub async fn lock(
 /// Takes the read-write lock of an annotated function, for reading.
 pub async fn read(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
     wait: Wait,
 ) -> Result<ReadGuard, LockError> {
     let path = path?;
@@ -150,7 +152,7 @@ pub async fn read(
 /// Takes the read-write lock of an annotated function, for writing.
 pub async fn write(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
     wait: Wait,
 ) -> Result<WriteGuard, LockError> {
     let path = path?;
@@ -161,13 +163,13 @@ pub async fn write(
 /// Takes all of the locks of an annotated function, each as what `member` says, or none.
 pub async fn lock_all<const N: usize>(
     client: Result<Client, LockError>,
-    paths: [Result<String, LockError>; N],
+    paths: [Result<Cow<'static, str>, LockError>; N],
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
     let paths = paths.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let (client, wait) = known(client, wait, paths.first().map_or("", String::as_str))?;
-    client.multi(paths.into_iter().map(member))?.lock_timeout(wait).await
+    let (client, wait) = known(client, wait, paths.first().map_or("", |path| path))?;
+    client.multi(paths.into_iter().map(|path| member(path.into_owned())))?.lock_timeout(wait).await
 }
 
 /// The client and its wait; an error says which lock could not be taken for want of a client.

@@ -1,5 +1,6 @@
 //! What the code that `#[leader_only]` generates calls.
 
+use std::borrow::Cow;
 use std::future::Future;
 
 use zklock_core::{Client, Leader, Leadership, LockError};
@@ -101,7 +102,10 @@ impl Term {
 }
 
 /// Asks whether this replica leads, from memory but for the first time.
-pub async fn ask_to_lead(client: Result<Client, LockError>, path: Result<String, LockError>) -> Answer {
+pub async fn ask_to_lead(
+    client: Result<Client, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
+) -> Answer {
     let leader = match candidate(client, path) {
         Ok(leader) => leader,
         Err(error) => return Answer::Failed(error),
@@ -116,7 +120,7 @@ pub async fn ask_to_lead(client: Result<Client, LockError>, path: Result<String,
 /// Waits until this replica leads.
 pub async fn wait_to_lead(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
 ) -> Result<Term, LockError> {
     let leader = candidate(client, path)?;
     Ok(Term { leadership: leader.leadership().await?, _leader: leader })
@@ -124,7 +128,7 @@ pub async fn wait_to_lead(
 
 fn candidate(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Result<Cow<'static, str>, LockError>,
 ) -> Result<Leader, LockError> {
     let path = path?;
     client.map_err(|error| about(error, &path))?.leader(&path)

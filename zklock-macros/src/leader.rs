@@ -61,7 +61,7 @@ impl LeaderArgs {
         ended(&name, input)
     }
 
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `Result<Cow<str>, LockError>`.
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
             Some(path) => path.expand(private),

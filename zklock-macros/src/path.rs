@@ -69,7 +69,7 @@ fn is_array(value: &Expr) -> bool {
 }
 
 impl Path {
-    /// The expression of type `Result<String, LockError>`, or of an array of them.
+    /// The expression of type `Result<Cow<str>, LockError>`, or of an array of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::One(path) => path.expand(private),
@@ -95,7 +95,7 @@ impl Parse for OnePath {
 }
 
 impl OnePath {
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `Result<Cow<str>, LockError>`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         self.0.expand(private)
     }
