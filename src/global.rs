@@ -1,6 +1,6 @@
 //! The clients of the process: one by default, others by name, and one per future for tests and tenants.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, LockError, Readiness};
 
-/// The installed clients; the default one has no name.
-static INSTALLED: RwLock<Option<HashMap<Option<String>, Client>>> = RwLock::new(None);
+/// The installed clients; the default one has no name, and is therefore found first.
+static INSTALLED: RwLock<BTreeMap<Option<String>, Client>> = RwLock::new(BTreeMap::new());
 
 tokio::task_local! {
     static SCOPED: Option<Client>;
@@ -78,8 +78,7 @@ pub fn readiness() -> Readiness {
         return client.readiness();
     }
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    let clients = installed.iter().flat_map(HashMap::values);
-    clients.map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
+    installed.values().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
@@ -114,11 +113,11 @@ where
 /// Clients whose shutdown has begun end in the background, and stay installed.
 pub async fn shutdown(grace: Duration) {
     // The bodies that are waited for go on to find their client.
-    let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
+    let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
     join_all(clients.values().map(|client| client.shutdown(grace))).await;
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     // Another shutdown may have been faster, and others may be installed by now.
-    installed.get_or_insert_default().retain(|name, client| {
+    installed.retain(|name, client| {
         let is_ended = clients.get(name).is_some_and(|ended| ended.is_same(client));
         !is_ended
     });
@@ -130,16 +129,15 @@ fn scoped() -> Option<Client> {
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    let clients = installed.get_or_insert_default();
-    if clients.contains_key(&name) {
+    if installed.contains_key(&name) {
         return Err(LockError::AlreadyInstalled { name });
     }
-    clients.insert(name, client);
+    installed.insert(name, client);
     Ok(())
 }
 
 fn installed(name: Option<String>) -> Result<Client, LockError> {
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    let client = installed.as_ref().and_then(|clients| clients.get(&name)).cloned();
+    let client = installed.get(&name).cloned();
     client.ok_or(LockError::NotInstalled { name, path: None })
 }

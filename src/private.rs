@@ -7,6 +7,7 @@ mod leader;
 #[path = "private/once.rs"]
 mod once;
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::future::Future;
 use std::time::Duration;
@@ -18,6 +19,9 @@ pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
+
+/// The path that an attribute names, or why it is none.
+pub type Path = Result<Cow<'static, str>, LockError>;
 
 /// How long an annotated function waits for its lock.
 #[derive(Clone, Copy, Debug)]
@@ -54,20 +58,21 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
 #[derive(Debug)]
 pub struct PathTemplate {
     template: &'static str,
-    path: String,
+    path: Cow<'static, str>,
     error: Option<LockError>,
 }
 
 impl PathTemplate {
     /// Starts a path; the template is shown in errors.
     pub fn new(template: &'static str) -> Self {
-        Self { template, path: String::new(), error: None }
+        Self { template, path: Cow::Borrowed(""), error: None }
     }
 
     /// Appends text that was validated when the template was parsed.
     #[must_use]
-    pub fn literal(mut self, text: &str) -> Self {
-        self.path.push_str(text);
+    pub fn literal(mut self, text: &'static str) -> Self {
+        // What is all of the path is not copied.
+        self.path += text;
         self
     }
 
@@ -80,15 +85,15 @@ impl PathTemplate {
             _ if failed => self.refuse("a value failed to format"),
             "" => self.refuse("a value is empty"),
             // These two would be relative if they are the whole segment; a lone `%` never is.
-            "." => self.path.push_str("%2E"),
-            ".." => self.path.push_str("%2E%2E"),
-            text => self.path.extend(utf8_percent_encode(text, ESCAPED)),
+            "." => self.path += "%2E",
+            ".." => self.path += "%2E%2E",
+            text => self.path.to_mut().extend(utf8_percent_encode(text, ESCAPED)),
         }
         self
     }
 
     /// Ends the path.
-    pub fn finish(self) -> Result<String, LockError> {
+    pub fn finish(self) -> Path {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.path),
@@ -121,8 +126,8 @@ impl<P: AsRef<str> + ?Sized> Text for P {
 }
 
 /// A path that is the value of an expression; it is validated with the lock.
-pub fn path_of<P: Text + ?Sized>(path: &P) -> Result<String, LockError> {
-    Ok(path.text().to_owned())
+pub fn path_of<P: Text + ?Sized>(path: &P) -> Path {
+    Ok(path.text().to_owned().into())
 }
 
 /// A client that is the value of an expression.
@@ -133,7 +138,7 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
 /// Takes the mutex of an annotated function.
 pub async fn lock(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Path,
     wait: Wait,
 ) -> Result<MutexGuard, LockError> {
     let path = path?;
@@ -142,11 +147,7 @@ pub async fn lock(
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
-pub async fn read(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-    wait: Wait,
-) -> Result<ReadGuard, LockError> {
+pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
     let path = path?;
     let (client, wait) = known(client, wait, &path)?;
     client.rwlock(&path)?.read_timeout(wait).await
@@ -155,7 +156,7 @@ pub async fn read(
 /// Takes the read-write lock of an annotated function, for writing.
 pub async fn write(
     client: Result<Client, LockError>,
-    path: Result<String, LockError>,
+    path: Path,
     wait: Wait,
 ) -> Result<WriteGuard, LockError> {
     let path = path?;
@@ -166,13 +167,13 @@ pub async fn write(
 /// Takes all of the locks of an annotated function, each as what `member` says, or none.
 pub async fn lock_all<const N: usize>(
     client: Result<Client, LockError>,
-    paths: [Result<String, LockError>; N],
+    paths: [Path; N],
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
     let paths = paths.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let (client, wait) = known(client, wait, paths.first().map_or("", String::as_str))?;
-    client.multi(paths.into_iter().map(member))?.lock_timeout(wait).await
+    let (client, wait) = known(client, wait, paths.first().map_or("", |path| path))?;
+    client.multi(paths.into_iter().map(|path| member(path.into_owned())))?.lock_timeout(wait).await
 }
 
 /// The client and its wait; an error says which lock could not be taken for want of a client.

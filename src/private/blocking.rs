@@ -9,36 +9,24 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
-use super::{Answer, Once, Start, Term, Wait};
+use super::{Answer, Once, Path, Start, Term, Wait};
 
 pub use zklock_core::Member;
 
 /// Takes the mutex of an annotated function.
-pub fn lock(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-    wait: Wait,
-) -> Result<MutexGuard, LockError> {
+pub fn lock(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<MutexGuard, LockError> {
     let path = path?;
     block_for(&path, super::lock(client, Ok(path.clone()), wait))
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
-pub fn read(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-    wait: Wait,
-) -> Result<ReadGuard, LockError> {
+pub fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
     let path = path?;
     block_for(&path, super::read(client, Ok(path.clone()), wait))
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
-pub fn write(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-    wait: Wait,
-) -> Result<WriteGuard, LockError> {
+pub fn write(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<WriteGuard, LockError> {
     let path = path?;
     block_for(&path, super::write(client, Ok(path.clone()), wait))
 }
@@ -46,7 +34,7 @@ pub fn write(
 /// Takes all of the locks of an annotated function, each as what `member` says, or none.
 pub fn lock_all<const N: usize>(
     client: Result<Client, LockError>,
-    paths: [Result<String, LockError>; N],
+    paths: [Path; N],
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
@@ -89,17 +77,14 @@ pub fn release<K>(held: Guard<K>) {
 }
 
 /// Asks whether this replica leads, from memory but for the first time.
-pub fn ask_to_lead(client: Result<Client, LockError>, path: Result<String, LockError>) -> Answer {
+pub fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
     let asked = path
         .and_then(|path| block_for(&path, async { Ok(super::ask_to_lead(client, Ok(path.clone())).await) }));
     asked.unwrap_or_else(Answer::Failed)
 }
 
 /// Waits until this replica leads.
-pub fn wait_to_lead(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-) -> Result<Term, LockError> {
+pub fn wait_to_lead(client: Result<Client, LockError>, path: Path) -> Result<Term, LockError> {
     let path = path?;
     block_for(&path, super::wait_to_lead(client, Ok(path.clone())))
 }

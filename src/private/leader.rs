@@ -4,7 +4,7 @@ use std::future::Future;
 
 use zklock_core::{Client, Leader, Leadership, LockError};
 
-use super::about;
+use super::{Path, about};
 
 /// A return type that has a value for a replica that does not lead, or whose turn it is not.
 #[diagnostic::on_unimplemented(
@@ -101,7 +101,7 @@ impl Term {
 }
 
 /// Asks whether this replica leads, from memory but for the first time.
-pub async fn ask_to_lead(client: Result<Client, LockError>, path: Result<String, LockError>) -> Answer {
+pub async fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
     let leader = match candidate(client, path) {
         Ok(leader) => leader,
         Err(error) => return Answer::Failed(error),
@@ -114,18 +114,12 @@ pub async fn ask_to_lead(client: Result<Client, LockError>, path: Result<String,
 }
 
 /// Waits until this replica leads.
-pub async fn wait_to_lead(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-) -> Result<Term, LockError> {
+pub async fn wait_to_lead(client: Result<Client, LockError>, path: Path) -> Result<Term, LockError> {
     let leader = candidate(client, path)?;
     Ok(Term { leadership: leader.leadership().await?, _leader: leader })
 }
 
-fn candidate(
-    client: Result<Client, LockError>,
-    path: Result<String, LockError>,
-) -> Result<Leader, LockError> {
+fn candidate(client: Result<Client, LockError>, path: Path) -> Result<Leader, LockError> {
     let path = path?;
     client.map_err(|error| about(error, &path))?.leader(&path)
 }

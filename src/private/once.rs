@@ -1,5 +1,6 @@
 //! What the code that `once_per` generates calls.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
-use super::{ESCAPED, Term};
+use super::{ESCAPED, Path, Term};
 
 /// An annotated function, as its ticks name it.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Function {
     }
 
     /// The node that remembers the starts under these locks.
-    fn tick(&self, paths: &[Result<String, LockError>]) -> Result<String, LockError> {
+    fn tick(&self, paths: &[Path]) -> Path {
         self.check()?;
         let mut tick = String::from(TICKS);
         for (nth, path) in paths.iter().enumerate() {
@@ -59,7 +60,7 @@ impl Function {
             let path = path.as_ref().map_err(LockError::clone)?;
             tick.extend(utf8_percent_encode(path.trim_start_matches('/'), ESCAPED));
         }
-        Ok(format!("{tick}@{}::{}", self.module, self.name))
+        Ok(format!("{tick}@{}::{}", self.module, self.name).into())
     }
 }
 
@@ -71,23 +72,19 @@ const TICKS: &str = "/zklock-ticks";
 #[derive(Debug)]
 pub struct Once {
     /// That of the lock, or the first of several.
-    path: String,
-    tick: Result<String, LockError>,
+    path: Cow<'static, str>,
+    tick: Path,
     period: Duration,
 }
 
 impl Once {
     /// With the tick that the attribute names.
-    pub fn at(
-        tick: Result<String, LockError>,
-        paths: &[Result<String, LockError>],
-        period: Duration,
-    ) -> Self {
+    pub fn at(tick: Path, paths: &[Path], period: Duration) -> Self {
         Self { path: first(paths), tick, period }
     }
 
     /// With the tick of a function under these locks.
-    pub fn of(function: &Function, paths: &[Result<String, LockError>], period: Duration) -> Self {
+    pub fn of(function: &Function, paths: &[Path], period: Duration) -> Self {
         Self { path: first(paths), tick: function.tick(paths), period }
     }
 
@@ -101,7 +98,7 @@ impl Once {
 }
 
 /// An invalid one is told by the lock.
-fn first(paths: &[Result<String, LockError>]) -> String {
+fn first(paths: &[Path]) -> Cow<'static, str> {
     paths.first().and_then(|path| path.as_ref().ok()).cloned().unwrap_or_default()
 }
 
@@ -178,7 +175,7 @@ mod tests {
 
     #[track_caller]
     fn check(paths: &[&str], tick: &str) {
-        let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned())).collect();
+        let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned().into())).collect();
         assert_eq!(function("sweep", "jobs.rs:1").tick(&paths).unwrap(), tick);
     }
 

@@ -1,5 +1,7 @@
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -215,7 +217,11 @@ class Contest {
         record = Path.of(words[6]);
     }
 
-    void record(String step, String name, String mode) throws Exception {
+    void record(String step, String name, String mode) throws IOException {
+        write(record, step, name, mode);
+    }
+
+    static void write(Path record, String step, String name, String mode) throws IOException {
         Files.writeString(record, step + " " + name + " " + mode + "\n", StandardOpenOption.APPEND);
     }
 
@@ -400,13 +406,14 @@ class Permits implements InterProcessLock {
 
 /** A candidate in an election, which tells when it begins and ceases to lead. */
 abstract class Candidate {
-    /** Runs: `KIND PATH ID`. */
+    /** Runs: `KIND PATH ID`, and `RECORD` where it is to write into a record instead of telling. */
     static Candidate run(CuratorFramework client, String name, String[] words) throws Exception {
+        Term term = words.length > 5 ? new RecordedTerm(Path.of(words[5]), words[4]) : new Term(name);
         switch (words[2]) {
             case "latch":
-                return new Latch(client, name, words[3], words[4]);
+                return new Latch(client, term, words[3], words[4]);
             case "selector":
-                return new Selector(client, name, words[3], words[4]);
+                return new Selector(client, term, words[3], words[4]);
             default:
                 throw new IllegalArgumentException(words[2]);
         }
@@ -425,19 +432,21 @@ abstract class Candidate {
     }
 
     static class Latch extends Candidate {
+        private final Term term;
         private final LeaderLatch latch;
 
-        Latch(CuratorFramework client, String name, String path, String id) throws Exception {
-            latch = new LeaderLatch(client, path, id, LeaderLatch.CloseMode.NOTIFY_LEADER);
+        Latch(CuratorFramework client, Term term, String path, String id) throws Exception {
+            this.term = term;
+            latch = new LeaderLatch(client, path, id);
             latch.addListener(new LeaderLatchListener() {
                 @Override
                 public void isLeader() {
-                    Peer.say(name, "event", "leads");
+                    term.begins();
                 }
 
                 @Override
                 public void notLeader() {
-                    Peer.say(name, "event", "follows");
+                    term.ends();
                 }
             });
             latch.start();
@@ -448,9 +457,13 @@ abstract class Candidate {
             return latch.getParticipants();
         }
 
+        /** Curator tells of the end only after it began to delete its node. */
         @Override
         void leave() throws Exception {
-            latch.close();
+            if (latch.hasLeadership()) {
+                term.ends();
+            }
+            latch.close(LeaderLatch.CloseMode.SILENT);
         }
     }
 
@@ -458,15 +471,15 @@ abstract class Candidate {
         private final CountDownLatch over = new CountDownLatch(1);
         private final LeaderSelector selector;
 
-        Selector(CuratorFramework client, String name, String path, String id) {
+        Selector(CuratorFramework client, Term term, String path, String id) {
             selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
                 @Override
                 public void takeLeadership(CuratorFramework client) throws Exception {
-                    Peer.say(name, "event", "leads");
+                    term.begins();
                     try {
                         over.await();
                     } finally {
-                        Peer.say(name, "event", "follows");
+                        term.ends();
                     }
                 }
             });
@@ -482,6 +495,53 @@ abstract class Candidate {
         @Override
         void leave() {
             over.countDown();
+        }
+    }
+}
+
+/** What is told of the terms of a candidate: events. */
+class Term {
+    private final String actor;
+
+    Term(String actor) {
+        this.actor = actor;
+    }
+
+    void begins() {
+        Peer.say(actor, "event", "leads");
+    }
+
+    void ends() {
+        Peer.say(actor, "event", "follows");
+    }
+}
+
+/** Lines in a record. */
+class RecordedTerm extends Term {
+    private final Path record;
+    private final String id;
+
+    RecordedTerm(Path record, String id) {
+        super(id);
+        this.record = record;
+        this.id = id;
+    }
+
+    @Override
+    void begins() {
+        write("enter");
+    }
+
+    @Override
+    void ends() {
+        write("leave");
+    }
+
+    private void write(String step) {
+        try {
+            Contest.write(record, step, id, "exclusive");
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
         }
     }
 }

@@ -1,119 +1,22 @@
 //! `LeaderLatch` and `LeaderSelector`, ours and Curator's, in one election.
-//!
-//! The candidate in Rust that is killed is this test binary, run again for the one test `candidate_process` with
-//! its orders in the environment.
 
-use std::future::pending;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use zklock::{Client, LeaderLatch, LeaderSelector, Standing};
 
-use crate::peer::{Actor, Peer};
-use crate::support::{Kind, Space, mortal_config, on_both_servers, soon, until};
+use crate::candidate::{Candidate, MODE, Mortal, PATH, run_in_java};
+use crate::peer::Actor;
+use crate::record::Record;
+use crate::support::{Kind, SHORT_SESSION, Space, on_both_servers, soon, until};
 
-const PATH: &str = "/office";
-/// The test that is a candidate in another process.
-const CANDIDATE: &str = "election::candidate_process";
-const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
-const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
-const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";
-const LEADING: &str = "the candidate leads";
 const RECIPES: [&str; 2] = ["latch", "selector"];
 /// Of each language.
 const CANDIDATES: usize = 3;
-
-/// One of ours.
-enum Candidate {
-    Latch(LeaderLatch),
-    Selector(LeaderSelector),
-}
-
-impl Candidate {
-    fn run(client: &Client, recipe: &str, id: &str) -> Self {
-        let election = client.election(PATH).unwrap().identity(id).unwrap();
-        match recipe {
-            "latch" => Self::Latch(election.latch()),
-            _ => Self::Selector(election.select(|_| pending::<()>())),
-        }
-    }
-
-    fn leads(&self) -> bool {
-        match self {
-            Self::Latch(latch) => latch.is_leader(),
-            Self::Selector(selector) => selector.has_leadership(),
-        }
-    }
-
-    /// The ids of all candidates, the leader's marked as Java does.
-    async fn listed(&self) -> String {
-        let listed = match self {
-            Self::Latch(latch) => latch.participants().await,
-            Self::Selector(selector) => selector.participants().await,
-        };
-        let mark = |standing| if standing == Standing::Holds { "*" } else { "" };
-        let listed = listed.unwrap().into_iter().map(|one| format!("{}{}", mark(one.standing), one.identity));
-        listed.collect::<Vec<_>>().join(" ")
-    }
-
-    async fn leave(self) {
-        match self {
-            Self::Latch(latch) => latch.close().await.unwrap(),
-            Self::Selector(selector) => drop(selector.close().await.unwrap()),
-        }
-    }
-}
-
-async fn run_in_java(peer: &Peer, space: &Space, recipe: &str, id: &str) -> Actor {
-    // What else it opens is not used.
-    let mut actor = peer.actor("mutex", &space.full("/unused")).await;
-    actor.ask(&format!("run {recipe} {} {id}", space.full(PATH))).await;
-    actor
-}
+/// How many leaders are killed, of each language.
+const KILLED: usize = 2;
 
 async fn until_leads(candidate: &Candidate) {
     until(|| async { candidate.leads() }, "it leads").await;
-}
-
-/// Not a test of its own: the process that a test below kills. It ends with its input.
-#[tokio::test]
-async fn candidate_process() {
-    let [connect, namespace, recipe] = [CONNECT, NAMESPACE, RECIPE].map(std::env::var);
-    let (Ok(connect), Ok(namespace), Ok(recipe)) = (connect, namespace, recipe) else { return };
-    let client = mortal_config(&connect, &namespace).connect().await.unwrap();
-    let candidate = Candidate::run(&client, &recipe, "mortal");
-    until_leads(&candidate).await;
-    writeln!(std::io::stdout(), "{LEADING}").unwrap();
-    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-}
-
-/// A leader in another process in Rust; it is killed when this is dropped.
-struct Leader(Child);
-
-impl Leader {
-    fn start(space: &Space, recipe: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", CANDIDATE, "--nocapture"])
-            .env(CONNECT, space.connect_string())
-            .env(NAMESPACE, &space.namespace)
-            .env(RECIPE, recipe)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let leader = Self(child);
-        assert!(lines.any(|line| line.contains(LEADING)), "the candidate ended without a word");
-        leader
-    }
-}
-
-impl Drop for Leader {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Three of each language run in turn and lead in that order, one at a time, each until it leaves.
@@ -184,15 +87,75 @@ async fn a_killed_java_leader_is_followed_by_one_in_rust(kind: Kind) {
 async fn a_killed_rust_leader_is_followed_by_one_in_java(kind: Kind) {
     for recipe in RECIPES {
         let space = Space::new(kind);
-        let mut leader = Leader::start(&space, recipe);
+        let record = Record::new();
+        let mut leader = Mortal::in_rust(&space, recipe, "mortal", &record);
+        until(|| async { record.latest().0 == 1 }, "it leads").await;
         let mut theirs = run_in_java(space.peer(), &space, recipe, "theirs").await;
         space.until_queued(PATH, 2).await;
         assert_eq!(theirs.ask("candidates").await, "*mortal theirs");
         theirs.assert_busy();
-        leader.0.kill().unwrap();
+        leader.kill();
         assert_eq!(soon(theirs.event()).await, "leads");
         assert_eq!(theirs.ask("candidates").await, "*theirs");
         theirs.order("leave");
         space.until_queued(PATH, 0).await;
     }
+}
+
+/// Three of each language run in turn, each in a process of its own.
+async fn mortals(space: &Space, recipe: &str, record: &Record) -> Vec<Mortal> {
+    let mut candidates = Vec::new();
+    for number in 0..CANDIDATES {
+        candidates.push(Mortal::in_java(space, recipe, &format!("java-{number}"), record).await);
+        space.until_queued(PATH, candidates.len()).await;
+        candidates.push(Mortal::in_rust(space, recipe, &format!("rust-{number}"), record));
+        space.until_queued(PATH, candidates.len()).await;
+    }
+    candidates
+}
+
+/// Kills one leader after the other, each of the other language than the one before; nobody leads beside another,
+/// and all who are left list each other.
+async fn leaders_are_killed(kind: Kind, recipe: &str) {
+    let (space, record) = (Space::new(kind), Record::new());
+    let mut candidates = mortals(&space, recipe, &record).await;
+    let mut struck = None;
+    for terms in 1..=2 * KILLED + 1 {
+        let is_next = || async { record.latest() == (terms, Some(candidates[0].id.clone())) };
+        until(is_next, "the next one leads").await;
+        let took = struck.map_or(Duration::ZERO, |struck: Instant| struck.elapsed());
+        assert!(
+            took < SHORT_SESSION + Duration::from_secs(2),
+            "it took {took:?} to follow the killed leader"
+        );
+        let ids: Vec<_> = candidates.iter().map(|candidate| candidate.id.clone()).collect();
+        for candidate in &mut candidates {
+            assert_eq!(candidate.listed().await, format!("*{}", ids.join(" ")), "by {}", candidate.id);
+        }
+        if terms <= 2 * KILLED {
+            let mut leader = candidates.remove(0);
+            leader.kill();
+            struck = Some(Instant::now());
+            // It cannot write that any more.
+            record.diary(&leader.id).leave(MODE);
+        }
+    }
+    for candidate in &mut candidates {
+        until(|| async { record.latest().1.as_ref() == Some(&candidate.id) }, "the next one leads").await;
+        candidate.leave().await;
+    }
+    assert_eq!(record.check(1).unwrap().len(), 2 * CANDIDATES, "everybody led");
+    space.until_queued(PATH, 0).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_latches_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time(kind: Kind) {
+    leaders_are_killed(kind, "latch").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_selectors_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time(kind: Kind) {
+    leaders_are_killed(kind, "selector").await;
 }

@@ -1,6 +1,7 @@
 //! Our locks and Curator's at one path: each test has contenders in a Java process and in Rust. See
 //! `tests/README.md`.
 
+mod candidate;
 mod contention;
 mod election;
 mod exclusive;

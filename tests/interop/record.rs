@@ -25,7 +25,15 @@ impl Record {
     }
 
     pub(crate) fn diary(&self, name: &str) -> Diary {
-        Diary { path: self.path().to_owned(), name: name.to_owned() }
+        Diary::new(self.path(), name)
+    }
+
+    /// Who entered a section last, and how many sections that makes.
+    pub(crate) fn latest(&self) -> (usize, Option<String>) {
+        let record = fs::read_to_string(self.path()).expect("the file is there");
+        let entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
+        let entered: Vec<_> = entered.map(|(name, _)| name.to_owned()).collect();
+        (entered.len(), entered.into_iter().next_back())
     }
 
     /// Who was in a section how often, if nobody was in one who should not have been.
@@ -41,6 +49,10 @@ pub(crate) struct Diary {
 }
 
 impl Diary {
+    pub(crate) fn new(record: &Path, name: &str) -> Self {
+        Self { path: record.to_owned(), name: name.to_owned() }
+    }
+
     pub(crate) fn enter(&self, mode: &str) {
         self.write("enter", mode);
     }

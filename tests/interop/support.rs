@@ -25,7 +25,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(500);
 /// Sessions of those who are not killed outlive a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
 /// Sessions of those who are killed end soon, but outlive a short pause as well.
-const SHORT_SESSION: Duration = Duration::from_secs(4);
+pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(4);
 
 /// A test's own part of a shared server, and of the Java process that its contenders share.
 pub(crate) struct Space {

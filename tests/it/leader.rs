@@ -3,7 +3,9 @@
 mod attribute;
 mod candidates;
 mod cluster;
+mod crossing;
 mod latch;
+mod misuse;
 mod on_lost;
 mod outage;
 mod process;

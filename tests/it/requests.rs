@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Config, Mutex, Permits};
+use zklock::{Client, Config, LeaderLatch, Mutex, Permits, leader_only};
 
 use crate::support::{Kind, Server, on_both_servers, until};
 
@@ -192,4 +192,37 @@ async fn free_members_cost_three_requests_each_and_inside_none(kind: Kind) {
     });
     assert_eq!(requests(&server, again).await, 0);
     guard.release().await.unwrap();
+}
+
+#[leader_only(path = "/cost/{shard}")]
+async fn sweep(shard: u8) {
+    unreachable!("{shard}")
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let (leads, follows) = (quiet_client(&server).await, quiet_client(&server).await);
+    for (client, is_first) in [(&leads, true), (&follows, false)] {
+        assert_eq!(client.leader("/cost/7").unwrap().join().await.unwrap(), is_first);
+    }
+    let first = leads.leader_latch("/latch").unwrap();
+    first.leadership().await.unwrap();
+    let second = follows.leader_latch("/latch").unwrap();
+    // In each election the leader watches its node, and the follower that one, the list and, after a second, its own.
+    until(|| async { server.watch_count() == 8 }, "all watches are there").await;
+    let asks = async |client: &Client, latch: &LeaderLatch, leads: bool| {
+        let leader = client.leader("/cost/7").unwrap();
+        for _ in 0..10_000 {
+            assert_eq!([latch.is_leader(), leader.is_leader(), zklock::is_leader("/cost/7")], [leads; 3]);
+            if !leads {
+                sweep(7).await;
+            }
+        }
+    };
+    for (client, latch, leads) in [(&leads, &first, true), (&follows, &second, false)] {
+        let asked = requests(&server, zklock::scope(client.clone(), asks(client, latch, leads))).await;
+        assert_eq!(asked, 0);
+    }
 }

@@ -13,7 +13,7 @@ use zklock::{Client, Config};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
-pub(crate) use server::{Kind, Server, on_both_servers, server};
+pub(crate) use server::{Kind, QUICK_TICK, Server, on_both_servers, server};
 use session_end::end_session;
 
 /// How long a test waits for a state that must come.
@@ -29,9 +29,18 @@ pub(crate) struct Space {
 
 impl Space {
     pub(crate) fn new(kind: Kind) -> Self {
+        Self::of(server(kind))
+    }
+
+    /// A part of a server with [`QUICK_TICK`].
+    pub(crate) fn quick(kind: Kind) -> Self {
+        Self::of(server::quick_server(kind))
+    }
+
+    fn of(server: &'static Server) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("/it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { server: server(kind), namespace }
+        Self { server, namespace }
     }
 
     /// A configuration for this space with a session that lives for six seconds.

@@ -52,6 +52,6 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
-        Ok(Leader::new(self.clone(), self.path(path)?))
+        Leader::new(self.clone(), path.as_ref())
     }
 }

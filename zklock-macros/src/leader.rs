@@ -87,7 +87,7 @@ impl Draft {
 }
 
 impl LeaderArgs {
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `__private::Path`.
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
             Some(Election(path)) => path.expand(private),

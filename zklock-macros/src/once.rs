@@ -45,7 +45,7 @@ pub(crate) struct Starts<'a> {
     pub(crate) name: &'a Ident,
     /// What the attribute says of the path.
     pub(crate) path: String,
-    /// The expression of type `&[Result<String, LockError>]`.
+    /// The expression of type `&[__private::Path]`.
     pub(crate) paths: TokenStream,
 }
 

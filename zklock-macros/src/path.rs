@@ -69,7 +69,7 @@ fn is_array(value: &Expr) -> bool {
 }
 
 impl Path {
-    /// The expression of type `Result<String, LockError>`, or of an array of them.
+    /// The expression of type `__private::Path`, or of an array of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::One(path) => path.expand(private),
@@ -80,7 +80,7 @@ impl Path {
         }
     }
 
-    /// The expression of type `&[Result<String, LockError>]`, of what `__path` is then.
+    /// The expression of type `&[__private::Path]`, of what `__path` is then.
     pub(crate) fn slice(&self) -> TokenStream {
         match self {
             Self::One(_) => slice_of_one(),
@@ -114,7 +114,7 @@ impl OnePath {
         }
     }
 
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `__private::Path`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         self.0.expand(private)
     }

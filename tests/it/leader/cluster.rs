@@ -3,8 +3,8 @@
 use std::future::pending;
 use std::time::Duration;
 
-use zklock::{Client, Config, Health, LeaderLatch, Policy};
-use zklock_testkit::Ensemble;
+use zklock::{Client, Config, Health, LeaderLatch, LossReason, Policy};
+use zklock_testkit::{Ensemble, ZooKeeper};
 
 use crate::support::{TICK, soon, until};
 
@@ -50,6 +50,29 @@ async fn a_selector_leads_again_after_its_server_or_all_of_them_were_killed() {
     assert!(selector.requeue());
     ensemble.restart().unwrap();
     until(|| async { selector.has_leadership() }, "it leads again").await;
+    assert_eq!(soon(selector.participants()).await.unwrap().len(), 1);
+    selector.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_selector_whose_own_server_is_killed_leads_again_by_another_one() {
+    let ensemble = Ensemble::builder().tick_time(TICK).max_session_timeout(PATIENCE).start().unwrap();
+    let client = connect(&ensemble, PATIENCE).await;
+    let (tell, mut terms) = tokio::sync::mpsc::unbounded_channel();
+    let selector = client.election(PATH).unwrap().auto_requeue().select(move |term| {
+        tell.send(term).unwrap();
+        pending::<()>()
+    });
+    let first = soon(terms.recv()).await.unwrap();
+    let session = client.session_id();
+    let own = format!("sid={:#x}", session.unwrap());
+    let serves = |server: &&ZooKeeper| server.four_letter("cons").unwrap().contains(&own);
+    ensemble.servers().iter().find(serves).unwrap().kill().unwrap();
+    assert_eq!(soon(first.lost()).await, LossReason::Suspended);
+    let second = tokio::time::timeout(PATIENCE, terms.recv()).await.unwrap().unwrap();
+    assert!(second.fencing_token() > first.fencing_token());
+    assert!(second.is_leading() && !first.is_leading() && selector.has_leadership());
+    assert_eq!(client.session_id(), session, "the session went on");
     assert_eq!(soon(selector.participants()).await.unwrap().len(), 1);
     selector.close().await.unwrap();
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::future::pending;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,21 +14,24 @@ use std::time::{Duration, Instant};
 use rstest_reuse::apply;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
-use zklock::{Client, Config, Leadership};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use zklock::{Client, Config, LeaderLatch, LeaderSelector, Leadership};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, SOON, Space, TICK, on_both_servers};
+use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
 
-const PATH: &str = "/sweeper";
+/// Each has an election of its own.
+const RECIPES: [&str; 2] = ["/selector", "/latch"];
 /// The test that is a candidate in another process.
 const CANDIDATE: &str = "leader::process::candidate_process";
 const CONNECT: &str = "ZKLOCK_TEST_CANDIDATE_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_TEST_CANDIDATE_NAMESPACE";
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
-/// How often the leader changes; more take longer.
-const CHANGES: &str = "ZKLOCK_TEST_LEADER_CHANGES";
-const SESSION: Duration = Duration::from_secs(2);
+const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
+/// How often the leader of each election changes.
+const CHANGES: usize = 100;
+const SESSION: Duration = Duration::from_secs(1);
 const CANDIDATES: usize = 3;
 
 /// One thing that a leader did.
@@ -71,27 +75,59 @@ async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
 /// input ends it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn candidate_process() {
-    let [connect, namespace, log, name] = [CONNECT, NAMESPACE, LOG, NAME].map(std::env::var);
-    let (Ok(connect), Ok(namespace), Ok(log), Ok(name)) = (connect, namespace, log, name) else { return };
-    let config = Config::new(connect).namespace(namespace).session_timeout(SESSION).tick_time(TICK);
+    let orders = [CONNECT, NAMESPACE, RECIPE, LOG, NAME].map(|name| std::env::var(name).ok());
+    let [Some(connect), Some(namespace), Some(recipe), Some(log), Some(name)] = orders else { return };
+    let config = Config::new(connect).namespace(namespace).session_timeout(SESSION).tick_time(QUICK_TICK);
     let client = config.connect().await.unwrap();
-    let election = client.election(PATH).unwrap().auto_requeue();
-    let selector = election.select(move |term| work(term, client.clone(), (log.clone(), name.clone())));
-    let obeying = tokio::task::spawn_blocking(move || {
-        std::io::stdin().lock().lines().map_while(Result::ok).for_each(|_| selector.interrupt());
-    });
-    obeying.await.unwrap();
+    let election = client.election(&recipe).unwrap();
+    let work = move |term| work(term, client.clone(), (log.clone(), name.clone()));
+    let running = match &*recipe {
+        "/latch" => Running::Latch(election.latch()),
+        _ => Running::Selector(election.auto_requeue().select(work.clone())),
+    };
+    tokio::select! {
+        () = running.obey() => {}
+        () = running.lead(work) => {}
+    }
+}
+
+/// What a candidate runs as.
+enum Running {
+    Selector(LeaderSelector),
+    Latch(LeaderLatch),
+}
+
+impl Running {
+    async fn obey(&self) {
+        let mut orders = BufReader::new(tokio::io::stdin()).lines();
+        while orders.next_line().await.unwrap().is_some() {
+            match self {
+                Self::Selector(selector) => selector.interrupt(),
+                Self::Latch(latch) => latch.current().iter().for_each(Leadership::resign),
+            }
+        }
+    }
+
+    /// Works whenever a latch is elected; a selector does that by itself.
+    async fn lead<F: Future<Output = ()>>(&self, work: impl Fn(Leadership) -> F) {
+        let Self::Latch(latch) = self else { return pending().await };
+        loop {
+            let term = latch.leadership().await.unwrap();
+            term.run(work(term.clone())).await.unwrap_err();
+        }
+    }
 }
 
 /// A candidate in another process; it is killed when this is dropped.
 struct Candidate(Child);
 
 impl Candidate {
-    fn start(space: &Space, log: &Path, name: usize) -> Self {
+    fn start(space: &Space, recipe: &str, log: &Path, name: usize) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", CANDIDATE, "--nocapture"])
             .env(CONNECT, space.server().connect_string())
             .env(NAMESPACE, &space.namespace)
+            .env(RECIPE, recipe)
             .env(LOG, log)
             .env(NAME, name.to_string())
             .stdin(Stdio::piped())
@@ -102,6 +138,10 @@ impl Candidate {
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    fn resign(&mut self) {
+        writeln!(self.0.stdin.as_mut().unwrap()).unwrap();
     }
 }
 
@@ -116,9 +156,9 @@ impl Drop for Candidate {
 struct Log(PathBuf);
 
 impl Log {
-    fn new(space: &Space) -> Self {
-        let name = space.namespace.trim_start_matches('/');
-        let path = std::env::temp_dir().join(format!("zklock-{name}.log"));
+    fn new(space: &Space, recipe: &str) -> Self {
+        let name = space.full(recipe).replace('/', "-");
+        let path = std::env::temp_dir().join(format!("zklock{name}.log"));
         File::create(&path).unwrap();
         Self(path)
     }
@@ -179,42 +219,81 @@ enum Fault {
     Stop,
 }
 
+/// What happens to leaders in turn: most of it takes no session to time out, or there would not be that many changes.
+const FAULTS: [Fault; 8] = [
+    Fault::Resignation,
+    Fault::SessionEnd,
+    Fault::Kill,
+    Fault::SessionEnd,
+    Fault::Resignation,
+    Fault::SessionEnd,
+    Fault::Stop,
+    Fault::Resignation,
+];
+
+/// Three candidates in processes of their own.
+struct Fleet<'a> {
+    space: &'a Space,
+    recipe: &'a str,
+    log: Log,
+    candidates: BTreeMap<usize, Candidate>,
+}
+
+impl<'a> Fleet<'a> {
+    fn start(space: &'a Space, recipe: &'a str) -> Self {
+        let mut fleet = Self { space, recipe, log: Log::new(space, recipe), candidates: BTreeMap::new() };
+        (0..CANDIDATES).for_each(|name| fleet.join(name));
+        fleet
+    }
+
+    fn join(&mut self, name: usize) {
+        self.candidates.insert(name, Candidate::start(self.space, self.recipe, &self.log.0, name));
+    }
+
+    /// Ends the leader's term, and returns the first deed of the next one.
+    async fn strike(&mut self, fault: Fault, leader: &Deed) -> Deed {
+        let struck = Instant::now();
+        match fault {
+            Fault::Resignation => self.candidates.get_mut(&leader.name).unwrap().resign(),
+            Fault::SessionEnd => end_session(self.space.server().address(), leader.session),
+            Fault::Kill => drop(self.candidates.remove(&leader.name).unwrap()),
+            Fault::Stop => self.candidates[&leader.name].signal(Signal::STOP),
+        }
+        let next = self.log.leader_after(leader.epoch).await;
+        let took = struck.elapsed();
+        assert!(took < SESSION + Duration::from_secs(2), "{fault:?} took {took:?}");
+        next
+    }
+
+    /// Makes it three candidates again, of which none has a node of an ended session.
+    async fn mend(&mut self, fault: Fault, (struck, fresh): (usize, usize)) {
+        match fault {
+            Fault::Kill => self.join(fresh),
+            Fault::Stop => self.candidates[&struck].signal(Signal::CONT),
+            Fault::Resignation | Fault::SessionEnd => {}
+        }
+        self.space.until_queued(self.recipe, CANDIDATES).await;
+    }
+}
+
+async fn leaders_change(space: &Space, recipe: &str) {
+    let mut fleet = Fleet::start(space, recipe);
+    let mut leader = fleet.log.leader_after(0).await;
+    space.until_queued(recipe, CANDIDATES).await;
+    for (round, fault) in FAULTS.into_iter().cycle().take(CHANGES).enumerate() {
+        let next = fleet.strike(fault, &leader).await;
+        fleet.mend(fault, (leader.name, CANDIDATES + round)).await;
+        leader = fleet.log.latest().filter(|deed| deed.epoch > next.epoch).unwrap_or(next);
+    }
+    fleet.candidates.clear();
+    assert!(fleet.log.check() > CHANGES);
+    space.until_empty(recipe).await;
+}
+
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term(kind: Kind) {
-    let changes = std::env::var(CHANGES).map_or(24, |changes| changes.parse().unwrap());
-    let space = Space::new(kind);
-    let log = Log::new(&space);
-    let start = |name| Candidate::start(&space, &log.0, name);
-    let mut candidates: BTreeMap<_, _> = (0..CANDIDATES).map(|name| (name, start(name))).collect();
-    let mut leader = log.leader_after(0).await;
-    space.until_queued(PATH, CANDIDATES).await;
-    let faults = [Fault::Resignation, Fault::Kill, Fault::SessionEnd, Fault::Stop];
-    for (round, fault) in faults.into_iter().cycle().take(changes).enumerate() {
-        let (name, fresh) = (leader.name, CANDIDATES + round);
-        let struck = Instant::now();
-        match fault {
-            Fault::Resignation => {
-                let input = candidates.get_mut(&name).unwrap().0.stdin.as_mut().unwrap();
-                writeln!(input).unwrap();
-            }
-            Fault::SessionEnd => end_session(space.server().address(), leader.session),
-            Fault::Kill => drop(candidates.remove(&name).unwrap()),
-            Fault::Stop => candidates[&name].signal(Signal::STOP),
-        }
-        let next = log.leader_after(leader.epoch).await;
-        let took = struck.elapsed();
-        assert!(took < SESSION + Duration::from_secs(2), "{fault:?} took {took:?}");
-        match fault {
-            Fault::Kill => drop(candidates.insert(fresh, start(fresh))),
-            Fault::Stop => candidates[&name].signal(Signal::CONT),
-            Fault::Resignation | Fault::SessionEnd => {}
-        }
-        // Those of ended sessions are gone by then, and those who lost theirs are back.
-        space.until_queued(PATH, CANDIDATES).await;
-        leader = log.latest().filter(|deed| deed.epoch > next.epoch).unwrap_or(next);
-    }
-    drop(candidates);
-    assert!(log.check() > changes);
-    space.until_empty(PATH).await;
+    let space = Space::quick(kind);
+    let [selectors, latches] = RECIPES.map(|recipe| leaders_change(&space, recipe));
+    tokio::join!(selectors, latches);
 }

@@ -35,6 +35,22 @@ pub(crate) fn server(kind: Kind) -> &'static Server {
     shared.get_or_init(|| Server::start(kind))
 }
 
+/// The server of this kind that tests share whose sessions are to end soon; it ends with the process.
+pub(crate) fn quick_server(kind: Kind) -> &'static Server {
+    static EMBEDDED: OnceLock<Server> = OnceLock::new();
+    static REAL: OnceLock<Server> = OnceLock::new();
+    let shared = match kind {
+        Kind::Embedded => &EMBEDDED,
+        Kind::Real => &REAL,
+    };
+    shared.get_or_init(|| Server::start_with(kind, QUICK_TICK, 20 * QUICK_TICK, SELDOM))
+}
+
+/// The tick of servers whose sessions are to end soon.
+pub(crate) const QUICK_TICK: Duration = Duration::from_millis(200);
+/// How often servers look for used-up containers by default.
+const SELDOM: Duration = Duration::from_secs(60);
+
 /// A server of either kind, with what both can do.
 pub(crate) enum Server {
     Embedded(EmbeddedServer),
@@ -49,22 +65,22 @@ impl Server {
 
     /// Starts one that grants sessions of this length at most.
     pub(crate) fn start_granting(kind: Kind, session: Duration) -> Self {
-        Self::start_with(kind, session, Duration::from_secs(60))
+        Self::start_with(kind, TICK, session, SELDOM)
     }
 
     /// Starts one that deletes used-up containers all the time, instead of once a minute.
     pub(crate) fn start_reaping(kind: Kind) -> Self {
-        Self::start_with(kind, 20 * TICK, Duration::from_millis(10))
+        Self::start_with(kind, TICK, 20 * TICK, Duration::from_millis(10))
     }
 
-    fn start_with(kind: Kind, session: Duration, reaping: Duration) -> Self {
+    fn start_with(kind: Kind, tick: Duration, session: Duration, reaping: Duration) -> Self {
         match kind {
             Kind::Embedded => {
-                let server = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(session);
+                let server = EmbeddedServer::builder().tick_time(tick).max_session_timeout(session);
                 server.container_check_interval(reaping).start().map(Self::Embedded)
             }
             Kind::Real => {
-                let server = ZooKeeper::builder().tick_time(TICK).max_session_timeout(session);
+                let server = ZooKeeper::builder().tick_time(tick).max_session_timeout(session);
                 let reaping = reaping.as_millis().to_string();
                 let server = server.system_property("znode.container.checkIntervalMs", &reaping);
                 server.start().map(Self::Real)

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::client::worker::Unanswered;
 use crate::error::{LockError, Phase};
 use crate::participant::Participant;
 
@@ -198,7 +199,8 @@ impl LeaderLatch {
     }
 
     /// Leaves the election: what runs under the term is cancelled, then the office is given up, and this
-    /// returns when the servers have done it. Closing a latch that ended already changes nothing.
+    /// returns when the servers have done it. Closing a latch that ended already, with its client for example,
+    /// changes nothing. It takes the latch, which therefore is closed once.
     ///
     /// # Errors
     ///
@@ -210,17 +212,18 @@ impl LeaderLatch {
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
         self.close.cancel();
-        let (mut position, within) = (self.position.clone(), self.office.worker.default_wait());
+        let (mut position, waited) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
-            match position.wait_for(|position| matches!(position, Position::Ended(_))).await.as_deref() {
-                Ok(Position::Ended(reason)) => reason.clone(),
-                Ok(_) | Err(_) => Ok(()),
-            }
+            position.wait_for(|position| matches!(position, Position::Ended(_))).await.ok();
         };
-        let path = self.path().to_owned();
-        match self.office.worker.call(within, ended).await {
-            Ok(reason) => reason,
-            Err(_) => Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing }),
+        // The client's thread may be over, and the latch with it.
+        if let Err(Unanswered::InTime) = self.office.worker.call(waited, ended).await {
+            let path = self.path().to_owned();
+            return Err(LockError::Timeout { path, waited, phase: Phase::Releasing });
+        }
+        match &*self.position.borrow() {
+            Position::Ended(reason) => reason.clone(),
+            Position::Starts | Position::Follows | Position::Leads(_) => Ok(()),
         }
     }
 }

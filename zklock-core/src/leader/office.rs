@@ -116,7 +116,8 @@ impl Election {
 
     /// Enters the election as a latch: leads from being elected until it is closed (Curator's `LeaderLatch`).
     ///
-    /// It runs from now on, whether or not a server can be reached yet.
+    /// It runs from now on, whether or not a server can be reached yet. A latch is started by being made, and
+    /// once; another one of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
         let (worker, client) = (self.client.worker().clone(), self.client.clone());
         LeaderLatch::start(Some(client), self.office(worker, Role::Latch))

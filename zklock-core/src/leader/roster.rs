@@ -1,8 +1,8 @@
 //! The candidates that a client has by itself, one at each path for all who ask.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
@@ -16,9 +16,27 @@ use super::office::Election;
 
 /// The candidates of one client, by their paths. They end with it, and do not keep it alive.
 #[derive(Default)]
-pub(crate) struct Roster(Mutex<HashMap<String, Arc<Candidate>>>);
+pub(crate) struct Roster(RwLock<Candidates>);
+
+/// Few, so that comparing their paths takes less time than hashing one.
+type Candidates = BTreeMap<String, Arc<Candidate>>;
+
+impl Roster {
+    fn at(&self, path: &str) -> Option<Arc<Candidate>> {
+        self.read().get(path).cloned()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Candidates> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Candidates> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 struct Candidate {
+    path: NodePath,
     latch: LeaderLatch,
     since: Instant,
 }
@@ -26,7 +44,7 @@ struct Candidate {
 impl Candidate {
     fn start(client: &Client, path: &NodePath) -> Arc<Self> {
         let latch = Election::new(client.clone(), path.clone()).latch_of_client();
-        Arc::new(Self { latch, since: Instant::now() })
+        Arc::new(Self { path: path.clone(), latch, since: Instant::now() })
     }
 
     fn has_ended(&self) -> bool {
@@ -62,11 +80,18 @@ impl Candidate {
 pub struct Leader {
     client: Client,
     path: NodePath,
+    /// The candidate that there was already, so that it is looked up once.
+    known: Option<Arc<Candidate>>,
 }
 
 impl Leader {
-    pub(super) fn new(client: Client, path: NodePath) -> Self {
-        Self { client, path }
+    pub(super) fn new(client: Client, path: &str) -> Result<Self, LockError> {
+        let known = client.roster().at(path);
+        let path = match &known {
+            Some(candidate) => candidate.path.clone(),
+            None => client.path(path)?,
+        };
+        Ok(Self { client, path, known })
     }
 
     /// The path of the election below the client's namespace.
@@ -115,7 +140,8 @@ impl Leader {
         if !candidate.latch.is_settled()? {
             let left = SETTLE.saturating_sub(candidate.since.elapsed());
             if !left.is_zero() {
-                candidate.settled(left).await?;
+                // Boxed, so that the many calls that do not wait have no room to make for it.
+                Box::pin(candidate.settled(left)).await?;
             }
         }
         Ok(candidate.latch.current())
@@ -161,33 +187,36 @@ impl Leader {
     }
 
     fn joined(&self) -> Option<Arc<Candidate>> {
-        self.candidates().get(self.path()).cloned()
-    }
-
-    fn enter(&self) -> Arc<Candidate> {
-        let mut candidates = self.candidates();
-        match candidates.get(self.path()) {
-            Some(candidate) => candidate.clone(),
-            None => self.start(&mut candidates),
+        match &self.known {
+            Some(candidate) if !candidate.has_ended() => Some(candidate.clone()),
+            // One that could not run may have been replaced.
+            Some(_) | None => self.client.roster().at(self.path()),
         }
     }
 
+    fn enter(&self) -> Arc<Candidate> {
+        // All calls but the first find it, and do not keep each other waiting.
+        self.joined().unwrap_or_else(|| {
+            let mut candidates = self.client.roster().write();
+            match candidates.get(self.path()) {
+                Some(candidate) => candidate.clone(),
+                None => self.start(&mut candidates),
+            }
+        })
+    }
+
     fn anew(&self) -> Arc<Candidate> {
-        let mut candidates = self.candidates();
+        let mut candidates = self.client.roster().write();
         match candidates.get(self.path()) {
             Some(candidate) if !candidate.has_ended() => candidate.clone(),
             _ => self.start(&mut candidates),
         }
     }
 
-    fn start(&self, candidates: &mut HashMap<String, Arc<Candidate>>) -> Arc<Candidate> {
+    fn start(&self, candidates: &mut Candidates) -> Arc<Candidate> {
         let candidate = Candidate::start(&self.client, &self.path);
         candidates.insert(self.path().to_owned(), candidate.clone());
         candidate
-    }
-
-    fn candidates(&self) -> MutexGuard<'_, HashMap<String, Arc<Candidate>>> {
-        self.client.roster().0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

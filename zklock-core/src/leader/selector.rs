@@ -161,7 +161,8 @@ impl LeaderSelector {
         }
     }
 
-    /// Leaves the election, and waits until the callback has ended and the office is given up.
+    /// Leaves the election, and waits until the callback has ended and the office is given up. Closing a selector
+    /// that ended already changes nothing. It takes the selector, which therefore is closed once.
     ///
     /// # Errors
     ///

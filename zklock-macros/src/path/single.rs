@@ -29,7 +29,7 @@ impl Single {
         }
     }
 
-    /// The expression of type `Result<String, LockError>`.
+    /// The expression of type `__private::Path`.
     pub(super) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             // A type mismatch is then reported at the user's expression.

@@ -1,0 +1,185 @@
+//! Measures what it costs to ask who leads, in time and in requests.
+//!
+//! ```text
+//! cargo bench --bench leadership
+//! ```
+//!
+//! prints one line for each way to ask; `--help` says what the figures mean.
+
+#![allow(clippy::print_stdout, reason = "the result goes to standard output")]
+
+use std::error::Error;
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{CommandFactory, Parser};
+use zklock::{Client, Config, LeaderLatch, leader_only};
+use zklock_testkit::ZooKeeper;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Measures what it costs to ask who leads, in time and in requests.
+///
+/// Two clients are in one election. A line says which of them was asked and how; `skipped` is a call of a function
+/// under `#[leader_only]` on the one that follows. The time of one call is the median of the batches' means. The
+/// requests are what the server counted meanwhile (`zk_packets_received` of its four-letter word `mntr`). None of
+/// them can be a heartbeat: the sessions live for ten minutes, and send one each minute only, which is why a
+/// measurement that takes longer than ten seconds fails.
+#[derive(Parser)]
+#[command(name = "leadership", bin_name = "cargo bench --bench leadership --")]
+struct Options {
+    /// How many batches.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    batches: u32,
+
+    /// How many calls in each batch.
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
+    calls: u32,
+
+    /// What cargo passes to a benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    // `cargo test --benches` runs it too, without an argument.
+    if std::env::args_os().len() == 1 {
+        println!("{}", Options::command().render_usage());
+        return ExitCode::SUCCESS;
+    }
+    match measure(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("leadership: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let server = ZooKeeper::builder().max_session_timeout(SESSION).start()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(ask_everybody(options, &server))
+}
+
+async fn ask_everybody(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
+    let bench = Bench { options, server };
+    let (leader, follower) = (Replica::join(server).await?, Replica::join(server).await?);
+    settled(server).await?;
+    bench.who_leads(&leader, "leader").await?;
+    bench.who_leads(&follower, "follower").await?;
+    zklock::install(follower.client.clone())?;
+    bench.line("skipped", "installed", async || sweep().await).await?;
+    let scoped = bench.line("skipped", "scoped", async || sweep().await);
+    zklock::scope(follower.client.clone(), scoped).await?;
+    let interpolated = bench.line("skipped", "interpolated", async || sweep_shard(black_box(7)).await);
+    zklock::scope(follower.client.clone(), interpolated).await?;
+    for replica in [leader, follower] {
+        drop(replica.latch);
+        replica.client.shutdown(GRACE).await;
+    }
+    Ok(())
+}
+
+/// Waits until the candidates have all of their watches: in each election the leader's of its own node, and the
+/// follower's of that one, of the list and of its own.
+async fn settled(server: &ZooKeeper) -> Result<(), Failure> {
+    let start = Instant::now();
+    while server.watch_count() < 4 * ELECTIONS {
+        if start.elapsed() > LONGEST {
+            return Err("the candidates do not come to rest".into());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+#[leader_only(path = "/sweeper")]
+async fn sweep() {
+    unreachable!("only the follower is asked")
+}
+
+#[leader_only(path = "/shards/{shard}")]
+async fn sweep_shard(shard: u32) {
+    unreachable!("only the follower of shard {shard} is asked")
+}
+
+/// A client in the elections, as latch and as what annotated functions ask.
+struct Replica {
+    client: Client,
+    latch: LeaderLatch,
+}
+
+impl Replica {
+    async fn join(server: &ZooKeeper) -> Result<Self, Failure> {
+        let client = Config::new(server.connect_string()).session_timeout(SESSION).connect().await?;
+        for path in [SWEEPER, SHARD] {
+            client.leader(path)?.join().await?;
+        }
+        let latch = client.leader_latch(LATCH)?;
+        latch.settled().await?;
+        Ok(Self { client, latch })
+    }
+}
+
+struct Bench<'a> {
+    options: &'a Options,
+    server: &'a ZooKeeper,
+}
+
+impl Bench<'_> {
+    /// Asks a replica whether it leads, in each way.
+    async fn who_leads(&self, replica: &Replica, whom: &str) -> Result<(), Failure> {
+        let Replica { client, latch } = replica;
+        let leader = client.leader(SWEEPER)?;
+        self.line("LeaderLatch::is_leader", whom, async || latch.is_leader()).await?;
+        self.line("Leader::is_leader", whom, async || leader.is_leader()).await?;
+        let by_path = self.line("zklock::is_leader", whom, async || zklock::is_leader(black_box(SWEEPER)));
+        zklock::scope(client.clone(), by_path).await
+    }
+
+    /// Prints what one way to ask costs.
+    async fn line<T>(&self, question: &str, whom: &str, ask: impl AsyncFn() -> T) -> Result<(), Failure> {
+        let Options { batches, calls, .. } = *self.options;
+        let (before, start) = (self.server.packets_received(), Instant::now());
+        let mut means = Vec::with_capacity(batches as usize);
+        for _ in 0..batches {
+            means.push(mean(calls, &ask).await);
+        }
+        let elapsed = start.elapsed();
+        // The second question counts itself.
+        let requests = self.server.packets_received() - before - 1;
+        if elapsed > LONGEST {
+            return Err(format!("{question} took {elapsed:?}: heartbeats may be counted").into());
+        }
+        means.sort_unstable_by(f64::total_cmp);
+        let (median, asked) = (means[means.len() / 2], u64::from(batches) * u64::from(calls));
+        println!("zklock {question} of={whom} calls={asked} ns_per_call={median:.1} requests={requests}");
+        Ok(())
+    }
+}
+
+/// The mean time of a call, in nanoseconds.
+async fn mean<T>(calls: u32, ask: &impl AsyncFn() -> T) -> f64 {
+    let start = Instant::now();
+    for _ in 0..calls {
+        black_box(ask().await);
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(calls)
+}
+
+/// What annotated functions are led by.
+const SWEEPER: &str = "/sweeper";
+const SHARD: &str = "/shards/7";
+const LATCH: &str = "/latch";
+const ELECTIONS: u64 = 3;
+
+/// How long sessions live: ten times as long as until a heartbeat.
+const SESSION: Duration = Duration::from_secs(600);
+
+/// How long a measurement may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// How long a client may take to end.
+const GRACE: Duration = Duration::from_secs(5);

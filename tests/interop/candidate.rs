@@ -1,0 +1,216 @@
+//! Candidates of either language, in this process, in the shared Java process, and in processes of their own.
+//!
+//! A candidate in Rust in a process of its own is this test binary, run again for the one test `candidate_process`
+//! with its orders in the environment.
+
+use std::future::pending;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use tokio::io::AsyncBufReadExt;
+use zklock::{Client, LeaderLatch, LeaderSelector, Standing};
+
+use crate::peer::{Actor, Peer};
+use crate::record::{Diary, Record};
+use crate::support::{Space, mortal_config};
+
+pub(crate) const PATH: &str = "/office";
+/// How a leader leads, in a record.
+pub(crate) const MODE: &str = "exclusive";
+/// The test that is a candidate in another process.
+const PROCESS: &str = "candidate::candidate_process";
+const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
+const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
+const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";
+const ID: &str = "ZKLOCK_INTEROP_CANDIDATE_ID";
+const RECORD: &str = "ZKLOCK_INTEROP_CANDIDATE_RECORD";
+/// With what the answers of a candidate in another process begin.
+const ANSWER: &str = "candidates: ";
+
+/// One of ours in this process.
+pub(crate) enum Candidate {
+    Latch(LeaderLatch),
+    Selector(LeaderSelector),
+}
+
+impl Candidate {
+    pub(crate) fn run(client: &Client, recipe: &str, id: &str) -> Self {
+        let election = client.election(PATH).unwrap().identity(id).unwrap();
+        match recipe {
+            "latch" => Self::Latch(election.latch()),
+            _ => Self::Selector(election.select(|_| pending::<()>())),
+        }
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        match self {
+            Self::Latch(latch) => latch.is_leader(),
+            Self::Selector(selector) => selector.has_leadership(),
+        }
+    }
+
+    /// The ids of all candidates, the leader's marked as Java does.
+    pub(crate) async fn listed(&self) -> String {
+        let listed = match self {
+            Self::Latch(latch) => latch.participants().await,
+            Self::Selector(selector) => selector.participants().await,
+        };
+        let mark = |standing| if standing == Standing::Holds { "*" } else { "" };
+        let listed = listed.unwrap().into_iter().map(|one| format!("{}{}", mark(one.standing), one.identity));
+        listed.collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) async fn leave(self) {
+        match self {
+            Self::Latch(latch) => latch.close().await.unwrap(),
+            Self::Selector(selector) => drop(selector.close().await.unwrap()),
+        }
+    }
+}
+
+/// Has an actor of a Java process run.
+pub(crate) async fn run_in_java(peer: &Peer, space: &Space, recipe: &str, id: &str) -> Actor {
+    run_with(peer, space, &format!("run {recipe} {} {id}", space.full(PATH))).await
+}
+
+async fn run_with(peer: &Peer, space: &Space, order: &str) -> Actor {
+    // What else it opens is not used.
+    let mut actor = peer.actor("mutex", &space.full("/unused")).await;
+    actor.ask(order).await;
+    actor
+}
+
+/// Not a test of its own: the process of a candidate. It writes down when it leads, answers each line of its input
+/// by the list of the candidates, and leaves at the end of the input.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn candidate_process() {
+    let orders = [CONNECT, NAMESPACE, RECIPE, ID, RECORD].map(|name| std::env::var(name).ok());
+    let [Some(connect), Some(namespace), Some(recipe), Some(id), Some(record)] = orders else { return };
+    let diary = Arc::new(Diary::new(Path::new(&record), &id));
+    let client = mortal_config(&connect, &namespace).connect().await.unwrap();
+    let election = client.election(PATH).unwrap().identity(id).unwrap();
+    let candidate = match &*recipe {
+        "latch" => Candidate::Latch(election.latch()),
+        _ => {
+            let diary = diary.clone();
+            Candidate::Selector(election.select(move |_| lead(diary.clone())))
+        }
+    };
+    tokio::select! {
+        () = answer(&candidate) => {}
+        () = lead_with(&candidate, diary) => {}
+    }
+    candidate.leave().await;
+}
+
+async fn answer(candidate: &Candidate) {
+    let mut orders = tokio::io::BufReader::new(tokio::io::stdin()).lines();
+    let mut answers = std::io::stdout();
+    while orders.next_line().await.unwrap().is_some() {
+        writeln!(answers, "{ANSWER}{}", candidate.listed().await).unwrap();
+    }
+}
+
+/// Leads whenever a latch is elected; a selector does that by itself.
+async fn lead_with(candidate: &Candidate, diary: Arc<Diary>) {
+    let Candidate::Latch(latch) = candidate else { return pending().await };
+    loop {
+        let term = latch.leadership().await.unwrap();
+        term.run(lead(diary.clone())).await.unwrap_err();
+    }
+}
+
+async fn lead(diary: Arc<Diary>) {
+    struct Inside(Arc<Diary>);
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            self.0.leave(MODE);
+        }
+    }
+    diary.enter(MODE);
+    let _inside = Inside(diary);
+    pending().await
+}
+
+/// A candidate in a process of its own, which writes down when it leads; it is killed when this is dropped.
+pub(crate) struct Mortal {
+    pub(crate) id: String,
+    process: Process,
+}
+
+enum Process {
+    Java(Peer, Actor),
+    Rust(Child, BufReader<ChildStdout>),
+}
+
+impl Mortal {
+    pub(crate) async fn in_java(space: &Space, recipe: &str, id: &str, record: &Record) -> Self {
+        let (peer, file) = (space.mortal_peer(), record.path().display());
+        let order = format!("run {recipe} {} {id} {file}", space.full(PATH));
+        let actor = run_with(&peer, space, &order).await;
+        Self { id: id.to_owned(), process: Process::Java(peer, actor) }
+    }
+
+    pub(crate) fn in_rust(space: &Space, recipe: &str, id: &str, record: &Record) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", PROCESS, "--nocapture"])
+            .env(CONNECT, space.connect_string())
+            .env(NAMESPACE, &space.namespace)
+            .env(RECIPE, recipe)
+            .env(ID, id)
+            .env(RECORD, record.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { id: id.to_owned(), process: Process::Rust(child, output) }
+    }
+
+    /// The ids of all candidates as this one lists them, the leader's marked.
+    pub(crate) async fn listed(&mut self) -> String {
+        match &mut self.process {
+            Process::Java(_, actor) => actor.ask("candidates").await,
+            Process::Rust(child, output) => {
+                writeln!(child.stdin.as_mut().unwrap(), "candidates").unwrap();
+                let mut lines = output.lines().map(Result::unwrap);
+                // The test's own output stands in front of the first answer.
+                let answer = lines.find_map(|line| Some(line.split_once(ANSWER)?.1.to_owned()));
+                answer.expect("the candidate ended without a word")
+            }
+        }
+    }
+
+    /// Ends the process as a crash would (SIGKILL).
+    pub(crate) fn kill(&mut self) {
+        match &mut self.process {
+            Process::Java(peer, _) => peer.kill(),
+            Process::Rust(child, _) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+        }
+    }
+
+    /// Has it leave the election, which takes its process to live on for a moment.
+    pub(crate) async fn leave(&mut self) {
+        match &mut self.process {
+            Process::Java(_, actor) => drop(actor.ask("leave").await),
+            Process::Rust(child, _) => {
+                drop(child.stdin.take());
+                assert!(child.wait().unwrap().success());
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Self::Rust(child, _) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Candidates whose requests cross: a reply is held back while the queue changes behind its reader's back.
+
+use rstest_reuse::apply;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead(kind: Kind) {
+    let space = Space::new(kind);
+    let ((leading, one), (following, other)) = (space.proxied().await, space.proxied().await);
+    let first = one.leader_latch(PATH).unwrap();
+    let term = soon(first.leadership()).await.unwrap();
+    let second = other.leader_latch(PATH).unwrap();
+    soon(second.settled()).await.unwrap();
+    let nobody_leads = || !first.is_leader() && !second.is_leader();
+
+    // The follower is back in the queue before the leader's old node is gone.
+    let (delete, create) =
+        (leading.on_request(Opcode::DELETE).hold(), following.on_request(Opcode::CREATE2).hold());
+    term.resign();
+    space.end_session_of(&other);
+    soon(delete.struck()).await;
+    soon(create.struck()).await;
+    assert!(nobody_leads());
+    create.release();
+    space.until_queued(PATH, 2).await;
+    assert!(nobody_leads());
+    delete.release();
+    let next = soon(second.leadership()).await.unwrap();
+    assert!(next.fencing_token() > term.fencing_token());
+    space.until_queued(PATH, 2).await;
+    assert!(!first.is_leader() && !term.is_leading());
+
+    // The leader is back in the queue before the follower is.
+    let create = leading.on_request(Opcode::CREATE2).hold();
+    space.end_session_of(&one);
+    soon(create.struck()).await;
+    next.resign();
+    let last = soon(second.leadership()).await.unwrap();
+    assert!(last.fencing_token() > next.fencing_token());
+    create.release();
+    space.until_queued(PATH, 2).await;
+    assert!(last.is_leading() && !next.is_leading() && !first.is_leader());
+    second.close().await.unwrap();
+    soon(first.leadership()).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_predecessor_that_goes_behind_the_back_of_a_list_costs_another_list_and_no_node(kind: Kind) {
+    let space = Space::new(kind);
+    let other = space.client().await;
+    let first = other.leader_latch(PATH).unwrap();
+    soon(first.leadership()).await.unwrap();
+    let (proxy, client) = space.proxied().await;
+    let listed = proxy.on_reply(Opcode::GET_CHILDREN).hold();
+    let latch = client.leader_latch(PATH).unwrap();
+    soon(listed.struck()).await;
+    first.close().await.unwrap();
+    assert!(!latch.is_leader());
+    assert_eq!([Opcode::CREATE2, Opcode::GET_CHILDREN].map(|opcode| proxy.requests(opcode)), [1, 1]);
+    listed.release();
+    soon(latch.leadership()).await.unwrap();
+    assert_eq!([Opcode::CREATE2, Opcode::GET_CHILDREN].map(|opcode| proxy.requests(opcode)), [1, 2]);
+    assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes(kind: Kind) {
+    let space = Space::new(kind);
+    let first = space.client().await.leader_latch(PATH).unwrap();
+    soon(first.leadership()).await.unwrap();
+    let ((one, a), (other, b)) = (space.proxied().await, space.proxied().await);
+    let lists = [&one, &other].map(|proxy| proxy.on_reply(Opcode::GET_CHILDREN).hold());
+    let second = a.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    let third = b.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 3).await;
+    for list in &lists {
+        soon(list.struck()).await;
+    }
+    let nodes = space.children(PATH).await.len();
+    first.close().await.unwrap();
+    // The last one learns first, and takes what it was shown for what is there.
+    lists.iter().rev().for_each(|list| list.release());
+    soon(second.leadership()).await.unwrap();
+    assert!(!third.is_leader());
+    assert_eq!([&one, &other].map(|proxy| proxy.requests(Opcode::CREATE2)), [1, 1]);
+    until(|| async { space.children(PATH).await.len() == nodes - 1 }, "no node was added").await;
+    second.close().await.unwrap();
+    soon(third.leadership()).await.unwrap();
+    assert_eq!(other.requests(Opcode::CREATE2), 1);
+}

@@ -1,0 +1,126 @@
+//! What is asked of candidates twice, too late, or without the right to it.
+
+use std::future::pending;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Client, Ended, LockError, Standing};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/sweeper";
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_join_twice_is_to_join_once(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
+    let (one, other) = soon(async { tokio::join!(leader.join(), again.join()) }).await;
+    assert!(one.unwrap() && other.unwrap() && leader.join().await.unwrap());
+    assert!(leader.is_leader() && again.is_leader());
+    assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_requeue_twice_is_to_run_once_more(kind: Kind) {
+    let space = Space::new(kind);
+    let (tell, mut terms) = tokio::sync::mpsc::unbounded_channel();
+    let selector = space.client().await.election(PATH).unwrap().select(move |term| {
+        tell.send(term).unwrap();
+        pending::<()>()
+    });
+    let first = soon(terms.recv()).await.unwrap();
+    assert!(selector.requeue() && !selector.requeue());
+    selector.interrupt();
+    let second = soon(terms.recv()).await.unwrap();
+    assert!(second.fencing_token() > first.fencing_token());
+    selector.interrupt();
+    // One that is to run again would be back when another came and went.
+    space.until_empty(PATH).await;
+    let other = space.client().await.leader_latch("/other").unwrap();
+    soon(other.leadership()).await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+    assert!(terms.try_recv().is_err());
+    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn two_latches_of_one_client_are_two_candidates(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let first = client.leader_latch(PATH).unwrap();
+    soon(first.leadership()).await.unwrap();
+    let second = client.leader_latch(PATH).unwrap();
+    soon(second.settled()).await.unwrap();
+    assert!(first.is_leader() && !second.is_leader());
+    let standings: Vec<_> = first.participants().await.unwrap().iter().map(|one| one.standing).collect();
+    assert_eq!(standings, [Standing::Holds, Standing::Waits]);
+    first.close().await.unwrap();
+    soon(second.leadership()).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_already(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (latch, dropped) = (client.leader_latch("/a").unwrap(), client.leader_latch("/b").unwrap());
+    let selector = client.election("/c").unwrap().select(|_| pending::<()>());
+    let leader = client.leader("/d").unwrap();
+    soon(leader.join()).await.unwrap();
+    soon(client.shutdown(Duration::from_secs(5))).await;
+    soon(latch.close()).await.unwrap();
+    assert!(!selector.has_leadership());
+    assert!(matches!(soon(selector.close()).await.unwrap(), Ended::Closed));
+    drop(dropped);
+    assert!(!leader.is_leader());
+    assert!(failed(soon(leader.join()).await).is_closed());
+    assert!(failed(soon(client.leader_latch("/a").unwrap().leadership()).await).is_closed());
+    for path in ["/a", "/b", "/c", "/d"] {
+        assert_eq!(space.children(path).await, [""; 0]);
+    }
+}
+
+/// Runs in each way below a node that denies it, until each has said so; returns after that.
+async fn run_in_vain(client: &Client) {
+    let latch = client.leader_latch("/closed/a").unwrap();
+    let selector = client.election("/closed/b").unwrap().auto_requeue().select(|_| pending::<()>());
+    let leader = client.leader("/closed/c").unwrap();
+    for _ in 0..3 {
+        assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
+        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
+    }
+}
+
+/// All but pings, which come by themselves.
+fn requests(proxy: &Proxy) -> u64 {
+    proxy.requests_total() - proxy.requests(Opcode::PING)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_denied_candidate_asks_once_and_not_again(kind: Kind) {
+    let space = Space::new(kind);
+    let owner =
+        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
+    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    let (proxy, client) = space.proxied().await;
+    let before = requests(&proxy);
+    run_in_vain(&client).await;
+    let denied = requests(&proxy) - before;
+    assert!(denied <= 3 * MOST, "three candidates sent {denied} requests");
+    // Each of these is a round trip, in which one that tried again without a pause would do so.
+    for _ in 0..500 {
+        soon(owner.mutex("/closed/x").unwrap().participants()).await.unwrap();
+    }
+    assert_eq!(requests(&proxy) - before, denied, "a denied candidate tries again");
+}
+
+/// To create a node, to list, to create the parents, and once more.
+const MOST: u64 = 6;
