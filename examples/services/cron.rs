@@ -12,9 +12,9 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-#[path = "support/setting.rs"]
+#[path = "../support/setting.rs"]
 mod setting;
-#[path = "support/terms.rs"]
+#[path = "../support/terms.rs"]
 mod terms;
 
 use std::collections::BTreeMap;

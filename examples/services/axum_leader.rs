@@ -17,11 +17,11 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-#[path = "support/fleet.rs"]
+#[path = "../support/fleet.rs"]
 mod fleet;
-#[path = "support/setting.rs"]
+#[path = "../support/setting.rs"]
 mod setting;
-#[path = "support/terms.rs"]
+#[path = "../support/terms.rs"]
 mod terms;
 #[path = "axum_leader/visitor.rs"]
 mod visitor;
