@@ -22,7 +22,8 @@ fn attach(server: SocketAddr, session_id: i64) -> Option<i64> {
     let attachment = ConnectRequest {
         protocol_version: 0,
         last_zxid_seen: 0,
-        timeout: 6_000,
+        // Short, so that a session that is won back and lost again does not outlive its owner's own timeout.
+        timeout: 1_000,
         session_id,
         password: Some(session_password(session_id).to_vec().into()),
         read_only: None,
