@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use zklock::{Client, Config, Health};
 use zklock_testkit::Ensemble;
 
@@ -57,14 +58,18 @@ impl Workers {
         while !self.done().iter().zip(&before).all(|(now, before)| *now >= before + 2) {
             assert!(self.tasks.try_join_next().is_none(), "a worker failed");
             assert!(is_done < PATIENCE, "waited in vain for work: {before:?}, {:?}", self.done());
-            tokio::time::sleep(TICK / 10).await;
+            sleep(TICK / 10).await;
             is_done += TICK / 10;
         }
     }
 
     async fn all_are(&self, health: Health) {
-        let are = || async { self.clients.iter().all(|client| client.health() == health) };
-        until(are, "all clients have noticed").await;
+        let noticed = async {
+            while !self.clients.iter().all(|client| client.health() == health) {
+                sleep(TICK / 10).await;
+            }
+        };
+        timeout(PATIENCE, noticed).await.expect("all clients notice");
     }
 }
 

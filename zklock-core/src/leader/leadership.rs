@@ -1,5 +1,7 @@
 //! One term of a leader.
 
+mod write;
+
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,10 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::guard::running::run_while;
-use crate::guard::write::write_under;
 use crate::lease::{FencingToken, LeaseState, LossReason, Tenure};
-use crate::once;
-use crate::session::ops::Write;
 
 use super::office::Policy;
 
@@ -165,80 +164,6 @@ impl Leadership {
         self.check()?;
         let value = function();
         self.check().map(|()| value)
-    }
-
-    /// Replaces the data of the node at `path`, if and only if this leader is in office then.
-    ///
-    /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MutexGuard::set_data`](crate::MutexGuard::set_data).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::SetData(data.into())).await
-    }
-
-    /// Creates a persistent node at `path`, if and only if this leader is in office then.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MutexGuard::create`](crate::MutexGuard::create).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::Create(data.into())).await
-    }
-
-    /// Deletes the node at `path`, if and only if this leader is in office then.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MutexGuard::delete`](crate::MutexGuard::delete).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
-        self.write(path, Write::Delete).await
-    }
-
-    /// Tells whether this leader may start what is to start at most once per `period` in the whole fleet.
-    ///
-    /// See [`MutexGuard::once_per`](crate::MutexGuard::once_per).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MutexGuard::once_per`](crate::MutexGuard::once_per).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future may leave the period begun without a start.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
-    /// let term = client.leader("/leader")?.leadership().await?;
-    /// if term.once_per("/ticks/invoices", std::time::Duration::from_secs(900)).await? {
-    ///     // … send invoices …
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        self.check()?;
-        once::start(&self.term.worker, vec![self.term.tenure.clone()], tick, period).await
-    }
-
-    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        self.check()?;
-        write_under(&self.term.worker, vec![self.term.tenure.clone()], path, write).await
     }
 
     /// Waits until this term has to end, and says why; the leader is still in office then.
