@@ -16,21 +16,19 @@ use super::{ESCAPED, Path, Term};
 pub struct Function {
     module: &'static str,
     name: &'static str,
-    /// What the attribute says of the path.
-    path: &'static str,
     /// Where it stands in the source.
     place: &'static str,
     /// Whether no other function has its name.
     is_alone: OnceLock<Result<(), LockError>>,
 }
 
-/// The functions that ran, each by its module, its name and its path.
-static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 3], &'static str>>> = LazyLock::new(Mutex::default);
+/// Where the functions stand that ran, by their modules and names.
+static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 2], &'static str>>> = LazyLock::new(Mutex::default);
 
 impl Function {
-    /// Describes a function by its module, its name, its path and its place.
-    pub const fn new([module, name, path, place]: [&'static str; 4]) -> Self {
-        Self { module, name, path, place, is_alone: OnceLock::new() }
+    /// Describes a function by its module, its name and its place.
+    pub const fn new([module, name, place]: [&'static str; 3]) -> Self {
+        Self { module, name, place, is_alone: OnceLock::new() }
     }
 
     /// Fails where another function would share its ticks, of which then only one would start.
@@ -40,12 +38,12 @@ impl Function {
 
     fn register(&self) -> Result<(), LockError> {
         let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let other = *functions.entry([self.module, self.name, self.path]).or_insert(self.place);
+        let other = *functions.entry([self.module, self.name]).or_insert(self.place);
         if other == self.place {
             return Ok(());
         }
         let reason = format!(
-            "`{}` at {} and at {other} have the same name and path: give one of them a `tick`",
+            "`{}` at {} and at {other} have one name in one module: give one of them a `tick`",
             self.name, self.place
         );
         Err(LockError::InvalidConfig { setting: "once_per", reason })
@@ -54,18 +52,18 @@ impl Function {
     /// The node that remembers the starts under these locks.
     fn tick(&self, paths: &[Path]) -> Path {
         self.check()?;
-        let mut tick = String::from(TICKS);
+        let mut tick = format!("{TICKS}/{}::{}", self.module, self.name);
         for (nth, path) in paths.iter().enumerate() {
             tick.push_str(if nth == 0 { "/" } else { "," });
             let path = path.as_ref().map_err(LockError::clone)?;
             tick.extend(utf8_percent_encode(path.trim_start_matches('/'), ESCAPED));
         }
-        Ok(format!("{tick}@{}::{}", self.module, self.name).into())
+        Ok(tick.into())
     }
 }
 
-/// Below which the ticks are that nobody named; none of their names is one of another's, as `,` and `@` are
-/// escaped in what stands before them.
+/// Below which the ticks are that nobody named. Those of different paths have different names, as a `,` is escaped in
+/// what stands before and after it.
 const TICKS: &str = "/zklock-ticks";
 
 /// How often a function may start, and the node that remembers when it did.
@@ -107,7 +105,7 @@ fn first(paths: &[Path]) -> Cow<'static, str> {
 pub enum Start<H> {
     /// It may, under this lock.
     Now(H),
-    /// Its period has begun already, or another replica is about to begin it.
+    /// Its period has begun already.
     Later,
     /// It cannot run.
     Failed(LockError),
@@ -133,14 +131,16 @@ async fn begin_under<K>(
 ) -> Result<Option<Guard<K>>, LockError> {
     let tick = once.tick()?;
     // Without a client, the lock says which one could not be taken.
-    if let Ok(client) = client
-        && client.is_begun(tick, once.period)?
-    {
+    let Ok(client) = client else { return taken.await.map(Some) };
+    if client.is_begun(tick, once.period)? {
         return Ok(None);
     }
     let held = match taken.await {
-        // Who holds the lock runs, or finds that it is not time yet.
-        Err(error) if error.is_contended() => return Ok(None),
+        // Who holds the lock has begun the period, or died before, or does something else.
+        Err(error) if error.is_contended() => {
+            let has_begun = client.has_begun(tick, once.period).await;
+            return if has_begun.unwrap_or(false) { Ok(None) } else { Err(error) };
+        }
         held => held?,
     };
     match held.once_per(tick, once.period).await {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn function(name: &'static str, place: &'static str) -> Function {
-        Function::new(["billing::jobs", name, "/jobs/{id}", place])
+        Function::new(["billing::jobs", name, place])
     }
 
     #[track_caller]
@@ -180,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_named_after_the_locks_and_the_function() {
-        check(&["/leader"], "/zklock-ticks/leader@billing::jobs::sweep");
-        check(&["/jobs/7"], "/zklock-ticks/jobs%2F7@billing::jobs::sweep");
-        check(&["/a,b@c", "/%2F"], "/zklock-ticks/a%2Cb%40c,%252F@billing::jobs::sweep");
+    fn a_tick_is_named_after_the_function_and_the_locks() {
+        check(&["/leader"], "/zklock-ticks/billing::jobs::sweep/leader");
+        check(&["/jobs/7"], "/zklock-ticks/billing::jobs::sweep/jobs%2F7");
+        check(&["/a,b@c", "/%2F"], "/zklock-ticks/billing::jobs::sweep/a%2Cb%40c,%252F");
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         assert!(first.check().is_ok() && again.check().is_ok());
         assert_eq!(
             other.check().unwrap_err().to_string(),
-            "invalid setting `once_per`: `run` at jobs.rs:9:5 and at jobs.rs:3:5 have the same name and path: \
+            "invalid setting `once_per`: `run` at jobs.rs:9:5 and at jobs.rs:3:5 have one name in one module: \
              give one of them a `tick`"
         );
         assert!(first.check().is_ok());

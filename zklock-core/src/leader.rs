@@ -44,6 +44,39 @@ impl Client {
         Ok(self.election(path)?.latch())
     }
 
+    /// Enters the election at `path` with all defaults, and leads while `callback` runs; see [`Election::select`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let selector = client.leader_selector("/sweeper", |term| async move {
+    ///     println!("leading with epoch {}", term.fencing_token());
+    /// })?;
+    /// selector.requeue();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leader_selector<F, R>(
+        &self,
+        path: impl AsRef<str>,
+        callback: F,
+    ) -> Result<LeaderSelector, LockError>
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        Ok(self.election(path)?.select(callback))
+    }
+
     /// The one candidate of this client at `path`, which all who ask for it share.
     ///
     /// Nothing is sent before it joins the election.

@@ -3,9 +3,10 @@
 //! A persistent node, the *tick*, remembers the last start. Whoever is about to start writes to it, in one
 //! transaction with a check of its own lock's node, and the server stamps what is written with its own time.
 //! From the data and that time everybody can tell whether this was a start, or came too early and changed
-//! nothing ([`tick`]): no clock of a client says so. Clients only remember until when asking is in vain
-//! ([`memory`]).
+//! nothing ([`tick`], [`attempt`]): no clock of a client says so. Clients only remember until when asking is in
+//! vain ([`memory`]).
 
+mod attempt;
 mod memory;
 mod tick;
 
@@ -13,20 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
-use futures_util::future::select_all;
-use tokio::time::sleep;
-use uuid::Uuid;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::error::{LockError, Refusal};
+use crate::error::LockError;
 use crate::guard::Guard;
-use crate::lease::{LossReason, Tenure};
+use crate::lease::Tenure;
 use crate::path::NodePath;
-use crate::session::fault::Fault;
-use crate::session::ops::{Base, Stamped};
 
-use self::tick::{Foreign, Period, Record, Tick};
+use self::attempt::{Attempt, Obstacle};
+use self::tick::Period;
 
 pub(crate) use self::memory::Memory;
 
@@ -48,11 +45,11 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// * [`LockError::Lost`]: the lock is not held any more.
+    /// * [`LockError::Lost`]: the lock is not held any more; the period may count as begun.
     /// * [`LockError::InvalidPath`] for `tick`, and [`LockError::InvalidConfig`] for a period of less than a
     ///   millisecond.
-    /// * [`LockError::Refused`] where the node at `tick` has data of something else, which is left alone, and
-    ///   [`LockError::Denied`].
+    /// * [`LockError::Refused`] where the node at `tick` has data of something else, or is not persistent, as the
+    ///   node of a lock; it is left alone. [`LockError::Denied`] by its ACL.
     /// * [`LockError::Timeout`] without an answer within the client's default wait. The caller may not start, and
     ///   the period may count as begun.
     ///
@@ -73,8 +70,10 @@ impl<K> Guard<K> {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        let tenures = self.holds().iter().map(|hold| hold.tenure().clone()).collect();
-        start(self.client().worker(), tenures, tick, period).await
+        let tenures: Vec<_> = self.holds().iter().map(|hold| hold.tenure().clone()).collect();
+        let held = tenures.clone();
+        let check = move || held.iter().try_for_each(|tenure| tenure.check());
+        start(self.client().worker(), tenures, check, (tick, period)).await
     }
 }
 
@@ -84,114 +83,47 @@ impl Client {
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         Ok(self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?))
     }
+
+    /// Asks the servers whether nobody may start yet at `tick`.
+    #[doc(hidden)]
+    pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
+        let (path, period) = (self.path(tick)?, Period::new(period)?);
+        let (asked, about) = (Instant::now(), path.clone());
+        let question = move |session: Arc<_>| async move { attempt::ask(&session, &about, period).await };
+        let Some(tick) = self.worker().ask(&path, question).await? else { return Ok(false) };
+        self.worker().memory().note(&path, tick, period, asked);
+        Ok(!tick.closed_for(period).is_zero())
+    }
 }
 
-/// Tells whether work may start at `tick`, while all of the leases are held; if so, the period has begun.
+/// Tells whether work may start at a tick, once in a period, while all of the leases are held and the check passes;
+/// if so, the period has begun.
 pub(crate) async fn start(
     worker: &Arc<Worker>,
     tenures: Vec<Arc<Tenure>>,
-    tick: &str,
-    period: Duration,
+    check: impl Fn() -> Result<(), LockError> + Clone + Send + Sync + 'static,
+    (tick, period): (&str, Duration),
 ) -> Result<bool, LockError> {
     let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
     if worker.memory().is_closed(&path, period) {
         return Ok(false);
     }
     let (asked, within) = (Instant::now(), worker.default_wait());
-    let attempt = Attempt { tenures, path: path.clone(), period, claim: Uuid::new_v4() };
-    let answer = worker.call(within, attempt.run()).await;
-    let (tick, may_start) = answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&path, within)))?;
+    let attempt = Attempt::new(tenures.clone(), path.clone(), period, check.clone());
+    let claim = attempt.claim();
+    let tick = match worker.call(within, attempt.run()).await {
+        Ok(Ok(tick)) => tick,
+        // It is told here, where the lock is still held, and not by a task that may have been left behind.
+        Ok(Err(Obstacle::Lost(index, reason))) => {
+            let tenure = &tenures[index];
+            return Err(tenure.lost_error(tenure.lose(reason)));
+        }
+        Ok(Err(Obstacle::Over(error))) => return Err(error),
+        Ok(Err(Obstacle::Fault(fault))) => return Err(fault.into_error(path.relative())),
+        Err(unanswered) => return Err(unanswered.into_error(&path, within)),
+    };
     worker.memory().note(&path, tick, period, asked);
-    Ok(may_start)
+    let may_start = tick.is_start_of(claim);
+    // The answer may have been long on its way.
+    if may_start { check().map(|()| true) } else { Ok(false) }
 }
-
-/// One question whether work may start.
-struct Attempt {
-    tenures: Vec<Arc<Tenure>>,
-    path: NodePath,
-    period: Period,
-    /// By which a record is known again whose reply was lost.
-    claim: Uuid,
-}
-
-/// Why there is no answer.
-enum Obstacle {
-    Fault(Fault),
-    /// The lease with this index is lost.
-    Lost(usize),
-}
-
-impl From<Fault> for Obstacle {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-impl Attempt {
-    /// Asks until there is an answer; the caller sets a bound.
-    async fn run(self) -> Result<(Tick, bool), LockError> {
-        loop {
-            match self.write().await {
-                Ok(Some(tick)) => return Ok((tick, tick.is_start_of(self.claim))),
-                Ok(None) => {}
-                Err(Obstacle::Lost(index)) => return Err(self.lost(index, LossReason::NodeDeleted)),
-                Err(Obstacle::Fault(Fault::Unknown(_))) => sleep(PAUSE).await,
-                Err(Obstacle::Fault(Fault::SessionOver)) => {
-                    return Err(self.lost(0, LossReason::SessionEnded));
-                }
-                Err(Obstacle::Fault(fault)) => return Err(fault.into_error(self.path.relative())),
-            }
-        }
-    }
-
-    /// Writes a record on the ground of what the node says; `None` where it has to be read again.
-    async fn write(&self) -> Result<Option<Tick>, Obstacle> {
-        let (before, base) = match self.read().await? {
-            (Some(tick), _) if tick.settles(self.claim) => return Ok(Some(tick)),
-            read => read,
-        };
-        let record = Record::new(before, self.period, self.claim);
-        let nodes = self.nodes().await?;
-        let ops = self.tenures[0].session().ops();
-        match ops.stamp(&nodes, self.path.full(), record.to_string().as_bytes(), base).await {
-            Ok(Stamped::At(written)) => Ok(Some(record.written_at(written))),
-            Ok(Stamped::Created) | Err(Fault::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
-            Ok(Stamped::Unguarded(index)) => Err(Obstacle::Lost(index)),
-            Err(Fault::NoNode) => {
-                ops.prepare(self.path.parent()).await?;
-                Ok(None)
-            }
-            Err(fault) => Err(fault.into()),
-        }
-    }
-
-    async fn read(&self) -> Result<(Option<Tick>, Base), Fault> {
-        match self.tenures[0].session().ops().read(self.path.full()).await? {
-            Some(read) => match Tick::read(&read.data, read.written_ms) {
-                Ok(tick) => Ok((tick, Base::Version(read.version))),
-                Err(Foreign) => {
-                    Err(Fault::Refused(Refusal::Other("its data is that of something else".into())))
-                }
-            },
-            None => Ok((None, Base::Missing)),
-        }
-    }
-
-    /// The lock's own nodes, of which none is about to be replaced.
-    async fn nodes(&self) -> Result<Vec<Arc<str>>, Obstacle> {
-        let lost = select_all(self.tenures.iter().map(|tenure| Box::pin(tenure.lost())));
-        tokio::select! {
-            biased;
-            nodes = Tenure::nodes(&self.tenures) => Ok(nodes),
-            (_, index, _) = lost => Err(Obstacle::Lost(index)),
-        }
-    }
-
-    fn lost(&self, index: usize, reason: LossReason) -> LockError {
-        let tenure = &self.tenures[index];
-        tenure.lost_error(tenure.lose(reason))
-    }
-}
-
-/// Between attempts whose outcome is unknown.
-const PAUSE: Duration = Duration::from_millis(20);

@@ -59,7 +59,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let path = args.path.expand(&private);
     let client = Client::expand(args.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
-    let starts = Starts { name: &sig.ident, path: args.path.source(), paths: args.path.slice() };
+    let starts = Starts { name: &sig.ident, paths: args.path.slice() };
     let once = once(args.once.as_ref(), starts, &private);
     let once_tokens = once.to_token_stream();
     let captures = capture::statements(sig, &[&path, &client, &wait, &once_tokens, &target.body]);

@@ -94,11 +94,6 @@ impl LeaderArgs {
             None => quote!(#private::path_of(#DEFAULT_PATH)),
         }
     }
-
-    /// What the attribute says of the path.
-    pub(crate) fn source(&self) -> String {
-        self.path.as_ref().map_or_else(|| DEFAULT_PATH.to_owned(), |Election(path)| path.source())
-    }
 }
 
 impl Parse for Election {

@@ -43,8 +43,6 @@ pub(crate) struct Once {
 /// The function that starts, as its ticks name it.
 pub(crate) struct Starts<'a> {
     pub(crate) name: &'a Ident,
-    /// What the attribute says of the path.
-    pub(crate) path: String,
     /// The expression of type `&[__private::Path]`.
     pub(crate) paths: TokenStream,
 }
@@ -69,14 +67,13 @@ impl Once {
             let (tick, paths) = (tick.expand(private), starts.paths);
             return quote!(#private::Once::at(#tick, #paths, #period));
         }
-        let Starts { name, path, paths } = starts;
+        let Starts { name, paths } = starts;
         let name = name.to_string();
         let name = name.trim_start_matches("r#");
         quote_spanned! {Span::mixed_site()=> {
             static __FUNCTION: #private::Function = #private::Function::new([
                 ::core::module_path!(),
                 #name,
-                #path,
                 ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
             ]);
             #private::Once::of(&__FUNCTION, #paths, #period)
@@ -99,7 +96,7 @@ mod tests {
 
     fn shown(period: &str, tick: &str) -> String {
         let name = format_ident!("r#sweep");
-        let starts = Starts { name: &name, path: "/jobs/{id}".into(), paths: quote!(&paths) };
+        let starts = Starts { name: &name, paths: quote!(&paths) };
         let once = once(period, tick).unwrap().unwrap();
         once.expand(starts, &quote!(p)).to_string().replace(' ', "")
     }
@@ -110,7 +107,7 @@ mod tests {
         assert_eq!(
             shown("\"15m\"", ""),
             format!(
-                "{{static__FUNCTION:p::Function=p::Function::new([::core::module_path!(),\"sweep\",\"/jobs/{{id}}\",\
+                "{{static__FUNCTION:p::Function=p::Function::new([::core::module_path!(),\"sweep\",\
                  ::core::concat!(::core::file!(),\":\",::core::line!(),\":\",::core::column!()),]);\
                  p::Once::of(&__FUNCTION,&paths,{period})}}"
             )

@@ -87,14 +87,6 @@ impl Path {
             Self::Several(_) => quote_spanned!(Span::mixed_site()=> &__path),
         }
     }
-
-    /// What the attribute says.
-    pub(crate) fn source(&self) -> String {
-        match self {
-            Self::One(path) => path.source(),
-            Self::Several(paths) => paths.iter().map(Single::source).collect::<Vec<_>>().join(","),
-        }
-    }
 }
 
 /// The same of one path.
@@ -117,11 +109,6 @@ impl OnePath {
     /// The expression of type `__private::Path`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         self.0.expand(private)
-    }
-
-    /// What the attribute says.
-    pub(crate) fn source(&self) -> String {
-        self.0.source()
     }
 }
 

@@ -18,10 +18,11 @@ async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked(k
     let space = Space::new(kind);
     let terms = Arc::new(AtomicUsize::new(0));
     let count = terms.clone();
-    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+    let selector = space.client().await.leader_selector(PATH, move |_| {
         count.fetch_add(1, Ordering::SeqCst);
         async {}
     });
+    let selector = selector.unwrap();
     for expected in 1..=3 {
         until(|| async { terms.load(Ordering::SeqCst) == expected }, "it led so often").await;
         until(|| async { !selector.has_leadership() }, "it leads no more").await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, Config, LockError, distributed_lock, leader_only};
+use zklock_testkit::How;
 
 use super::HOUR;
 use crate::requests::{PATIENCE, requests};
@@ -26,9 +27,9 @@ async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(
     assert_eq!(zklock::scope(space.client().await, calls()).await, (Some(7), None, Some(8)));
     assert_eq!(zklock::scope(space.client().await, calls()).await, (None, None, None));
     space.until_empty("/jobs/7").await;
-    let mut ticks = space.children("/zklock-ticks").await;
+    let mut ticks = space.children("/zklock-ticks/it::once::attributes::job").await;
     ticks.sort();
-    assert_eq!(ticks, ["jobs%2F7@it::once::attributes::job", "jobs%2F8@it::once::attributes::job"]);
+    assert_eq!(ticks, ["jobs%2F7", "jobs%2F8"]);
 }
 
 #[apply(on_both_servers)]
@@ -48,20 +49,41 @@ async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
     zklock::scope(client, calls).await;
 }
 
-#[distributed_lock(path = "/busy", once_per = "1h", wait = "100ms")]
+const BUSY: &str = "/ticks/busy";
+
+#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "2s")]
 async fn busy() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn who_does_not_get_the_lock_leaves_the_turn_to_its_holder(kind: Kind) {
+async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun(kind: Kind) {
     let space = Space::new(kind);
-    let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
     let client = space.client().await;
-    assert_eq!(zklock::scope(client.clone(), busy()).await.unwrap(), None);
+    // A holder that never starts may be dead.
+    let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
+    assert!(failed(zklock::scope(client.clone(), busy()).await).is_contended());
+    assert!(holder.once_per(BUSY, HOUR).await.unwrap());
+    assert_eq!(zklock::scope(client, busy()).await.unwrap(), None);
     holder.release().await.unwrap();
-    assert_eq!(zklock::scope(client, busy()).await.unwrap(), Some(7));
+}
+
+#[distributed_lock(path = "/inherited", once_per = "1h", wait = "20s")]
+async fn inherited() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_turn_of_a_holder_that_died_before_it_started_is_taken_by_the_next(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, dead) = space.proxied().await;
+    let holder = dead.mutex("/inherited").unwrap().lock().await.unwrap();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    assert_eq!(zklock::scope(space.client().await, inherited()).await.unwrap(), Some(7));
+    drop(holder);
 }
 
 #[distributed_lock(path = "/failing", once_per = "1h")]

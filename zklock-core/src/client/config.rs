@@ -173,11 +173,22 @@ impl Config {
     /// Dropping the future ends the client; nothing stays behind.
     pub async fn connect(self) -> Result<Client, LockError> {
         let within = self.connect_timeout;
-        let worker = Worker::start(self.validated()?)
-            .map_err(|error| invalid("connect", format!("no thread for the session: {error}")))?;
-        let client = Client::new(worker);
+        let client = self.start()?;
         client.worker().connected(within).await?;
         Ok(client)
+    }
+
+    /// Starts a client that connects in the background, for services that may start before their servers.
+    ///
+    /// Locks and candidates wait for the first session as for any later one; [`Client::readiness`] tells of it.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidConfig`]. What the servers refuse is told by the first call that needs them.
+    pub fn start(self) -> Result<Client, LockError> {
+        let worker = Worker::start(self.validated()?)
+            .map_err(|error| invalid("connect", format!("no thread for the session: {error}")))?;
+        Ok(Client::new(worker))
     }
 
     fn validated(self) -> Result<Settings, LockError> {

@@ -54,7 +54,8 @@ impl<K> Guard<K> {
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is.
+    /// That of the future, which is dropped where it is: so it is when what awaits it is dropped, as under
+    /// [`run`](Self::run) of another lock that is lost.
     ///
     /// # Examples
     ///

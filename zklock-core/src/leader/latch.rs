@@ -143,10 +143,13 @@ impl LeaderLatch {
 
     /// Tells, from memory, whether the first answer is there; fails as [`settled`](Self::settled) does.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
+        // One that was dropped with its client's thread could not say that it ended.
+        let is_gone = self.position.has_changed().is_err();
         match &*self.position.borrow() {
+            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+            _ if is_gone => Err(self.closed()),
             Position::Starts => Ok(false),
             Position::Follows | Position::Leads(_) => Ok(true),
-            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
         }
     }
 
@@ -159,7 +162,9 @@ impl LeaderLatch {
         tokio::select! {
             biased;
             answer = answer => answer,
-            () = self.office.worker.pause(wait) => Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase }),
+            () = self.office.worker.pause(wait) => {
+                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase })
+            }
         }
     }
 

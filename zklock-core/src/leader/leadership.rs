@@ -143,7 +143,8 @@ impl Leadership {
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is.
+    /// That of the future, which is dropped where it is: so it is when what awaits it is dropped, as the callback of a
+    /// selector is at the end of its term.
     pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         // Before the check, so that either it is waited for, or it sees that the term is over.
         let _step = self.term.steps.token();

@@ -9,11 +9,18 @@ use crate::path::NodePath;
 
 use super::tick::{Period, Tick};
 
-/// What this client knows of ticks whose period is not over, by their paths.
+/// What this client knows of ticks whose period is not over.
 ///
 /// It only ever spares a question, by a clock that may be faster than that of the servers by one percent.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<HashMap<String, Seen>>);
+pub(crate) struct Memory(Mutex<Ticks>);
+
+#[derive(Debug, Default)]
+struct Ticks {
+    by_path: HashMap<String, Seen>,
+    /// How many there may be before those are forgotten that are of no use.
+    limit: usize,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -25,27 +32,89 @@ struct Seen {
 
 impl Seen {
     fn is_closed(&self, period: Period, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) < self.tick.closed_for(period) / 100 * 99
+        // Longer than a period only says that the servers' time went back, and may go on again.
+        let closed_for = self.tick.closed_for(period).min(period.as_duration());
+        now.saturating_duration_since(self.at) < closed_for / 100 * 99
     }
 }
 
 impl Memory {
     /// Tells whether no start is possible yet at the tick at `path`; `false` where that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
-        let seen = self.seen().get(path.full()).copied();
+        let seen = self.ticks().by_path.get(path.full()).copied();
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
     /// Remembers what was written no earlier than `at`.
     pub(super) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
-        let now = Instant::now();
-        let mut seen = self.seen();
-        // What is over is of no use, and there may be a tick for each value of an argument.
-        seen.retain(|_, seen| seen.is_closed(seen.period, now));
-        seen.insert(path.full().to_owned(), Seen { at, tick, period });
+        let mut ticks = self.ticks();
+        // There may be a tick for each value of an argument.
+        if ticks.by_path.len() >= ticks.limit {
+            let now = Instant::now();
+            ticks.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
+            ticks.limit = (ticks.by_path.len() * 2).max(LEAST_LIMIT);
+        }
+        ticks.by_path.insert(path.full().to_owned(), Seen { at, tick, period });
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn ticks(&self) -> MutexGuard<'_, Ticks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// So few are no burden.
+const LEAST_LIMIT: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::super::tick::Record;
+    use super::*;
+
+    fn start(written: i64, period: Period) -> Tick {
+        Record::new(None, period, Uuid::from_u128(1)).written_at(written)
+    }
+
+    fn path(name: &str) -> NodePath {
+        NodePath::new("", name).unwrap()
+    }
+
+    fn period(length: Duration) -> Period {
+        Period::new(length).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_known_until_its_period_is_over() {
+        let (memory, hour) = (Memory::default(), period(Duration::from_secs(3_600)));
+        assert!(!memory.is_closed(&path("/a"), hour));
+        memory.note(&path("/a"), start(0, hour), hour, Instant::now());
+        assert!(memory.is_closed(&path("/a"), hour) && !memory.is_closed(&path("/b"), hour));
+        let seen = memory.ticks().by_path["/a"];
+        // Less the part by which a start may be early, and one percent.
+        let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
+        assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));
+    }
+
+    #[test]
+    fn a_time_of_the_servers_that_went_back_closes_a_tick_for_a_period_at_most() {
+        let minute = period(Duration::from_secs(60));
+        let ahead = Record::new(Some(start(1 << 40, minute)), minute, Uuid::from_u128(2));
+        let tick = ahead.written_at(0);
+        let seen = Seen { at: Instant::now(), tick, period: minute };
+        let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
+        assert!(seen.is_closed(minute, at(1)) && !seen.is_closed(minute, at(60)));
+    }
+
+    #[test]
+    fn what_is_of_no_use_is_forgotten() {
+        let (memory, minute) = (Memory::default(), period(Duration::from_secs(60)));
+        let over = Record::question(start(0, minute), minute).written_at(60_000);
+        for number in 0..1_000 {
+            memory.note(&path(&format!("/{number}")), over, minute, Instant::now());
+        }
+        assert!(memory.ticks().by_path.len() <= LEAST_LIMIT);
     }
 }

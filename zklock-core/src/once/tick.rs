@@ -24,6 +24,10 @@ impl Period {
         }
     }
 
+    pub(super) fn as_duration(self) -> Duration {
+        Duration::from_millis(self.0.unsigned_abs())
+    }
+
     /// When the next start may be, if the last one counts from `last`.
     ///
     /// A timer of the same period is never quite even, and would miss every other turn if it fired a little
@@ -58,11 +62,18 @@ impl Record {
         Self { last: before.map(|tick| tick.last), period, claim }
     }
 
+    /// One that only asks for the time, and is no start whenever it is written.
+    pub(super) fn question(before: Tick, period: Period) -> Self {
+        Self::new(Some(before), period, Uuid::nil())
+    }
+
     /// What the node says once this was written to it at that time of the servers.
     pub(super) fn written_at(self, written: i64) -> Tick {
         let Self { last, period, claim } = self;
         let from = match last {
-            Some(last) if written < period.next(last.from) => return Tick { last, written, claim },
+            Some(last) if claim.is_nil() || written < period.next(last.from) => {
+                return Tick { last, written, claim };
+            }
             Some(last) => written.max(last.from.saturating_add(period.0)),
             None => written,
         };
@@ -198,6 +209,15 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_no_start_although_it_is_time() {
+        let start = Record::new(None, seconds(60), ONE).written_at(0);
+        let asked = Record::question(start, seconds(60)).written_at(61_000);
+        assert!(asked.is_start_of(ONE) && asked.closed_for(seconds(60)).is_zero());
+        let next = Record::new(Some(asked), seconds(60), OTHER).written_at(61_001);
+        assert!(next.is_start_of(OTHER));
+    }
+
+    #[test]
     fn a_node_is_closed_until_the_next_start_is_possible() {
         let tick = Record::new(None, seconds(10), ONE).written_at(1_000);
         assert_eq!(tick.closed_for(seconds(10)), Duration::from_millis(9_500));
@@ -213,7 +233,8 @@ mod tests {
         let next = Record::new(Some(first.written_at(-5)), seconds(60), OTHER);
         let text = "60000 00000000-0000-0000-0000-000000000002 -5 00000000-0000-0000-0000-000000000001";
         assert_eq!(next.to_string(), text);
-        for record in [first, next] {
+        let asked = Record::question(first.written_at(7), seconds(60));
+        for record in [first, next, asked] {
             assert_eq!(Tick::read(record.to_string().as_bytes(), 9), Ok(Some(record.written_at(9))));
         }
     }

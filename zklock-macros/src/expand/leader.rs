@@ -21,7 +21,7 @@ pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let client = Client::expand(args.client.as_ref(), &private);
     let failed = failed(args, target);
     let term = term(args, target, flow);
-    let starts = Starts { name: &target.sig.ident, path: args.source(), paths: slice_of_one() };
+    let starts = Starts { name: &target.sig.ident, paths: slice_of_one() };
     let once = once(args.once.as_ref(), starts, &private);
     let begun = args.once.as_ref().map(|_| begun(args, target, flow));
     let once_tokens = once.to_token_stream();
@@ -237,7 +237,7 @@ mod tests {
             async fn f() {}
         );
         let shown = leader_only(quote!(once_per = "1m", crate = k), item).to_string().replace(' ', "");
-        let once = "\"f\",\"/leader\",::core::concat!(";
+        let once = "\"f\",::core::concat!(";
         let begun = "let__term=matchk::__private::begin_term(__once,__term).await{\
                      k::__private::Start::Now(__term)=>__term,\
                      k::__private::Start::Later=>returnk::__private::OnSkip::skipped(),\

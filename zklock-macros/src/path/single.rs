@@ -46,14 +46,6 @@ impl Single {
         }
     }
 
-    /// What the attribute says.
-    pub(super) fn source(&self) -> String {
-        match self {
-            Self::Computed(expr) => expr.to_token_stream().to_string(),
-            Self::Template { text, .. } => text.value(),
-        }
-    }
-
     /// Tells whether both are the same path, as far as that can be seen.
     pub(super) fn is_surely(&self, other: &Self) -> bool {
         match (self, other) {

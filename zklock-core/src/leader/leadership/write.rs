@@ -76,7 +76,8 @@ impl Leadership {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        once::start(&self.term.worker, vec![self.term.tenure.clone()], tick, period).await
+        let (term, tenures) = (self.clone(), vec![self.term.tenure.clone()]);
+        once::start(&self.term.worker, tenures, move || term.check(), (tick, period)).await
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {

@@ -66,6 +66,8 @@ pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
     pub(crate) version: i32,
     pub(crate) children: i32,
+    /// The session that the node ends with, or what else it ends by; zero if it does not end by itself.
+    pub(crate) owner: i64,
     /// When the data was written, by the servers' time.
     pub(crate) written_ms: i64,
 }
@@ -182,9 +184,13 @@ impl Ops {
         let client = self.client()?;
         let sent = self.clock.now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
-            Ok((data, zk::Stat { version, num_children: children, mtime: written_ms, .. })) => {
-                Ok(Some(Read { data, version, children, written_ms }))
-            }
+            Ok((data, stat)) => Ok(Some(Read {
+                data,
+                version: stat.version,
+                children: stat.num_children,
+                owner: stat.ephemeral_owner,
+                written_ms: stat.mtime,
+            })),
             Err(Fault::NoNode) => Ok(None),
             Err(fault) => Err(fault),
         }
