@@ -199,11 +199,15 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     assert_eq!(refused.to_string(), "request on /prices refused: its data is that of something else");
     assert_eq!(outsider.get_data(&space.full("/prices")).await.unwrap().0, b"7 EUR");
     // The servers delete what is not persistent, and with it the memory of the last start.
-    for transient in [PATH, "/leased"] {
+    client.mutex("/unused").unwrap().lock().await.unwrap().release().await.unwrap();
+    for transient in [PATH, "/unused", "/leased"] {
         let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
         outsider.create(&space.full("/leased"), b"", &ephemeral).await.ok();
         let refused = failed(guard.once_per(transient, HOUR).await);
-        assert_eq!(refused.to_string(), format!("request on {transient} refused: it is no persistent node"));
+        assert_eq!(
+            refused.to_string(),
+            format!("request on {transient} refused: a tick is persistent, and never had children")
+        );
     }
     // One that somebody made in advance is used.
     outsider.create(&space.full("/empty"), b"", &persistent).await.unwrap();

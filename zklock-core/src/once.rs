@@ -48,8 +48,8 @@ impl<K> Guard<K> {
     /// * [`LockError::Lost`]: the lock is not held any more; the period may count as begun.
     /// * [`LockError::InvalidPath`] for `tick`, and [`LockError::InvalidConfig`] for a period of less than a
     ///   millisecond.
-    /// * [`LockError::Refused`] where the node at `tick` has data of something else, or is not persistent, as the
-    ///   node of a lock; it is left alone. [`LockError::Denied`] by its ACL.
+    /// * [`LockError::Refused`] where the node at `tick` has data of something else, is ephemeral, or has or
+    ///   had children, as the node of a lock; it is left alone. [`LockError::Denied`] by its ACL.
     /// * [`LockError::Timeout`] without an answer within the client's default wait. The caller may not start, and
     ///   the period may count as begun.
     ///

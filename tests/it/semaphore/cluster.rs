@@ -64,12 +64,14 @@ impl Workers {
     }
 
     async fn all_are(&self, health: Health) {
+        let healths = || self.clients.iter().map(Client::health).collect::<Vec<_>>();
         let noticed = async {
-            while !self.clients.iter().all(|client| client.health() == health) {
+            while healths().iter().any(|other| *other != health) {
                 sleep(TICK / 10).await;
             }
         };
-        timeout(PATIENCE, noticed).await.expect("all clients notice");
+        let is_noticed = timeout(PATIENCE, noticed).await.is_ok();
+        assert!(is_noticed, "waited in vain until all are {health:?}: {:?}", healths());
     }
 }
 

@@ -118,8 +118,10 @@ pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> R
 async fn read(session: &Session, path: &NodePath) -> Result<(Option<Tick>, Base), Fault> {
     let refused = |reason: &str| Fault::Refused(Refusal::Other(reason.into()));
     match session.ops().read(path.full()).await? {
-        // The servers delete the others, and the last start with them.
-        Some(read) if read.owner != 0 => Err(refused("it is no persistent node")),
+        // Servers delete what is ephemeral, and containers that had children, but do not say which nodes those are.
+        Some(read) if read.owner != 0 || read.child_changes != 0 => {
+            Err(refused("a tick is persistent, and never had children"))
+        }
         Some(read) => match Tick::read(&read.data, read.written_ms) {
             Ok(tick) => Ok((tick, Base::Version(read.version))),
             Err(Foreign) => Err(refused("its data is that of something else")),

@@ -66,8 +66,10 @@ pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
     pub(crate) version: i32,
     pub(crate) children: i32,
-    /// The session that the node ends with, or what else it ends by; zero if it does not end by itself.
+    /// The session that the node ends with, or zero.
     pub(crate) owner: i64,
+    /// How often its children changed.
+    pub(crate) child_changes: i32,
     /// When the data was written, by the servers' time.
     pub(crate) written_ms: i64,
 }
@@ -189,6 +191,7 @@ impl Ops {
                 version: stat.version,
                 children: stat.num_children,
                 owner: stat.ephemeral_owner,
+                child_changes: stat.cversion,
                 written_ms: stat.mtime,
             })),
             Err(Fault::NoNode) => Ok(None),
