@@ -4,17 +4,18 @@
 //! with its orders in the environment.
 
 use std::future::pending;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
-use tokio::io::AsyncBufReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use zklock::{Client, LeaderLatch, LeaderSelector, Standing};
 
 use crate::peer::{Actor, Peer};
 use crate::record::{Diary, Record};
-use crate::support::{Space, mortal_config};
+use crate::support::{Space, mortal_config, soon};
 
 pub(crate) const PATH: &str = "/office";
 /// How a leader leads, in a record.
@@ -106,7 +107,7 @@ async fn candidate_process() {
 }
 
 async fn answer(candidate: &Candidate) {
-    let mut orders = tokio::io::BufReader::new(tokio::io::stdin()).lines();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
     let mut answers = std::io::stdout();
     while orders.next_line().await.unwrap().is_some() {
         writeln!(answers, "{ANSWER}{}", candidate.listed().await).unwrap();
@@ -142,7 +143,7 @@ pub(crate) struct Mortal {
 
 enum Process {
     Java(Peer, Actor),
-    Rust(Child, BufReader<ChildStdout>),
+    Rust(Child, Lines<BufReader<ChildStdout>>),
 }
 
 impl Mortal {
@@ -163,9 +164,10 @@ impl Mortal {
             .env(RECORD, record.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { id: id.to_owned(), process: Process::Rust(child, output) }
     }
 
@@ -174,11 +176,15 @@ impl Mortal {
         match &mut self.process {
             Process::Java(_, actor) => actor.ask("candidates").await,
             Process::Rust(child, output) => {
-                writeln!(child.stdin.as_mut().unwrap(), "candidates").unwrap();
-                let mut lines = output.lines().map(Result::unwrap);
-                // The test's own output stands in front of the first answer.
-                let answer = lines.find_map(|line| Some(line.split_once(ANSWER)?.1.to_owned()));
-                answer.expect("the candidate ended without a word")
+                child.stdin.as_mut().unwrap().write_all(b"candidates\n").await.unwrap();
+                loop {
+                    let line = soon(output.next_line()).await.unwrap();
+                    let line = line.expect("the candidate ended without a word");
+                    // The test's own output stands in front of the first answer.
+                    if let Some((_, answer)) = line.split_once(ANSWER) {
+                        return answer.to_owned();
+                    }
+                }
             }
         }
     }
@@ -187,10 +193,7 @@ impl Mortal {
     pub(crate) fn kill(&mut self) {
         match &mut self.process {
             Process::Java(peer, _) => peer.kill(),
-            Process::Rust(child, _) => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-            }
+            Process::Rust(child, _) => child.start_kill().unwrap(),
         }
     }
 
@@ -200,17 +203,8 @@ impl Mortal {
             Process::Java(_, actor) => drop(actor.ask("leave").await),
             Process::Rust(child, _) => {
                 drop(child.stdin.take());
-                assert!(child.wait().unwrap().success());
+                assert!(soon(child.wait()).await.unwrap().success());
             }
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if let Self::Rust(child, _) = self {
-            let _ = child.kill();
-            let _ = child.wait();
         }
     }
 }

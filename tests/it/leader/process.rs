@@ -3,7 +3,7 @@
 //! A candidate is this test binary, run again for the one test `candidate_process` with its orders in the
 //! environment. While it leads it writes into a log that all of them share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::future::pending;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -32,6 +32,8 @@ const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
 /// How often the leader of each election changes.
 const CHANGES: usize = 100;
 const SESSION: Duration = Duration::from_secs(1);
+/// Longer than a lease of such a session, so that a leader whose session is ended by force has stopped, too.
+const HANDOVER: Duration = Duration::from_millis(700);
 const CANDIDATES: usize = 3;
 
 /// One thing that a leader did.
@@ -79,7 +81,7 @@ async fn candidate_process() {
     let [Some(connect), Some(namespace), Some(recipe), Some(log), Some(name)] = orders else { return };
     let config = Config::new(connect).namespace(namespace).session_timeout(SESSION).tick_time(QUICK_TICK);
     let client = config.connect().await.unwrap();
-    let election = client.election(&recipe).unwrap();
+    let election = client.election(&recipe).unwrap().handover(HANDOVER);
     let work = move |term| work(term, client.clone(), (log.clone(), name.clone()));
     let running = match &*recipe {
         "/latch" => Running::Latch(election.latch()),
@@ -189,10 +191,7 @@ impl Log {
     }
 
     /// Checks that leaders were at work one after the other, with rising epochs; says how many terms there were.
-    ///
-    /// Nobody is warned of the end of a session by `force`, before its timeout: such a leader learns of it from its
-    /// connection when its successor does, and in any case within the time of a session.
-    fn check(&self, force: &BTreeSet<u128>) -> usize {
+    fn check(&self) -> usize {
         let text = fs::read_to_string(&self.0).unwrap();
         let mut terms: BTreeMap<u128, (u64, u64, usize)> = BTreeMap::new();
         for deed in text.lines().map(|line| Deed::parse(line).expect("lines are written at once")) {
@@ -201,17 +200,10 @@ impl Log {
             assert_eq!(*name, deed.name, "two leaders in one epoch");
         }
         for ((epoch, (_, last, _)), (next, (first, ..))) in terms.iter().zip(terms.iter().skip(1)) {
-            let warned = !force.contains(&node(*epoch));
-            let until = if warned { *first } else { first + SESSION.as_nanos() as u64 };
-            assert!(*last < until, "{epoch} was still at work when {next} began; was it warned: {warned}");
+            assert!(last < first, "{epoch} was still at work {} ns after {next} began", last - first);
         }
         terms.len()
     }
-}
-
-/// The node of a leader, by which all of its terms have their epochs.
-fn node(epoch: u128) -> u128 {
-    epoch >> 32
 }
 
 impl Drop for Log {
@@ -290,17 +282,13 @@ async fn leaders_change(space: &Space, recipe: &str) {
     let mut fleet = Fleet::start(space, recipe);
     let mut leader = fleet.log.leader_after(0).await;
     space.until_queued(recipe, CANDIDATES).await;
-    let mut force = BTreeSet::new();
     for (round, fault) in FAULTS.into_iter().cycle().take(CHANGES).enumerate() {
-        if let Fault::SessionEnd = fault {
-            force.insert(node(leader.epoch));
-        }
         let next = fleet.strike(fault, &leader).await;
         fleet.mend(fault, (leader.name, CANDIDATES + round)).await;
         leader = fleet.log.latest().filter(|deed| deed.epoch > next.epoch).unwrap_or(next);
     }
     fleet.candidates.clear();
-    assert!(fleet.log.check(&force) > CHANGES);
+    assert!(fleet.log.check() > CHANGES);
     space.until_empty(recipe).await;
 }
 

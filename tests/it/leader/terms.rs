@@ -122,6 +122,26 @@ async fn a_hold_down_follows_a_loss_and_not_a_resignation(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_it_is_closed(kind: Kind) {
+    let (space, pause) = (Space::new(kind), Duration::from_millis(300));
+    let client = space.client().await;
+    let elected = Instant::now();
+    let first = client.election(PATH).unwrap().handover(pause).latch();
+    let term = soon(first.leadership()).await.unwrap();
+    assert!(elected.elapsed() >= pause);
+    let second = space.client().await.election(PATH).unwrap().handover(AN_HOUR).latch();
+    space.until_queued(PATH, 2).await;
+    first.close().await.unwrap();
+    assert!(!term.is_leading());
+    let is_elected = || async { second.leader().await.unwrap().is_some() };
+    until(is_elected, "the second is elected").await;
+    assert!(!second.is_leader());
+    soon(second.close()).await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn waits_that_are_over_do_not_delay_a_shutdown(kind: Kind) {
     let space = Space::new(kind);
     let client = space.config().default_wait(AN_HOUR).connect().await.unwrap();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Wanted};
@@ -58,6 +59,7 @@ pub struct Election {
     identity: String,
     policy: Policy,
     hold_down: Duration,
+    handover: Duration,
     requeue: Requeue,
 }
 
@@ -77,6 +79,7 @@ impl Election {
             identity,
             policy: Policy::default(),
             hold_down: Duration::ZERO,
+            handover: Duration::ZERO,
             requeue: Requeue::WhenAsked,
         }
     }
@@ -112,6 +115,16 @@ impl Election {
     #[must_use]
     pub fn hold_down(self, hold_down: Duration) -> Self {
         Self { hold_down, ..self }
+    }
+
+    /// Has a candidate that is elected wait for so long before its first term. None by default.
+    ///
+    /// A lease ends before the session of its leader can expire, but nothing warns a leader whose session somebody
+    /// ends: it learns of that when its successor does, or at the latest when its lease ends. With a pause of the
+    /// session timeout in all candidates, no two lead at once even then.
+    #[must_use]
+    pub fn handover(self, handover: Duration) -> Self {
+        Self { handover, ..self }
     }
 
     /// Enters the election as a latch: leads from being elected until it is closed (Curator's `LeaderLatch`).
@@ -165,7 +178,8 @@ impl Election {
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };
         let door = Door { path: self.path, entry: Entry::Office, wanted };
-        Office { worker, door, policy: self.policy, hold_down: self.hold_down, requeue: self.requeue }
+        let Self { policy, hold_down, handover, requeue, .. } = self;
+        Office { worker, door, policy, hold_down, handover, requeue }
     }
 }
 
@@ -176,6 +190,7 @@ pub(super) struct Office {
     door: Door,
     pub(super) policy: Policy,
     pub(super) hold_down: Duration,
+    handover: Duration,
     pub(super) requeue: Requeue,
 }
 
@@ -196,6 +211,15 @@ impl Office {
             Err(LockError::Closed { .. }) => None,
             leases => leases?.into_iter().flatten().next(),
         };
+        if let Some(lease) = &lease
+            && !self.handover.is_zero()
+        {
+            tokio::select! {
+                () = close.cancelled() => {}
+                _ = lease.tenure().lost() => {}
+                () = sleep(self.handover) => {}
+            }
+        }
         match lease {
             Some(lease) if close.is_cancelled() => {
                 lease.release().await.ok();
