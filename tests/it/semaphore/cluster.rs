@@ -10,7 +10,7 @@ use zklock::{Client, Config, Health};
 use zklock_testkit::Ensemble;
 
 use super::{PATH, Room};
-use crate::support::{TICK, failed, soon, until};
+use crate::support::{SOON, TICK, failed, soon, until};
 
 /// Outlasts the restart of three servers on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ impl Workers {
                 sleep(TICK / 10).await;
             }
         };
-        let is_noticed = timeout(PATIENCE, noticed).await.is_ok();
+        let is_noticed = timeout(SOON, noticed).await.is_ok();
         assert!(is_noticed, "waited in vain until all are {health:?}: {:?}", healths());
     }
 }
