@@ -1,9 +1,13 @@
 //! Servers that do not answer, and come back.
 
+use std::future::ready;
 use std::time::Duration;
 
 use rstest_reuse::apply;
+use tokio::time::sleep;
 use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 
 use crate::support::{Kind, Server, TICK, failed, on_both_servers, soon, until};
 
@@ -42,6 +46,32 @@ async fn a_short_outage_suspends_a_lock_and_gives_it_back(kind: Kind) {
     assert_eq!(guard.fencing_token(), token);
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
     guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one(kind: Kind) {
+    let server = Server::start(kind);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).session_timeout(Duration::from_secs(3)).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    let return_ = proxy.on_request(Opcode::CREATE_SESSION).hold();
+    proxy.cut(How::Fin);
+    soon(return_.struck()).await;
+    until(|| async { client.health() == Health::Suspended }, "the client noticed").await;
+    // The server accepts the session, and then nobody listens any more.
+    let ping = proxy.on_request(Opcode::PING).hold();
+    return_.release();
+    soon(ping.struck()).await;
+    drop(proxy);
+    let mut seen = vec![Health::Suspended];
+    let is_lost = || {
+        seen.push(client.health());
+        ready(seen.ends_with(&[Health::Lost]))
+    };
+    until(is_lost, "the session is lost").await;
+    seen.dedup();
+    assert_eq!(seen, [Health::Suspended, Health::Lost]);
 }
 
 #[apply(on_both_servers)]
@@ -149,7 +179,7 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
     let client = connect(&server, Duration::from_secs(3)).await;
     let guard = lock(&client).await;
     // Time is what is tested here: longer than a lease of a session of three seconds can last.
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    sleep(Duration::from_secs(4)).await;
     assert_eq!(guard.state(), LeaseState::Held);
     guard.verify().await.unwrap();
 }

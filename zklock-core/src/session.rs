@@ -27,11 +27,13 @@ pub(crate) mod ops;
 mod presence;
 
 use std::collections::HashSet;
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
@@ -177,6 +179,20 @@ impl Session {
         Attendance(self.clone())
     }
 
+    /// Publishes what may be believed of the connection, unless the session has ended.
+    fn tell_health(&self, health: Health) {
+        let is_told = self.link.send_if_modified(|link| {
+            let is_news = link.health != health && link.health != Health::Lost;
+            if is_news {
+                link.health = health;
+            }
+            is_news
+        });
+        if is_told {
+            tracing::warn!(?health, "connection changed");
+        }
+    }
+
     fn tell_lost(&self) {
         self.link.send_modify(|link| link.health = Health::Lost);
         self.over.cancel();
@@ -210,15 +226,11 @@ impl Drop for Attendance {
 async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
     let mut state = states.state();
     while !state.is_terminated() && !session.is_over() {
-        let health = match state {
-            zk::SessionState::SyncConnected => Health::Connected,
-            _ => Health::Suspended,
+        state = tokio::select! {
+            biased;
+            state = states.changed() => state,
+            never = publish(&session, state) => match never {},
         };
-        if session.link().health != health {
-            tracing::warn!(?health, "connection changed");
-            session.link.send_modify(|link| link.health = health);
-        }
-        state = states.changed().await;
         session.link.send_modify(|link| link.epoch += 1);
     }
     while !state.is_terminated() {
@@ -229,6 +241,32 @@ async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
     session.closed.cancel();
 }
 
+/// Tells what a state of the library means.
+///
+/// The library calls a session connected as soon as a server has accepted it again. If that connection breaks
+/// before the first ping is answered, it goes on to say so while it looks for another server. A connection is
+/// therefore believed in once it has answered a request.
+async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
+    if state != zk::SessionState::SyncConnected {
+        session.tell_health(Health::Suspended);
+    } else if session.link().health == Health::Suspended {
+        until_answered(session).await;
+        session.tell_health(Health::Connected);
+    }
+    pending().await
+}
+
+async fn until_answered(session: &Session) {
+    let kind = session.clock().terms().heartbeat_kind();
+    while let Err(fault) = session.ops().heartbeat(kind).await
+        && !fault.is_answer()
+    {
+        sleep(PAUSE).await;
+    }
+}
+
+/// Between questions to a connection that has not answered any.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How many paths are warned of; memory stays bounded.
 const WARNINGS: usize = 1_000;
 
