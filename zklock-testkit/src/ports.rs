@@ -9,18 +9,23 @@ use crate::Error;
 /// How often ports that were free a moment ago may turn out to be taken.
 const TRIES: usize = 5;
 
-/// Finds so many different ports that are free at an address.
-pub(crate) fn free(ip: Ipv4Addr, count: usize) -> io::Result<Vec<SocketAddr>> {
+/// Finds so many different ports that are free at one [`loopback`] address.
+pub(crate) fn free(count: usize) -> io::Result<Vec<SocketAddr>> {
+    let ip = loopback();
     // All are held until the last has been found, or one might be found twice.
     let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<io::Result<_>>()?;
     listeners.iter().map(TcpListener::local_addr).collect()
 }
 
-/// Gives a loopback address that hardly anybody else uses.
+/// Gives a loopback address at which to listen.
 ///
-/// A port at such an address stays free while nobody listens on it, as those of an ensemble are where another
-/// server leads.
-pub(crate) fn private_loopback() -> Ipv4Addr {
+/// At 127.0.0.1 the port of a server that was killed may be given to any connection in the meantime, even to one
+/// that tries to reach the server and then finds itself. Where there are other addresses it is one that hardly
+/// anybody else uses, and that no connection starts from.
+pub(crate) fn loopback() -> Ipv4Addr {
+    if !cfg!(target_os = "linux") {
+        return Ipv4Addr::LOCALHOST;
+    }
     let [a, b, c, ..] = RandomState::new().hash_one(()).to_be_bytes();
     Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
 }

@@ -69,7 +69,7 @@ impl EmbeddedServer {
         Ok(Self { address, connect_string, core, listener: Mutex::new(Some(listener)) })
     }
 
-    /// Where clients connect, as `127.0.0.1:PORT`.
+    /// Where clients connect, as `ADDRESS:PORT`.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }

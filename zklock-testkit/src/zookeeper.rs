@@ -74,7 +74,7 @@ impl ZooKeeper {
         self.connect_string = address.to_string();
     }
 
-    /// Where clients connect, as `127.0.0.1:PORT`.
+    /// Where clients connect, as `ADDRESS:PORT`; the address is one of the loopback interface.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }

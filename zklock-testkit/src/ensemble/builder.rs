@@ -1,6 +1,6 @@
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::Ensemble;
@@ -124,17 +124,15 @@ struct Places {
 
 impl Places {
     fn find() -> io::Result<Self> {
-        let peers = ports::free(ports::private_loopback(), 2 * SERVERS)?;
-        Ok(Self {
-            clients: ports::free(Ipv4Addr::LOCALHOST, SERVERS)?,
-            peers: peers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect(),
-        })
+        let mut clients = ports::free(3 * SERVERS)?;
+        let peers = clients.split_off(SERVERS);
+        Ok(Self { clients, peers: peers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
 

@@ -1,10 +1,10 @@
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Core, EmbeddedServer};
-use crate::Error;
 use crate::model::Settings;
 use crate::wire::MAX_FRAME;
+use crate::{Error, ports};
 
 /// The options of an [`EmbeddedServer`].
 #[derive(Clone, Debug)]
@@ -17,10 +17,10 @@ pub struct EmbeddedServerBuilder {
 
 impl EmbeddedServerBuilder {
     pub(super) fn new() -> Self {
-        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), settings: Settings::default(), max_buffer: MAX_FRAME }
+        Self { listen: (ports::loopback(), 0).into(), settings: Settings::default(), max_buffer: MAX_FRAME }
     }
 
-    /// Sets where to listen: a loopback address, by default 127.0.0.1 with a free port.
+    /// Sets where to listen: a loopback address, by default one of its own with a free port.
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self

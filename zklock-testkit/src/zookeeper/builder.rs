@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl ZooKeeperBuilder {
     /// Those of [`Installation::find_or_install`]; [`Error::Exited`] and [`Error::NotReady`] carry the end of
     /// the server's log; [`Error::Io`] when the directory, the port or the process cannot be had.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(|| ports::free(Ipv4Addr::LOCALHOST, 1).map(|addresses| addresses[0]))
+        self.start_at(|| ports::free(1).map(|addresses| addresses[0]))
     }
 
     fn start_at(self, mut next_address: impl FnMut() -> io::Result<SocketAddr>) -> Result<ZooKeeper, Error> {
@@ -173,14 +173,14 @@ fn new_directory() -> io::Result<TempDir> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
 
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let free = ports::free(Ipv4Addr::LOCALHOST, 1).unwrap();
+        let free = ports::free(1).unwrap();
         let mut addresses = [taken.local_addr().unwrap(), free[0]].into_iter();
         let zookeeper = ZooKeeper::builder().start_at(|| Ok(addresses.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
