@@ -10,12 +10,13 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Result, ReturnType};
 
-use crate::args::{Client, Guard, Krate, LockArgs};
+use crate::args::LockArgs;
 use crate::capture;
 use crate::errors::Errors;
 use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::once::{Once, Starts};
+use crate::shared::{Client, Guard, Krate};
 use crate::target::{Form, Target};
 use crate::wait::Wait;
 use flow::Flow;
@@ -54,16 +55,16 @@ fn expand<A: Parse>(
 
 fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let Target { sig, output, .. } = target;
-    let flow = Flow::of(target, args.on_lost)?;
-    let private = private(args.krate.as_ref(), mixed());
+    let flow = Flow::of(target, args.shared.on_lost)?;
+    let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path.expand(&private);
-    let client = Client::expand(args.client.as_ref(), &private);
+    let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let starts = Starts { name: &sig.ident, paths: args.path.slice() };
-    let once = once(args.once.as_ref(), starts, &private);
+    let once = once(args.shared.once.as_ref(), starts, &private);
     let once_tokens = once.to_token_stream();
     let captures = capture::statements(sig, &[&path, &client, &wait, &once_tokens, &target.body]);
-    let guard = args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
+    let guard = args.shared.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
     let failed = failed(args, output);
@@ -91,9 +92,9 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
 
 /// The expression of type `Guard`, which returns where there is none.
 fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
-    let private = private(args.krate.as_ref(), mixed());
+    let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &target.output));
-    if args.once.is_none() {
+    if args.shared.once.is_none() {
         let taken = Mode::expand(args.mode, &args.path, &calls);
         return quote_spanned! {mixed()=>
             match #taken #awaited {
@@ -104,7 +105,7 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     }
     // A future, whether it is awaited or blocked for.
     let taken = Mode::expand(args.mode, &args.path, &private);
-    let later = later(target, args.krate.as_ref());
+    let later = later(target, args.shared.krate.as_ref());
     quote_spanned! {mixed()=>
         match #calls::begin(__once, ::core::clone::Clone::clone(&__client), #taken) #awaited {
             #private::Start::Now(__held) => __held,
@@ -165,7 +166,7 @@ fn located(mut token: TokenTree, span: Span) -> TokenTree {
 /// Located at the return type, because that is what has to change if it cannot carry the error.
 fn failed(args: &LockArgs, output: &ReturnType) -> TokenStream {
     let span = mixed().located_at(output_span(output));
-    let private = private(args.krate.as_ref(), span);
+    let private = private(args.shared.krate.as_ref(), span);
     quote_spanned!(span=> #private::Carries::from_lock_error(__error))
 }
 

@@ -1,6 +1,6 @@
 //! Values that arrive through a `macro_rules!` are wrapped in invisible groups.
 
-use syn::{Expr, ExprLit, Lit, LitStr, Type};
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
 /// The expression inside the invisible groups around it.
 pub(crate) fn ungroup(mut expr: &Expr) -> &Expr {
@@ -25,6 +25,14 @@ pub(crate) fn ungroup_type(mut ty: &Type) -> &Type {
 pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     match ungroup(expr) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text),
+        _ => None,
+    }
+}
+
+/// The name that `expr` is, if it is one.
+pub(crate) fn name_in(expr: &Expr) -> Option<&Ident> {
+    match ungroup(expr) {
+        Expr::Path(path) => path.path.get_ident(),
         _ => None,
     }
 }

@@ -6,36 +6,24 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Result};
 
-use crate::args::{Client, Guard, Krate};
 use crate::errors::Errors;
-use crate::grouped::ungroup;
-use crate::names;
-use crate::on_lost::OnLost;
-use crate::once::{Once, Period, Tick};
+use crate::grouped::name_in;
 use crate::path::OnePath;
 use crate::reading::{each, ended, set_once};
+use crate::shared::{self, Shared, unknown};
 
 /// The arguments of `#[leader_only]`.
 pub(crate) struct LeaderArgs {
     path: Option<Election>,
     pub(crate) otherwise: Otherwise,
-    pub(crate) once: Option<Once>,
-    pub(crate) on_lost: Option<OnLost>,
-    pub(crate) client: Option<Client>,
-    pub(crate) guard: Option<Guard>,
-    pub(crate) krate: Option<Krate>,
+    pub(crate) shared: Shared,
 }
 
 #[derive(Default)]
 struct Draft {
     path: Option<Election>,
     otherwise: Option<Otherwise>,
-    once_per: Option<Period>,
-    tick: Option<Tick>,
-    on_lost: Option<OnLost>,
-    client: Option<Client>,
-    guard: Option<Guard>,
-    krate: Option<Krate>,
+    shared: shared::Draft,
 }
 
 /// `path = …`: where the election is.
@@ -56,16 +44,15 @@ impl Parse for LeaderArgs {
         let mut draft = Draft::default();
         let mut errors = Errors::default();
         each(input, &mut errors, |input| draft.argument(input))?;
-        let Draft { path, otherwise, once_per, tick, on_lost, client, guard, krate } = draft;
-        let once = errors.keep(Once::new(once_per, tick)).flatten();
+        let Draft { path, otherwise, shared } = draft;
+        let shared = errors.keep(shared.finish()).unwrap_or_default();
         errors.finish()?;
-        let otherwise = otherwise.unwrap_or_default();
-        Ok(Self { path, otherwise, once, on_lost, client, guard, krate })
+        Ok(Self { path, otherwise: otherwise.unwrap_or_default(), shared })
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 8] = ["path", "otherwise", "once_per", "tick", "on_lost", "client", "guard", "crate"];
+    const NAMES: [&str; 2] = ["path", "otherwise"];
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -74,13 +61,7 @@ impl Draft {
         match name.to_string().as_str() {
             "path" => set_once(&mut self.path, &name, input),
             "otherwise" => set_once(&mut self.otherwise, &name, input),
-            "once_per" => set_once(&mut self.once_per, &name, input),
-            "tick" => set_once(&mut self.tick, &name, input),
-            "on_lost" => set_once(&mut self.on_lost, &name, input),
-            "client" => set_once(&mut self.client, &name, input),
-            "guard" => set_once(&mut self.guard, &name, input),
-            "crate" => set_once(&mut self.krate, &name, input),
-            _ => Err(names::unknown(&name, &Self::NAMES)),
+            _ => self.shared.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &Self::NAMES))),
         }?;
         ended(&name, input)
     }
@@ -108,11 +89,7 @@ const DEFAULT_PATH: &str = "/leader";
 impl Parse for Otherwise {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        let word = match ungroup(&value) {
-            Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
-            _ => None,
-        };
-        Ok(match word.as_deref() {
+        Ok(match name_in(&value).map(Ident::to_string).as_deref() {
             Some("skip") => Self::Skip,
             Some("wait") => Self::Wait,
             Some("error") => Self::Error,
@@ -134,6 +111,9 @@ mod tests {
     use super::*;
     use quote::ToTokens;
 
+    use crate::on_lost::OnLost;
+    use crate::shared::Client;
+
     fn parse(input: &str) -> std::result::Result<LeaderArgs, Vec<String>> {
         syn::parse_str(input).map_err(|error: Error| error.into_iter().map(|one| one.to_string()).collect())
     }
@@ -153,7 +133,10 @@ mod tests {
         let args = parse("").unwrap();
         assert!(matches!(args.otherwise, Otherwise::Skip));
         assert!(
-            args.on_lost.is_none() && args.client.is_none() && args.guard.is_none() && args.krate.is_none()
+            args.shared.on_lost.is_none()
+                && args.shared.client.is_none()
+                && args.shared.guard.is_none()
+                && args.shared.krate.is_none()
         );
         assert_eq!(path(""), r#"p::path_of("/leader")"#);
     }
@@ -165,12 +148,12 @@ mod tests {
             once_per = "1m", tick = "/t""#,
         );
         let args = args.unwrap();
-        assert!(args.once.is_some());
-        assert!(matches!(args.on_lost, Some(OnLost::Finish)));
+        assert!(args.shared.once.is_some());
+        assert!(matches!(args.shared.on_lost, Some(OnLost::Finish)));
         assert!(matches!(args.otherwise, Otherwise::Wait));
-        assert!(matches!(args.client, Some(Client::Named(_))));
-        assert_eq!(args.guard.unwrap().0, "held");
-        assert_eq!(args.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
+        assert!(matches!(args.shared.client, Some(Client::Named(_))));
+        assert_eq!(args.shared.guard.unwrap().0, "held");
+        assert_eq!(args.shared.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
     }
 
     #[test]

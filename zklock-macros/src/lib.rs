@@ -18,6 +18,7 @@ mod on_lost;
 mod once;
 mod path;
 mod reading;
+mod shared;
 mod target;
 mod test;
 mod wait;

@@ -5,7 +5,7 @@ use quote::quote_spanned;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Result};
 
-use crate::grouped::ungroup;
+use crate::grouped::name_in;
 use crate::names;
 use crate::path::Path;
 
@@ -21,11 +21,7 @@ const NAMES: [&str; 2] = ["read", "write"];
 impl Parse for Mode {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        let name = match ungroup(&value) {
-            Expr::Path(path) => path.path.get_ident(),
-            _ => None,
-        };
-        let name = name.ok_or_else(|| Error::new_spanned(&value, NOT_A_NAME))?;
+        let name = name_in(&value).ok_or_else(|| Error::new_spanned(&value, NOT_A_NAME))?;
         match name.to_string().as_str() {
             "read" => Ok(Self::Read),
             "write" => Ok(Self::Write),

@@ -5,7 +5,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, Result};
 
-use crate::grouped::ungroup;
+use crate::grouped::name_in;
 use crate::names;
 
 /// The value of `on_lost`.
@@ -22,11 +22,7 @@ const NAMES: [&str; 2] = ["cancel", "finish"];
 impl Parse for OnLost {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        let name = match ungroup(&value) {
-            Expr::Path(path) => path.path.get_ident(),
-            _ => None,
-        };
-        let name = name.ok_or_else(|| Error::new_spanned(&value, NOT_A_NAME))?;
+        let name = name_in(&value).ok_or_else(|| Error::new_spanned(&value, NOT_A_NAME))?;
         match name.to_string().as_str() {
             "cancel" => Ok(Self::Cancel(value.span())),
             "finish" => Ok(Self::Finish),

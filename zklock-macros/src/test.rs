@@ -18,9 +18,9 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use crate::args::Krate;
 use crate::duration;
 use crate::errors::Errors;
+use crate::shared::Krate;
 use args::{Flavor, TestArgs};
 use target::TestFn;
 

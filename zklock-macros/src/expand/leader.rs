@@ -6,28 +6,31 @@ use syn::Result;
 
 use super::flow::Flow;
 use super::{body, function, later, mixed, once, output_span, private};
-use crate::args::{Client, Guard};
 use crate::capture;
 use crate::leader::{LeaderArgs, Otherwise};
 use crate::once::Starts;
 use crate::path::slice_of_one;
+use crate::shared::{Client, Guard};
 use crate::target::Target;
 
 /// The function under `#[leader_only]`.
 pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
-    let flow = Flow::of(target, args.on_lost)?;
-    let private = private(args.krate.as_ref(), mixed());
+    let flow = Flow::of(target, args.shared.on_lost)?;
+    let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path(&private);
-    let client = Client::expand(args.client.as_ref(), &private);
+    let client = Client::expand(args.shared.client.as_ref(), &private);
     let failed = failed(args, target);
     let term = term(args, target, flow);
     let starts = Starts { name: &target.sig.ident, paths: slice_of_one() };
-    let once = once(args.once.as_ref(), starts, &private);
-    let begun = args.once.as_ref().map(|_| begun(args, target, flow));
+    let once = once(args.shared.once.as_ref(), starts, &private);
+    let begun = args.shared.once.as_ref().map(|_| begun(args, target, flow));
     let once_tokens = once.to_token_stream();
     let captures = capture::statements(&target.sig, &[&path, &client, &once_tokens, &term, &target.body]);
-    let guard =
-        args.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
+    let guard = args
+        .shared
+        .guard
+        .as_ref()
+        .map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
     // Each argument has a statement of its own: what it borrows must not live on across an await.
@@ -49,7 +52,7 @@ pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
 
 /// The expression of type `Term`, which returns where there is none.
 fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
-    let private = private(args.krate.as_ref(), mixed());
+    let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
     let (span, at_output) = at_output(args, target);
     let (error, otherwise) = match &args.otherwise {
@@ -80,9 +83,9 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
 
 /// The statement that begins the period under the term, and returns where it is not over.
 fn begun(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
-    let private = private(args.krate.as_ref(), mixed());
+    let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
-    let later = later(target, args.krate.as_ref());
+    let later = later(target, args.shared.krate.as_ref());
     quote_spanned! {mixed()=>
         let __term = match #calls::begin_term(__once, __term) #awaited {
             #private::Start::Now(__term) => __term,
@@ -100,7 +103,7 @@ fn failed(args: &LeaderArgs, target: &Target) -> TokenStream {
 /// Located at the return type, because that is what has to change if it has no such value.
 fn at_output(args: &LeaderArgs, target: &Target) -> (Span, TokenStream) {
     let span = mixed().located_at(output_span(&target.output));
-    (span, private(args.krate.as_ref(), span))
+    (span, private(args.shared.krate.as_ref(), span))
 }
 
 #[cfg(test)]

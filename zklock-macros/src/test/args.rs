@@ -6,12 +6,12 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Result};
 
-use crate::args::Krate;
 use crate::duration;
 use crate::errors::Errors;
 use crate::grouped::{string, ungroup};
 use crate::names;
 use crate::reading::{each, ended, set_once};
+use crate::shared::Krate;
 
 /// The arguments of `#[zklock::test]`.
 pub(crate) struct TestArgs {

@@ -1,0 +1,171 @@
+//! The arguments that both attributes take.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, Ident, LitStr, Result};
+
+use crate::grouped::{name_in, string};
+use crate::names;
+use crate::on_lost::OnLost;
+use crate::once::{Once, Period, Tick};
+use crate::reading::set_once;
+
+/// The error about the unknown argument `name` of an attribute that takes `own` ones besides.
+pub(crate) fn unknown(name: &Ident, own: &[&str]) -> Error {
+    names::unknown(name, &[own, &NAMES].concat())
+}
+
+/// What they say.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) once: Option<Once>,
+    pub(crate) on_lost: Option<OnLost>,
+    pub(crate) client: Option<Client>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) krate: Option<Krate>,
+}
+
+/// Those of them that were read so far.
+#[derive(Default)]
+pub(crate) struct Draft {
+    once_per: Option<Period>,
+    tick: Option<Tick>,
+    on_lost: Option<OnLost>,
+    client: Option<Client>,
+    guard: Option<Guard>,
+    krate: Option<Krate>,
+}
+
+const NAMES: [&str; 6] = ["once_per", "tick", "on_lost", "client", "guard", "crate"];
+
+impl Draft {
+    /// Reads the value of the argument of this name; `None` if it is none of them.
+    pub(crate) fn argument(&mut self, name: &Ident, input: ParseStream<'_>) -> Option<Result<()>> {
+        Some(match name.to_string().as_str() {
+            "once_per" => set_once(&mut self.once_per, name, input),
+            "tick" => set_once(&mut self.tick, name, input),
+            "on_lost" => set_once(&mut self.on_lost, name, input),
+            "client" => set_once(&mut self.client, name, input),
+            "guard" => set_once(&mut self.guard, name, input),
+            "crate" => set_once(&mut self.krate, name, input),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn finish(self) -> Result<Shared> {
+        let Self { once_per, tick, on_lost, client, guard, krate } = self;
+        let once = Once::new(once_per, tick)?;
+        Ok(Shared { once, on_lost, client, guard, krate })
+    }
+}
+
+/// `client = "name"`, or an expression that yields a client.
+pub(crate) enum Client {
+    Named(LitStr),
+    Computed(Box<Expr>),
+}
+
+/// `guard = ident`.
+pub(crate) struct Guard(pub(crate) Ident);
+
+/// `crate = some::path`, bare or quoted.
+pub(crate) struct Krate(pub(crate) syn::Path);
+
+impl Parse for Client {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        match string(&value) {
+            Some(name) if name.value().is_empty() => {
+                Err(Error::new(name.span(), "the name of a client is not empty"))
+            }
+            Some(name) => Ok(Self::Named(name.clone())),
+            None => Ok(Self::Computed(Box::new(value))),
+        }
+    }
+}
+
+impl Client {
+    /// The expression of type `Result<Client, LockError>`.
+    pub(crate) fn expand(client: Option<&Self>, private: &TokenStream) -> TokenStream {
+        match client {
+            None => quote!(#private::default_client()),
+            Some(Self::Named(name)) => quote!(#private::named_client(#name)),
+            // A type mismatch is then reported at the user's expression.
+            Some(Self::Computed(expr)) => quote_spanned!(expr.span()=> #private::client_of(&(#expr))),
+        }
+    }
+}
+
+impl Parse for Guard {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        // `self` and `Self` are paths, too, but no names to bind.
+        let name = name_in(&value).filter(|name| *name != "self" && *name != "Self");
+        name.cloned().map(Self).ok_or_else(|| {
+            Error::new_spanned(&value, "`guard` takes the name that the body uses for it: `guard = held`")
+        })
+    }
+}
+
+impl Parse for Krate {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.peek(LitStr) {
+            let quoted: LitStr = input.parse()?;
+            return quoted.parse_with(syn::Path::parse_mod_style).map(Self).map_err(|_| {
+                let message = format!("{:?} is not the path of a crate", quoted.value());
+                Error::new(quoted.span(), message)
+            });
+        }
+        input.call(syn::Path::parse_mod_style).map(Self).map_err(|error| {
+            Error::new(error.span(), "`crate` takes the path of this crate: `crate = some::path`")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+
+    use crate::leader::LeaderArgs;
+
+    fn parse(input: &str) -> std::result::Result<Shared, String> {
+        syn::parse_str(input).map(|args: LeaderArgs| args.shared).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn check(input: &str, expected: &str) {
+        assert_eq!(parse(input).err().as_deref(), Some(expected), "{input}");
+    }
+
+    #[test]
+    fn the_crate_may_be_quoted() {
+        for (input, expected) in [("\"::other::zk\"", ":: other :: zk"), ("super::zk", "super :: zk")] {
+            let krate = parse(&format!("crate = {input}")).unwrap().krate.unwrap();
+            assert_eq!(krate.0.to_token_stream().to_string(), expected);
+        }
+        check(r#"crate = "a b""#, "\"a b\" is not the path of a crate");
+        check(r#"crate = 7"#, "`crate` takes the path of this crate: `crate = some::path`");
+    }
+
+    #[test]
+    fn clients_are_named_or_computed() {
+        let show = |input: &str| {
+            let args = parse(input).unwrap();
+            Client::expand(args.client.as_ref(), &quote!(p)).to_string().replace(' ', "")
+        };
+        assert_eq!(show(""), "p::default_client()");
+        assert_eq!(show(r#"client = "reporting""#), r#"p::named_client("reporting")"#);
+        assert_eq!(show("client = self.client"), "p::client_of(&(self.client))");
+        check(r#"client = """#, "the name of a client is not empty");
+    }
+
+    #[test]
+    fn the_guard_is_a_name() {
+        for guard in ["_", "self", "a.b", "\"held\"", "mut held"] {
+            assert!(parse(&format!("guard = {guard}")).is_err(), "{guard}");
+        }
+    }
+}
