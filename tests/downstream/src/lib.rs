@@ -1,5 +1,7 @@
 //! A service that settles orders, one replica at a time.
 
+pub mod accepted;
+
 use std::future::Future;
 use std::time::Duration;
 

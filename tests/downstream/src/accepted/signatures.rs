@@ -1,7 +1,5 @@
 //! Generics, lifetimes, const generics, patterns, `impl Trait`, and everything else a signature may hold.
 
-#![deny(warnings)]
-
 use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
@@ -67,9 +65,9 @@ pub async unsafe fn trusted() -> Result<(), LockError> {
 
 #[must_use = "an attribute of the function"]
 #[distributed_lock(path = format!("/either/{}", 7))]
-#[cfg(all())]
+#[cfg(panic = "unwind")]
 /// A doc comment below the attribute.
-async fn attributes(#[cfg(any())] gone: u8, #[cfg(all())] here: u8) -> Result<u8, LockError> {
+async fn attributes(#[cfg(any())] gone: u8, #[cfg(panic = "unwind")] here: u8) -> Result<u8, LockError> {
     #![allow(unused_variables)]
     let unused = 7;
     tokio::task::yield_now().await;
@@ -136,15 +134,15 @@ locked!(generated, "/generated", arg: u64 => Result<u64, LockError>, held, {
 });
 
 fn must_be_send<T: Send>(_: &T) {}
+fn must_return_send<T: Send>(_: unsafe fn() -> T) {}
 
-fn main() {
+pub fn calls() {
     let order = Order { shop: "a", id: 7 };
     must_be_send(&borrowed(&order, [1, 2, 3]));
     must_be_send(&patterns(&order, (1, 2), [1, 2, 3], 4));
     must_be_send(&opaque("7", |number| number > 3));
     must_be_send(&arguments("a", |number| number + 1));
-    // SAFETY: The function asks for nothing.
-    must_be_send(&unsafe { trusted() });
+    must_return_send(trusted);
     must_be_send(&attributes(1));
     must_be_send(&braces(&Default::default()));
     must_be_send(&never());

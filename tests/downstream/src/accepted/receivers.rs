@@ -1,7 +1,5 @@
 //! Methods with every receiver, in `impl` blocks and in traits.
 
-#![deny(warnings)]
-
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -63,7 +61,7 @@ impl<T: Clone + Send + Sync> Settle for Ledger<T> {
 
 fn must_be_send<T: Send>(_: T) {}
 
-fn main() {
+pub fn calls() {
     let ledger = || Ledger { name: "a".to_owned(), entries: vec![1] };
     must_be_send(ledger().first());
     must_be_send(ledger().add(2));

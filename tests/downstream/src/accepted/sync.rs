@@ -1,7 +1,5 @@
 //! Functions that are not async: receivers, signatures and bodies as those of the others.
 
-#![deny(warnings)]
-
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -144,7 +142,7 @@ pub async fn cancels() -> Result<(), LockError> {
 
 fn must_be_send<T: Send>(_: T) {}
 
-fn main() {
+pub fn calls() {
     must_be_send(finishes());
     must_be_send(settles(7));
     must_be_send(cancels());

@@ -1,7 +1,6 @@
 //! The expansion names everything it uses absolutely.
 
 #![no_implicit_prelude]
-#![deny(warnings)]
 
 /// Modules with the names of the crates that the expansion uses.
 mod zklock {}
@@ -36,7 +35,7 @@ async fn once(__path: &str, __once: u8) -> ::core::result::Result<(), ::zklock::
 #[::zklock::leader_only(once_per = __once, tick = __path)]
 fn blocking_once(__path: &str, __once: ::core::time::Duration) {}
 
-fn main() {
+pub fn calls() {
     ::core::mem::drop(settle(7));
     ::core::mem::drop(names("/names", 1, 2));
     ::core::mem::drop(blocking("/names", 1));
