@@ -8,7 +8,7 @@ mod leader;
 mod once;
 
 use std::borrow::Cow;
-use std::fmt::{Display, Write};
+use std::fmt::{self, Display, Write};
 use std::future::Future;
 use std::time::Duration;
 
@@ -79,17 +79,28 @@ impl PathTemplate {
     /// Appends an interpolated value.
     #[must_use]
     pub fn segment<T: Display + ?Sized>(mut self, value: &T) -> Self {
-        let mut text = String::new();
-        let failed = write!(text, "{value}").is_err();
-        match text.as_str() {
+        let path = self.text();
+        let start = path.len();
+        let failed = write!(Escaping(path), "{value}").is_err();
+        match &path[start..] {
             _ if failed => self.refuse("a value failed to format"),
             "" => self.refuse("a value is empty"),
             // These two would be relative if they are the whole segment; a lone `%` never is.
-            "." => self.path += "%2E",
-            ".." => self.path += "%2E%2E",
-            text => self.path.to_mut().extend(utf8_percent_encode(text, ESCAPED)),
+            "." => path.replace_range(start.., "%2E"),
+            ".." => path.replace_range(start.., "%2E%2E"),
+            _ => {}
         }
         self
+    }
+
+    /// The path so far, with room for values: most paths are built where nothing else is sent.
+    fn text(&mut self) -> &mut String {
+        if let Cow::Borrowed(literal) = self.path {
+            let mut text = String::with_capacity(self.template.len() + ROOM);
+            text.push_str(literal);
+            self.path = Cow::Owned(text);
+        }
+        self.path.to_mut()
     }
 
     /// Ends the path.
@@ -103,6 +114,19 @@ impl PathTemplate {
     fn refuse(&mut self, reason: &str) {
         let refused = || LockError::InvalidPath { path: self.template.into(), reason: reason.into() };
         self.error.get_or_insert_with(refused);
+    }
+}
+
+/// How much longer values are taken to be than their names in the template.
+const ROOM: usize = 32;
+
+/// Escapes what is written to a path.
+struct Escaping<'a>(&'a mut String);
+
+impl Write for Escaping<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend(utf8_percent_encode(text, ESCAPED));
+        Ok(())
     }
 }
 
@@ -244,6 +268,6 @@ mod tests {
     #[test]
     fn an_empty_value_names_the_template() {
         let error = PathTemplate::new("/a/{id}").literal("/a/").segment("").finish().unwrap_err();
-        assert_eq!(error.to_string(), "invalid lock path \"/a/{id}\": a value is empty");
+        assert_eq!(error.to_string(), "invalid path \"/a/{id}\": a value is empty");
     }
 }

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_lite::future::or;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
@@ -135,13 +136,20 @@ async fn begin_under<K>(
     if client.is_begun(tick, once.period)? {
         return Ok(None);
     }
-    let held = match taken.await {
+    // Who waits for the lock does not wait for a body to end that has begun the period.
+    let taken = async { Some(taken.await) };
+    let begun = async {
+        client.until_begun(tick, once.period).await;
+        None
+    };
+    let held = match or(taken, begun).await {
+        None => return Ok(None),
         // Who holds the lock has begun the period, or died before, or does something else.
-        Err(error) if error.is_contended() => {
+        Some(Err(error)) if error.is_contended() => {
             let has_begun = client.has_begun(tick, once.period).await;
             return if has_begun.unwrap_or(false) { Ok(None) } else { Err(error) };
         }
-        held => held?,
+        Some(held) => held?,
     };
     match held.once_per(tick, once.period).await {
         Ok(true) => Ok(Some(held)),
@@ -190,7 +198,7 @@ mod tests {
     fn an_invalid_path_has_no_tick() {
         let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
         let tick = function("sweep", "jobs.rs:1").tick(&[Err(invalid)]);
-        assert_eq!(tick.unwrap_err().to_string(), "invalid lock path \"/a/{id}\": a value is empty");
+        assert_eq!(tick.unwrap_err().to_string(), "invalid path \"/a/{id}\": a value is empty");
     }
 
     #[test]

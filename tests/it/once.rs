@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LossReason, Member, Refusal};
+use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -172,6 +172,41 @@ async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kin
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    // The tick exists, so that what is asked next is written at once.
+    assert!(start(&space.client().await, TICK, HOUR).await.unwrap());
+    let mut events = client.events();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let written = proxy.replies(Opcode::MULTI);
+    let held = proxy.on_request(Opcode::GET_DATA).hold();
+    {
+        let question = guard.once_per(TICK, HOUR);
+        tokio::pin!(question);
+        tokio::select! {
+            answer = &mut question => panic!("the question is held back: {answer:?}"),
+            () = soon(held.struck()) => {}
+        }
+    }
+    let deletes = proxy.requests(Opcode::DELETE);
+    let released = tokio::spawn(guard.release());
+    until(|| async { proxy.requests(Opcode::DELETE) > deletes }, "the release is on its way").await;
+    held.release();
+    soon(released).await.unwrap().unwrap();
+    until(|| async { proxy.replies(Opcode::MULTI) > written }, "the question found no lock").await;
+    client.mutex("/next").unwrap().lock().await.unwrap().release().await.unwrap();
+    let mut released = Vec::new();
+    while !released.ends_with(&["/next".to_owned()]) {
+        let event = soon(events.next()).await.expect("the client is there");
+        assert!(!matches!(event.kind, LockEventKind::Lost { .. }), "{event:?}");
+        released.extend(matches!(event.kind, LockEventKind::Released { .. }).then_some(event.path));
+    }
+    assert_eq!(released, [PATH, "/next"]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn a_tick_that_is_deleted_begins_anew(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
@@ -188,7 +223,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let invalid = failed(guard.once_per("ticks", HOUR).await);
-    assert_eq!(invalid.to_string(), "invalid lock path \"ticks\": it must start with `/`");
+    assert_eq!(invalid.to_string(), "invalid path \"ticks\": it must start with `/`");
     let invalid = failed(guard.once_per(TICK, Duration::from_micros(10)).await);
     assert!(matches!(invalid, LockError::InvalidConfig { setting: "once_per", .. }), "{invalid}");
     let outsider = space.outsider().await;

@@ -15,8 +15,8 @@ pub use self::cause::{Phase, Refusal};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The path cannot name a lock; nothing was sent.
-    #[error("invalid lock path {path:?}: {reason}")]
+    /// The path cannot name a node; nothing was sent.
+    #[error("invalid path {path:?}: {reason}")]
     InvalidPath {
         /// The path as given, cut if it is very long.
         path: String,

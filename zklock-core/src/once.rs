@@ -10,10 +10,12 @@ mod attempt;
 mod memory;
 mod tick;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
+use uuid::Uuid;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
@@ -94,7 +96,48 @@ impl Client {
         self.worker().memory().note(&path, tick, period, asked);
         Ok(!tick.closed_for(period).is_zero())
     }
+
+    /// Waits until it is known that the period at `tick` has begun, which others tell who wait for the lock.
+    ///
+    /// The caller sets a bound. What the servers refuse to tell is waited for in vain.
+    #[doc(hidden)]
+    pub async fn until_begun(&self, tick: &str, period: Duration) {
+        let (mut pause, mut known) = (SHORTEST_PAUSE, None);
+        loop {
+            self.worker().pause(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            match self.has_begun_since(tick, period, &mut known).await {
+                Ok(true) => return,
+                Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
+                Err(_) => return pending().await,
+            }
+        }
+    }
+
+    /// Asks whether the period has begun if there was another start than the one that is known.
+    async fn has_begun_since(
+        &self,
+        tick: &str,
+        period: Duration,
+        known: &mut Option<Uuid>,
+    ) -> Result<bool, LockError> {
+        let path = self.path(tick)?;
+        let about = path.clone();
+        // A look writes nothing, other than the question.
+        let look = move |session: Arc<_>| async move { attempt::last_start(&session, &about).await };
+        let last = self.worker().ask(&path, look).await?;
+        if last == *known {
+            return Ok(false);
+        }
+        let has_begun = self.has_begun(tick, period).await?;
+        *known = last;
+        Ok(has_begun)
+    }
 }
+
+/// Before the first look at a tick while a lock is waited for, as most are had sooner, and between two looks.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Tells whether work may start at a tick, once in a period, while all of the leases are held and the check passes;
 /// if so, the period has begun.

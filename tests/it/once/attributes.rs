@@ -6,10 +6,11 @@ use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, Config, LockError, distributed_lock, leader_only};
 use zklock_testkit::How;
+use zklock_testkit::wire::Opcode;
 
 use super::HOUR;
 use crate::requests::{PATIENCE, requests};
-use crate::support::{Kind, Server, Space, failed, on_both_servers};
+use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
 
 #[distributed_lock(path = "/jobs/{id}", once_per = "1h")]
 async fn job(id: u8) -> Result<Option<u8>, LockError> {
@@ -66,6 +67,62 @@ async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun(kind: Kind
     assert!(failed(zklock::scope(client.clone(), busy()).await).is_contended());
     assert!(holder.once_per(BUSY, HOUR).await.unwrap());
     assert_eq!(zklock::scope(client, busy()).await.unwrap(), None);
+    holder.release().await.unwrap();
+}
+
+#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "20ms")]
+async fn impatient() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_question_that_breaks_off_leaves_it_at_the_lock_that_is_taken(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
+    assert!(holder.once_per(BUSY, HOUR).await.unwrap());
+    // The first of these asks for the holder's node.
+    let cut = proxy.on_request(Opcode::GET_DATA).nth(2).cut(How::Rst);
+    let error = failed(zklock::scope(client.clone(), impatient()).await);
+    assert!(cut.hits() > 0 && error.is_contended(), "{error}");
+    assert_eq!(zklock::scope(client, impatient()).await.unwrap(), None);
+    holder.release().await.unwrap();
+}
+
+const SLOW: &str = "/ticks/slow";
+
+#[distributed_lock(path = "/slow", once_per = "1h", tick = SLOW, wait = forever)]
+async fn slow() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
+    let waits = tokio::spawn(zklock::scope(space.client().await, slow()));
+    space.until_queued("/slow", 2).await;
+    assert!(holder.once_per(SLOW, HOUR).await.unwrap());
+    assert_eq!(soon(waits).await.unwrap().unwrap(), None);
+    let comes_late = zklock::scope(space.client().await, slow());
+    assert_eq!(soon(comes_late).await.unwrap(), None);
+    assert!(holder.is_held());
+    space.until_queued("/slow", 1).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
+    let client = space.client().await;
+    let waits = tokio::spawn(zklock::scope(client.clone(), slow()));
+    space.until_queued("/slow", 2).await;
+    soon(client.shutdown(Duration::ZERO)).await;
+    let error = failed(soon(waits).await.unwrap());
+    assert!(matches!(error, LockError::Closed { .. }), "{error}");
     holder.release().await.unwrap();
 }
 
@@ -145,7 +202,7 @@ async fn a_period_of_nothing_is_an_error_and_leaves_nothing(kind: Kind) {
     let error = failed(zklock::scope(space.client().await, named(Duration::ZERO, "x")).await);
     assert!(matches!(error, LockError::InvalidConfig { setting: "once_per", .. }), "{error}");
     let error = failed(zklock::scope(space.client().await, named(HOUR, "")).await);
-    assert_eq!(error.to_string(), "invalid lock path \"/ticks/{name}\": a value is empty");
+    assert_eq!(error.to_string(), "invalid path \"/ticks/{name}\": a value is empty");
     space.until_empty("/a").await;
     assert!(space.children("/ticks").await.is_empty());
 }

@@ -115,6 +115,12 @@ pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> R
     }
 }
 
+/// By which claim the last start was made, if there was one.
+pub(super) async fn last_start(session: &Session, path: &NodePath) -> Result<Option<Uuid>, Fault> {
+    let (tick, _) = read(session, path).await?;
+    Ok(tick.map(|tick| tick.last_claim()))
+}
+
 async fn read(session: &Session, path: &NodePath) -> Result<(Option<Tick>, Base), Fault> {
     let refused = |reason: &str| Fault::Refused(Refusal::Other(reason.into()));
     match session.ops().read(path.full()).await? {

@@ -123,9 +123,14 @@ impl Tick {
         }
     }
 
+    /// That of the last start.
+    pub(super) fn last_claim(&self) -> Uuid {
+        self.last.by
+    }
+
     /// Tells whether the last start is that of the claim.
     pub(super) fn is_start_of(&self, claim: Uuid) -> bool {
-        self.last.by == claim
+        self.last_claim() == claim
     }
 
     /// Tells whether the claim was made, and what came of it is known.
