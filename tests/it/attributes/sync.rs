@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::{JoinSet, block_in_place, spawn_blocking};
+use tokio::task::{JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local};
 use zklock::{Client, FencingToken, LockError, Phase, distributed_lock};
 
 use super::Tracer;
@@ -130,6 +130,21 @@ async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent(kind:
         );
     };
     assert_eq!(requests(&server, calls).await, 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let call = async { spawn_local(async move { take(&client) }).await };
+    let panic = failed(soon(LocalSet::new().run_until(call)).await).into_panic();
+    let words = panic.downcast_ref::<String>().expect("a panic with words");
+    assert!(
+        words.starts_with("can call blocking only when running on the multi-threaded runtime"),
+        "{words}"
+    );
+    space.until_empty(PATH).await;
 }
 
 #[distributed_lock(path = "/counter", client = client, wait = "60s")]

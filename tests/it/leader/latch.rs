@@ -105,6 +105,21 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind) {
+    let server = Server::start(kind);
+    let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    server.pause().unwrap();
+    let leader = client.leader(PATH).unwrap();
+    assert!(leader.term().await.unwrap().is_none(), "nobody told who leads");
+    soon(client.shutdown(Duration::ZERO)).await;
+    for _ in 0..2 {
+        let error = failed(leader.term().await);
+        assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(kind: Kind) {
     let space = Space::new(kind);
     let (one, two) = (space.client().await, space.client().await);
