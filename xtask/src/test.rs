@@ -29,7 +29,11 @@ pub(crate) fn run() -> Outcome {
     let curator = Curator::find_or_install()?;
     announce(&format!("Curator is {}, run by {}", listed(curator.classpath()), curator.java().display()));
     announce(&python());
-    Step::cargo("test --locked --workspace --all-features").run()?;
+    // Most tests wait for servers, and not for a processor.
+    let threads = 2 * std::thread::available_parallelism()?.get();
+    Step::cargo("test --locked --workspace --all-features")
+        .env("RUST_TEST_THREADS", &threads.to_string())
+        .run()?;
     Step::cargo("test --locked --manifest-path tests/downstream/Cargo.toml").in_shared_target().run()?;
     EXAMPLES.into_iter().try_for_each(|(arguments, expected)| {
         // They start a server of their own, rather than use one of whoever runs the tests.
