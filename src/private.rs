@@ -15,7 +15,9 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
-pub use self::leader::{Answer, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead};
+pub use self::leader::{
+    Answer, Follower, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead,
+};
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;

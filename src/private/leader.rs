@@ -1,5 +1,6 @@
 //! What the code that `#[leader_only]` generates calls.
 
+use std::borrow::Cow;
 use std::future::Future;
 
 use zklock_core::{Client, Leader, Leadership, LockError};
@@ -80,10 +81,21 @@ fn warn(error: &LockError) {
 pub enum Answer {
     /// It leads.
     Leads(Term),
-    /// It does not; with the error that says so.
-    Follows(LockError),
+    /// It does not.
+    Follows(Follower),
     /// It cannot run.
     Failed(LockError),
+}
+
+/// A replica that does not lead at a path; most have no use for the error that says so.
+#[derive(Debug)]
+pub struct Follower(Cow<'static, str>);
+
+impl Follower {
+    /// What the call of a replica ends with that has nothing else to do.
+    pub fn error(self) -> LockError {
+        LockError::NotLeader { path: self.0.into_owned() }
+    }
 }
 
 /// A term that keeps its client alive.
@@ -102,26 +114,30 @@ impl Term {
 
 /// Asks whether this replica leads, from memory but for the first time.
 pub async fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
-    let leader = match candidate(client, path) {
-        Ok(leader) => leader,
+    let (leader, path) = match candidate(client, path) {
+        Ok(candidate) => candidate,
         Err(error) => return Answer::Failed(error),
     };
     match leader.term().await {
         Ok(Some(leadership)) => Answer::Leads(Term { leadership, _leader: leader }),
-        Ok(None) => Answer::Follows(LockError::NotLeader { path: leader.path().to_owned() }),
+        Ok(None) => Answer::Follows(Follower(path)),
         Err(error) => Answer::Failed(error),
     }
 }
 
 /// Waits until this replica leads.
 pub async fn wait_to_lead(client: Result<Client, LockError>, path: Path) -> Result<Term, LockError> {
-    let leader = candidate(client, path)?;
+    let (leader, _) = candidate(client, path)?;
     Ok(Term { leadership: leader.leadership().await?, _leader: leader })
 }
 
-fn candidate(client: Result<Client, LockError>, path: Path) -> Result<Leader, LockError> {
+fn candidate(
+    client: Result<Client, LockError>,
+    path: Path,
+) -> Result<(Leader, Cow<'static, str>), LockError> {
     let path = path?;
-    client.map_err(|error| about(error, &path))?.leader(&path)
+    let leader = client.map_err(|error| about(error, &path))?.leader(&path)?;
+    Ok((leader, path))
 }
 
 /// Runs the body of an annotated function under its term, and drops it if leadership is lost.

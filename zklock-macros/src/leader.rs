@@ -72,7 +72,7 @@ impl LeaderArgs {
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
             Some(Election(path)) => path.expand(private),
-            None => quote!(#private::path_of(#DEFAULT_PATH)),
+            None => quote!(#private::PathTemplate::new(#DEFAULT_PATH).literal(#DEFAULT_PATH).finish()),
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
                 && args.shared.guard.is_none()
                 && args.shared.krate.is_none()
         );
-        assert_eq!(path(""), r#"p::path_of("/leader")"#);
+        assert_eq!(path(""), r#"p::PathTemplate::new("/leader").literal("/leader").finish()"#);
     }
 
     #[test]

@@ -22,6 +22,16 @@ pub(super) enum Position {
     Ended(Result<(), LockError>),
 }
 
+impl Position {
+    /// The term of a candidate that leads at this instant.
+    pub(super) fn current(&self) -> Option<Leadership> {
+        match self {
+            Self::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
+            Self::Starts | Self::Follows | Self::Ended(_) => None,
+        }
+    }
+}
+
 /// Runs for the office until it is closed, on the client's thread.
 pub(super) struct Campaign {
     pub(super) office: Office,

@@ -64,9 +64,17 @@ impl LeaderLatch {
 
     /// The term of this candidate, if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
+        self.position.borrow().current()
+    }
+
+    /// What the election says of this candidate, from memory: its term, if it leads at this instant. `None` before
+    /// there is an answer, and after the end.
+    pub(super) fn answer(&self) -> Option<Option<Leadership>> {
+        // One that was dropped with its client's thread could not say that it ended.
+        self.position.has_changed().ok()?;
         match &*self.position.borrow() {
-            Position::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
-            Position::Starts | Position::Follows | Position::Ended(_) => None,
+            Position::Starts | Position::Ended(_) => None,
+            position @ (Position::Follows | Position::Leads(_)) => Some(position.current()),
         }
     }
 

@@ -79,24 +79,36 @@ impl Candidate {
 #[derive(Clone)]
 pub struct Leader {
     client: Client,
-    path: NodePath,
-    /// The candidate that there was already, so that it is looked up once.
-    known: Option<Arc<Candidate>>,
+    place: Place,
+}
+
+/// Where a candidate is.
+#[derive(Clone)]
+enum Place {
+    /// There was one already; it is looked up once.
+    Known(Arc<Candidate>),
+    New(NodePath),
 }
 
 impl Leader {
     pub(super) fn new(client: Client, path: &str) -> Result<Self, LockError> {
-        let known = client.roster().at(path);
-        let path = match &known {
-            Some(candidate) => candidate.path.clone(),
-            None => client.path(path)?,
+        let place = match client.roster().at(path) {
+            Some(candidate) => Place::Known(candidate),
+            None => Place::New(client.path(path)?),
         };
-        Ok(Self { client, path, known })
+        Ok(Self { client, place })
     }
 
     /// The path of the election below the client's namespace.
     pub fn path(&self) -> &str {
-        self.path.relative()
+        self.node_path().relative()
+    }
+
+    fn node_path(&self) -> &NodePath {
+        match &self.place {
+            Place::Known(candidate) => &candidate.path,
+            Place::New(path) => path,
+        }
     }
 
     /// Joins the election, waits up to two seconds for its first answer, and tells whether this client leads.
@@ -136,6 +148,12 @@ impl Leader {
     ///
     /// The candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
+        // All calls but the first have their answer at one look.
+        if let Place::Known(candidate) = &self.place
+            && let Some(term) = candidate.latch.answer()
+        {
+            return Ok(term);
+        }
         let candidate = self.enter();
         if !candidate.latch.is_settled()? {
             let left = SETTLE.saturating_sub(candidate.since.elapsed());
@@ -183,14 +201,14 @@ impl Leader {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        Election::new(self.client.clone(), self.path.clone()).participants().await
+        Election::new(self.client.clone(), self.node_path().clone()).participants().await
     }
 
     fn joined(&self) -> Option<Arc<Candidate>> {
-        match &self.known {
-            Some(candidate) if !candidate.has_ended() => Some(candidate.clone()),
+        match &self.place {
+            Place::Known(candidate) if !candidate.has_ended() => Some(candidate.clone()),
             // One that could not run may have been replaced.
-            Some(_) | None => self.client.roster().at(self.path()),
+            Place::Known(_) | Place::New(_) => self.client.roster().at(self.path()),
         }
     }
 
@@ -214,7 +232,7 @@ impl Leader {
     }
 
     fn start(&self, candidates: &mut Candidates) -> Arc<Candidate> {
-        let candidate = Candidate::start(&self.client, &self.path);
+        let candidate = Candidate::start(&self.client, self.node_path());
         candidates.insert(self.path().to_owned(), candidate.clone());
         candidate
     }

@@ -55,7 +55,7 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
     let (span, at_output) = at_output(args, target);
-    let (error, otherwise) = match &args.otherwise {
+    let (follower, otherwise) = match &args.otherwise {
         Otherwise::Wait => {
             return quote_spanned! {mixed()=>
                 match #calls::wait_to_lead(__client, __path) #awaited {
@@ -66,8 +66,10 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
         }
         Otherwise::Skip => (quote!(_), quote_spanned!(span=> return #at_output::OnSkip::skipped())),
         Otherwise::Error => {
-            let refused = quote_spanned!(span=> return #at_output::Carries::from_lock_error(__error));
-            (quote_spanned!(mixed()=> __error), refused)
+            let follower = quote_spanned!(mixed()=> __follower);
+            let refused =
+                quote_spanned!(span=> return #at_output::Carries::from_lock_error(#follower.error()));
+            (follower, refused)
         }
         // One that never yields, such as a panic, is no mistake.
         Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
@@ -75,7 +77,7 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     quote_spanned! {mixed()=>
         match #calls::ask_to_lead(__client, __path) #awaited {
             #private::Answer::Leads(__term) => __term,
-            #private::Answer::Follows(#error) => #otherwise,
+            #private::Answer::Follows(#follower) => #otherwise,
             #private::Answer::Failed(__error) => return #failed,
         }
     }
@@ -143,7 +145,7 @@ mod tests {
             r#"
             /// Sweeps.
             pub async fn sweep(name: &str) {
-                let __path = ::zklock::__private::path_of("/leader");
+                let __path = ::zklock::__private::PathTemplate::new("/leader").literal("/leader").finish();
                 let __client = ::zklock::__private::client_of(&(pool.of(name)));
                 let __term = match ::zklock::__private::ask_to_lead(__client, __path).await {
                     ::zklock::__private::Answer::Leads(__term) => __term,
@@ -186,17 +188,17 @@ mod tests {
 
     #[test]
     fn who_does_not_lead_does_as_told() {
-        let asked = |error: &str, value: &str| {
+        let asked = |follower: &str, value: &str| {
             format!(
                 "k::__private::ask_to_lead(__client,__path).await{{\
                  k::__private::Answer::Leads(__term)=>__term,\
-                 k::__private::Answer::Follows({error})=>{value},\
+                 k::__private::Answer::Follows({follower})=>{value},\
                  k::__private::Answer::Failed(__error)=>returnk::__private::OnFailure::failed(__error),"
             )
         };
         check_asking("crate = k", &asked("_", "returnk::__private::OnSkip::skipped()"));
-        let refused = "returnk::__private::Carries::from_lock_error(__error)";
-        check_asking("crate = k, otherwise = error", &asked("__error", refused));
+        let refused = "returnk::__private::Carries::from_lock_error(__follower.error())";
+        check_asking("crate = k, otherwise = error", &asked("__follower", refused));
         for (value, shown) in [("(skip)", "skip"), ("ask(x).await?", "ask(x).await?")] {
             let returned = format!("{{#[allow(unreachable_code)]return{shown};}}");
             check_asking(&format!("crate = k, otherwise = {value}"), &asked("_", &returned));
