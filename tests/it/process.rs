@@ -4,20 +4,19 @@
 //! environment. It prints what happens to it, line by line.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
+use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that is a holder in another process; there, its case does not matter.
 const HOLDER: &str = "process::holder_process::case_1_embedded";
-const NAMESPACE: &str = "ZKLOCK_TEST_HOLDER_NAMESPACE";
-const CONNECT: &str = "ZKLOCK_TEST_HOLDER_CONNECT";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
 const SESSION: Duration = Duration::from_secs(2);
 
@@ -52,12 +51,12 @@ fn report(line: &str) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holder_process(kind: Kind) {
-    let [connect, namespace, session] = [CONNECT, NAMESPACE, SESSION_MS].map(std::env::var);
-    let (Ok(connect), Ok(namespace), Ok(session)) = (connect, namespace, session) else {
+    let Some((orders, [session])) = Orders::read([SESSION_MS]) else {
         return the_holder_ends_when_its_lock_is_deleted(kind).await;
     };
     let session = Duration::from_millis(session.parse().unwrap());
-    let client = config(&connect, &namespace).session_timeout(session).connect().await.unwrap();
+    let config = config(&orders.connect, &orders.namespace).session_timeout(session);
+    let client = config.connect().await.unwrap();
     report(&hold_until_lost(client).await);
 }
 
@@ -84,26 +83,17 @@ async fn the_holder_ends_when_its_lock_is_deleted(kind: Kind) {
     assert_eq!(crate::support::soon(holder).await.unwrap(), "lost, said, refused");
 }
 
-/// A holder in another process; it is killed when this is dropped.
+/// A holder in another process.
 struct Holder {
-    child: Child,
+    process: Process,
     lines: BufReader<ChildStdout>,
-    _input: ChildStdin,
 }
 
 impl Holder {
     fn start(space: &Space, session: Duration) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", HOLDER, "--nocapture"])
-            .env(CONNECT, space.server().connect_string())
-            .env(NAMESPACE, &space.namespace)
-            .env(SESSION_MS, session.as_millis().to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { child, lines: BufReader::new(output), _input: input }
+        let mut process = Process::start(HOLDER, space, [(SESSION_MS, session.as_millis().to_string())]);
+        let lines = BufReader::new(process.output());
+        Self { process, lines }
     }
 
     /// The next line of the holder's report.
@@ -118,15 +108,7 @@ impl Holder {
     }
 
     fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).unwrap();
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.signal(signal);
     }
 }
 

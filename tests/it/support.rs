@@ -1,6 +1,7 @@
 //! The servers of the tests, and the eyes and hands of an outsider.
 
 pub(crate) mod frames;
+pub(crate) mod process;
 mod server;
 pub(crate) mod session_end;
 

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::future::pending;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use zklock::{Client, Config, LeaderLatch, LeaderSelector, Leadership};
 
+use crate::support::process::{Orders, Process};
 use crate::support::session_end::end_session;
 use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
 
@@ -24,8 +24,6 @@ use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
 const RECIPES: [&str; 2] = ["/selector", "/latch"];
 /// The test that is a candidate in another process.
 const CANDIDATE: &str = "leader::process::candidate_process";
-const CONNECT: &str = "ZKLOCK_TEST_CANDIDATE_CONNECT";
-const NAMESPACE: &str = "ZKLOCK_TEST_CANDIDATE_NAMESPACE";
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
 const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
@@ -77,10 +75,9 @@ async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
 /// input ends it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn candidate_process() {
-    let orders = [CONNECT, NAMESPACE, RECIPE, LOG, NAME].map(|name| std::env::var(name).ok());
-    let [Some(connect), Some(namespace), Some(recipe), Some(log), Some(name)] = orders else { return };
-    let config = Config::new(connect).namespace(namespace).session_timeout(SESSION).tick_time(QUICK_TICK);
-    let client = config.connect().await.unwrap();
+    let Some((orders, [recipe, log, name])) = Orders::read([RECIPE, LOG, NAME]) else { return };
+    let config = Config::new(orders.connect).namespace(orders.namespace);
+    let client = config.session_timeout(SESSION).tick_time(QUICK_TICK).connect().await.unwrap();
     let election = client.election(&recipe).unwrap().handover(HANDOVER);
     let work = move |term| work(term, client.clone(), (log.clone(), name.clone()));
     let running = match &*recipe {
@@ -120,54 +117,17 @@ impl Running {
     }
 }
 
-/// A candidate in another process; it is killed when this is dropped.
-struct Candidate(Child);
-
-impl Candidate {
-    fn start(space: &Space, recipe: &str, log: &Path, name: usize) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", CANDIDATE, "--nocapture"])
-            .env(CONNECT, space.server().connect_string())
-            .env(NAMESPACE, &space.namespace)
-            .env(RECIPE, recipe)
-            .env(LOG, log)
-            .env(NAME, name.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-
-    fn resign(&mut self) {
-        writeln!(self.0.stdin.as_mut().unwrap()).unwrap();
-    }
-}
-
-impl Drop for Candidate {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The log; its file is removed when this is dropped.
-struct Log(PathBuf);
+struct Log(NamedTempFile);
 
 impl Log {
-    fn new(space: &Space, recipe: &str) -> Self {
-        let name = space.full(recipe).replace('/', "-");
-        let path = std::env::temp_dir().join(format!("zklock{name}.log"));
-        File::create(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(NamedTempFile::new().unwrap())
     }
 
     /// The latest deed of the latest leader among those at the end of the log.
     fn latest(&self) -> Option<Deed> {
-        let mut file = File::open(&self.0).unwrap();
+        let mut file = File::open(self.0.path()).unwrap();
         let length = file.seek(SeekFrom::End(0)).unwrap();
         file.seek(SeekFrom::Start(length.saturating_sub(1_000))).unwrap();
         let mut end = String::new();
@@ -192,7 +152,7 @@ impl Log {
 
     /// Checks that leaders were at work one after the other, with rising epochs; says how many terms there were.
     fn check(&self) -> usize {
-        let text = fs::read_to_string(&self.0).unwrap();
+        let text = fs::read_to_string(self.0.path()).unwrap();
         let mut terms: BTreeMap<u128, (u64, u64, usize)> = BTreeMap::new();
         for deed in text.lines().map(|line| Deed::parse(line).expect("lines are written at once")) {
             let (first, last, name) = terms.entry(deed.epoch).or_insert((deed.at, deed.at, deed.name));
@@ -203,12 +163,6 @@ impl Log {
             assert!(last < first, "{epoch} was still at work {} ns after {next} began", last - first);
         }
         terms.len()
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }
 
@@ -238,24 +192,26 @@ struct Fleet<'a> {
     space: &'a Space,
     recipe: &'a str,
     log: Log,
-    candidates: BTreeMap<usize, Candidate>,
+    candidates: BTreeMap<usize, Process>,
 }
 
 impl<'a> Fleet<'a> {
     fn start(space: &'a Space, recipe: &'a str) -> Self {
-        let mut fleet = Self { space, recipe, log: Log::new(space, recipe), candidates: BTreeMap::new() };
+        let mut fleet = Self { space, recipe, log: Log::new(), candidates: BTreeMap::new() };
         (0..CANDIDATES).for_each(|name| fleet.join(name));
         fleet
     }
 
     fn join(&mut self, name: usize) {
-        self.candidates.insert(name, Candidate::start(self.space, self.recipe, &self.log.0, name));
+        let log = self.log.0.path().display().to_string();
+        let orders = [(RECIPE, self.recipe.to_owned()), (LOG, log), (NAME, name.to_string())];
+        self.candidates.insert(name, Process::start(CANDIDATE, self.space, orders));
     }
 
     /// Ends the leader's term, and returns the first deed of the next one.
     async fn strike(&mut self, fault: Fault, leader: &Deed) -> Deed {
         match fault {
-            Fault::Resignation => self.candidates.get_mut(&leader.name).unwrap().resign(),
+            Fault::Resignation => self.candidates.get_mut(&leader.name).unwrap().tell("resign"),
             Fault::SessionEnd => end_session(self.space.server().address(), leader.session),
             Fault::Kill => drop(self.candidates.remove(&leader.name).unwrap()),
             Fault::Stop => self.candidates[&leader.name].signal(Signal::STOP),

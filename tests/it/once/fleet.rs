@@ -6,21 +6,20 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+use tempfile::NamedTempFile;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use zklock::{Config, LockError, distributed_lock, leader_only};
 use zookeeper_client as zk;
 
+use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers, until};
 
 /// The test that is a replica in another process.
 const REPLICA: &str = "once::fleet::replica_process";
-const CONNECT: &str = "ZKLOCK_TEST_REPLICA_CONNECT";
-const NAMESPACE: &str = "ZKLOCK_TEST_REPLICA_NAMESPACE";
 const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
 const NAME: &str = "ZKLOCK_TEST_REPLICA_NAME";
 const WORK: &str = "ZKLOCK_TEST_REPLICA_WORK";
@@ -66,9 +65,7 @@ async fn by_leader(work: &Work) -> Result<(), LockError> {
 /// Not a test of its own: the process of a replica, which ends with its input.
 #[tokio::test]
 async fn replica_process() {
-    let [connect, namespace, log, name, kind] = [CONNECT, NAMESPACE, LOG, NAME, WORK].map(std::env::var);
-    let (Ok(connect), Ok(namespace), Ok(log), Ok(name), Ok(kind)) = (connect, namespace, log, name, kind)
-    else {
+    let Some((Orders { connect, namespace }, [log, name, kind])) = Orders::read([LOG, NAME, WORK]) else {
         return;
     };
     let outsider = zk::Client::connect(&connect).await.unwrap();
@@ -94,36 +91,6 @@ async fn start_by_timer(work: &Work, kind: &str, offset: Duration) {
     }
 }
 
-/// A replica in another process; it is killed when this is dropped.
-struct Replica(Child);
-
-impl Replica {
-    fn start(fleet: &Fleet, name: usize) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", REPLICA, "--nocapture"])
-            .env(CONNECT, fleet.space.server().connect_string())
-            .env(NAMESPACE, &fleet.space.namespace)
-            .env(LOG, &fleet.log)
-            .env(NAME, name.to_string())
-            .env(WORK, fleet.work)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// One start: the replica, and the server's time in milliseconds.
 #[derive(Debug)]
 struct Start {
@@ -134,20 +101,25 @@ struct Start {
 struct Fleet {
     space: Space,
     work: &'static str,
-    log: PathBuf,
+    log: NamedTempFile,
 }
 
 impl Fleet {
     fn new(kind: Kind, work: &'static str) -> Self {
-        let space = Space::new(kind);
-        let name = format!("zklock-once{}", space.namespace.replace('/', "-"));
-        let log = std::env::temp_dir().join(name);
-        fs::write(&log, "").unwrap();
-        Self { space, work, log }
+        Self { space: Space::new(kind), work, log: NamedTempFile::new().unwrap() }
+    }
+
+    fn replica(&self, name: usize) -> Process {
+        let log = self.log.path().display().to_string();
+        Process::start(
+            REPLICA,
+            &self.space,
+            [(LOG, log), (NAME, name.to_string()), (WORK, self.work.to_owned())],
+        )
     }
 
     fn starts(&self) -> Vec<Start> {
-        let log = fs::read_to_string(&self.log).unwrap();
+        let log = fs::read_to_string(self.log.path()).unwrap();
         let lines = log.lines().map(|line| line.split_once(' ').expect("a name and a time"));
         lines.map(|(name, at)| Start { name: name.parse().unwrap(), at: at.parse().unwrap() }).collect()
     }
@@ -163,14 +135,8 @@ impl Fleet {
     }
 }
 
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.log);
-    }
-}
-
 /// Kills the one that started last, when it has nothing at the path that others would have to wait for.
-async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Replica>]) -> usize {
+async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Process>]) -> usize {
     let name = fleet.starts().last().expect("there was a start").name;
     let replica = replicas[name].take().expect("it runs");
     if fleet.work == "lock" {
@@ -194,7 +160,7 @@ async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Replica>]) -> usize {
 
 async fn starts_once_per_second(kind: Kind, work: &'static str) -> Vec<Start> {
     let fleet = Fleet::new(kind, work);
-    let mut replicas: Vec<_> = (0..REPLICAS).map(|name| Some(Replica::start(&fleet, name))).collect();
+    let mut replicas: Vec<_> = (0..REPLICAS).map(|name| Some(fleet.replica(name))).collect();
     fleet.until_started(SECONDS / 2).await;
     let killed = kill_last(&fleet, &mut replicas).await;
     let before = fleet.starts().len();
