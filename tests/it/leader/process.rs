@@ -1,7 +1,7 @@
 //! Candidates in processes of their own, which are killed, stopped, cut off and told to resign.
 //!
-//! A candidate is this test binary, run again for the one test `candidate_process` with its orders in the
-//! environment. While it leads it writes into a log that all of them share.
+//! A candidate is this test binary, run again for the one test below with its orders in the environment. While it
+//! leads it writes into a log that all of them share.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -22,8 +22,9 @@ use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
 
 /// Each has an election of its own.
 const RECIPES: [&str; 2] = ["/selector", "/latch"];
-/// The test that is a candidate in another process.
-const CANDIDATE: &str = "leader::process::candidate_process";
+/// The test that is a candidate in another process; there, its case does not matter.
+const CANDIDATE: &str =
+    "leader::process::one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term::case_1_embedded";
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
 const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
@@ -71,11 +72,8 @@ async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
     }
 }
 
-/// Not a test of its own: the process of a candidate. Each line of its input has it resign, and the end of the
-/// input ends it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn candidate_process() {
-    let Some((orders, [recipe, log, name])) = Orders::read([RECIPE, LOG, NAME]) else { return };
+/// The process of a candidate. Each line of its input has it resign, and the end of the input ends it.
+async fn run_for_office((orders, [recipe, log, name]): (Orders, [String; 3])) {
     let config = Config::new(orders.connect).namespace(orders.namespace);
     let client = config.session_timeout(SESSION).tick_time(QUICK_TICK).connect().await.unwrap();
     let election = client.election(&recipe).unwrap().handover(HANDOVER);
@@ -251,6 +249,9 @@ async fn leaders_change(space: &Space, recipe: &str) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term(kind: Kind) {
+    if let Some(orders) = Orders::read([RECIPE, LOG, NAME]) {
+        return run_for_office(orders).await;
+    }
     let space = Space::quick(kind);
     let [selectors, latches] = RECIPES.map(|recipe| leaders_change(&space, recipe));
     tokio::join!(selectors, latches);

@@ -1,7 +1,7 @@
 //! Replicas in processes of their own, whose timers fire often and none at the time of another's.
 //!
-//! A replica is this test binary, run again for the one test `replica_process` with its orders in the environment.
-//! Each start is written into a log that all of them share, with the server's own time of it.
+//! A replica is this test binary, run again for the first test below with its orders in the environment. Each
+//! start is written into a log that all of them share, with the server's own time of it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -18,8 +18,9 @@ use zookeeper_client as zk;
 use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers, until};
 
-/// The test that is a replica in another process.
-const REPLICA: &str = "once::fleet::replica_process";
+/// The test that is a replica in another process; there, its case does not matter.
+const REPLICA: &str =
+    "once::fleet::work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed::case_1_embedded";
 const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
 const NAME: &str = "ZKLOCK_TEST_REPLICA_NAME";
 const WORK: &str = "ZKLOCK_TEST_REPLICA_WORK";
@@ -62,12 +63,8 @@ async fn by_leader(work: &Work) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Not a test of its own: the process of a replica, which ends with its input.
-#[tokio::test]
-async fn replica_process() {
-    let Some((Orders { connect, namespace }, [log, name, kind])) = Orders::read([LOG, NAME, WORK]) else {
-        return;
-    };
+/// The process of a replica, which ends with its input.
+async fn sweep((Orders { connect, namespace }, [log, name, kind]): (Orders, [String; 3])) {
     let outsider = zk::Client::connect(&connect).await.unwrap();
     let config = Config::new(connect).namespace(&namespace).session_timeout(SESSION).tick_time(TICK);
     zklock::install(config.connect().await.unwrap()).unwrap();
@@ -185,6 +182,9 @@ fn longest_gap(starts: &[Start]) -> i64 {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed(kind: Kind) {
+    if let Some(orders) = Orders::read([LOG, NAME, WORK]) {
+        return sweep(orders).await;
+    }
     let starts = starts_once_per_second(kind, "lock").await;
     // No turn is missed, as nobody waits for the one that was killed.
     assert!(longest_gap(&starts) < 2_000, "{starts:?}");
