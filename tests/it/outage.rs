@@ -55,12 +55,12 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one(kind
     let proxy = Proxy::start(server.address()).unwrap();
     let config = Config::new(proxy.connect_string()).session_timeout(Duration::from_secs(3)).tick_time(TICK);
     let client = config.connect().await.unwrap();
-    let return_ = proxy.on_request(Opcode::CREATE_SESSION).hold();
+    let return_ = proxy.on_request(Opcode::CREATE_SESSION).always().hold();
     proxy.cut(How::Fin);
     soon(return_.struck()).await;
     until(|| async { client.health() == Health::Suspended }, "the client noticed").await;
     // The server accepts the session, and then nobody listens any more.
-    let ping = proxy.on_request(Opcode::PING).hold();
+    let ping = proxy.on_request(Opcode::PING).always().hold();
     return_.release();
     soon(ping.struck()).await;
     drop(proxy);

@@ -27,6 +27,8 @@ pub struct LockEvent {
 #[non_exhaustive]
 pub enum LockEventKind {
     /// A contender is in the queue, with so many in front of it; said again when that changes.
+    ///
+    /// Nothing more is said of one whose call was dropped, or ended because its period has begun.
     Queued {
         /// How many are in front.
         ahead: usize,

@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use self::clock::{LeaseClock, Terms};
+use self::fault::Fault;
 use self::ops::Ops;
 
 pub(crate) use self::opening::{OpenError, Opening};
@@ -48,7 +49,7 @@ pub(crate) use self::opening::{OpenError, Opening};
 pub enum Health {
     /// It is connected.
     Connected,
-    /// It is disconnected, and may live on.
+    /// It is disconnected, or has not been answered again yet, and may live on.
     Suspended,
     /// It ended; the client opens the next one.
     Lost,
@@ -232,6 +233,10 @@ async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
             never = publish(&session, state) => match never {},
         };
         session.link.send_modify(|link| link.epoch += 1);
+        if !state.is_terminated() {
+            // Also where it is the same state again: there was another one in between.
+            session.tell_health(Health::Suspended);
+        }
     }
     while !state.is_terminated() {
         state = states.changed().await;
@@ -258,10 +263,12 @@ async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
 
 async fn until_answered(session: &Session) {
     let kind = session.clock().terms().heartbeat_kind();
-    while let Err(fault) = session.ops().heartbeat(kind).await
-        && !fault.is_answer()
-    {
-        sleep(PAUSE).await;
+    loop {
+        match session.ops().heartbeat(kind).await {
+            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
+            Err(Fault::SessionOver) => pending().await,
+            Ok(()) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => return,
+        }
     }
 }
 

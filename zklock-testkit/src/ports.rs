@@ -23,11 +23,9 @@ pub(crate) fn free(count: usize) -> io::Result<Vec<SocketAddr>> {
 /// that tries to reach the server and then finds itself. Where there are other addresses it is one that hardly
 /// anybody else uses, and that no connection starts from.
 pub(crate) fn loopback() -> Ipv4Addr {
-    if !cfg!(target_os = "linux") {
-        return Ipv4Addr::LOCALHOST;
-    }
     let [a, b, c, ..] = RandomState::new().hash_one(()).to_be_bytes();
-    Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
+    let own = Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254));
+    if TcpListener::bind((own, 0)).is_ok() { own } else { Ipv4Addr::LOCALHOST }
 }
 
 /// Tries a start on other ports, which `start` must find anew, while one turns out to be taken.

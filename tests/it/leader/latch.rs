@@ -120,6 +120,19 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_leader_that_its_client_left_has_ended(kind: Kind) {
+    let server = Server::start(kind);
+    let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    assert!(client.leader(PATH).unwrap().join().await.unwrap());
+    let leader = client.leader(PATH).unwrap();
+    server.pause().unwrap();
+    soon(client.shutdown(Duration::ZERO)).await;
+    let error = failed(leader.term().await);
+    assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(kind: Kind) {
     let space = Space::new(kind);
     let (one, two) = (space.client().await, space.client().await);

@@ -70,26 +70,6 @@ async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun(kind: Kind
     holder.release().await.unwrap();
 }
 
-#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "20ms")]
-async fn impatient() -> Result<Option<u8>, LockError> {
-    Ok(Some(7))
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn a_question_that_breaks_off_leaves_it_at_the_lock_that_is_taken(kind: Kind) {
-    let space = Space::new(kind);
-    let (proxy, client) = space.proxied().await;
-    let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
-    assert!(holder.once_per(BUSY, HOUR).await.unwrap());
-    // The first of these asks for the holder's node.
-    let cut = proxy.on_request(Opcode::GET_DATA).nth(2).cut(How::Rst);
-    let error = failed(zklock::scope(client.clone(), impatient()).await);
-    assert!(cut.hits() > 0 && error.is_contended(), "{error}");
-    assert_eq!(zklock::scope(client, impatient()).await.unwrap(), None);
-    holder.release().await.unwrap();
-}
-
 const SLOW: &str = "/ticks/slow";
 
 #[distributed_lock(path = "/slow", once_per = "1h", tick = SLOW, wait = forever)]
@@ -110,6 +90,20 @@ async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period(k
     assert_eq!(soon(comes_late).await.unwrap(), None);
     assert!(holder.is_held());
     space.until_queued("/slow", 1).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_look_at_the_tick_that_breaks_off_is_repeated(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
+    assert!(holder.once_per(SLOW, HOUR).await.unwrap());
+    // The first of these watches the node of the holder.
+    let cut = proxy.on_request(Opcode::GET_DATA).nth(2).cut(How::Rst);
+    assert_eq!(soon(zklock::scope(client, slow())).await.unwrap(), None);
+    assert_eq!(cut.hits(), 1);
+    holder.release().await.unwrap();
 }
 
 #[apply(on_both_servers)]

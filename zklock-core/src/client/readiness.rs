@@ -21,7 +21,7 @@ use crate::session::Health;
 pub enum Readiness {
     /// Its session is open and connected.
     Ready,
-    /// Its session is disconnected, and may live on.
+    /// Its session is disconnected, or has not been answered again yet, and may live on.
     Suspended,
     /// No session is open; the client goes on to open the next one.
     Disconnected,

@@ -102,14 +102,19 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
 
 /// What the node says at the time at which it is asked, which starts nothing; `None` where nothing started yet.
 pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<Tick>, Fault> {
+    let mut is_overtaken = false;
     loop {
         let (Some(tick), base) = read(session, path).await? else { return Ok(None) };
+        // Many may ask at a time; what another one wrote meanwhile tells the time as well.
+        if is_overtaken {
+            return Ok(Some(tick));
+        }
         let record = Record::question(tick, period);
         match session.ops().stamp(&[], path.full(), record.to_string().as_bytes(), base).await {
             Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
-            // Somebody else was faster, or deleted it.
-            Ok(Stamped::Created | Stamped::Unguarded(_))
-            | Err(Fault::Refused(Refusal::BadVersion) | Fault::NoNode) => {}
+            Err(Fault::Refused(Refusal::BadVersion)) => is_overtaken = true,
+            // Somebody else deleted it.
+            Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(Fault::NoNode) => {}
             Err(fault) => return Err(fault),
         }
     }

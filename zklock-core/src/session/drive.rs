@@ -16,7 +16,7 @@ use crate::queue::contender::ContenderId;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
-use super::{Ownership, Session};
+use super::{Health, Ownership, Session};
 
 mod requests;
 mod waiting;
@@ -201,6 +201,11 @@ impl Driver {
                 return Some(Event::SessionLost);
             }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
+            // Nobody can rely on a lease before the connection is believed in.
+            if link.health == Health::Suspended && link.epoch == self.epoch {
+                self.rest().await;
+                continue;
+            }
             let proof = if link.epoch != self.epoch {
                 self.verify(node, link.epoch).await
             } else if self.session.clock().remaining() < terms.heartbeat() {

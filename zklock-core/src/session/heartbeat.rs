@@ -7,7 +7,7 @@ use super::Session;
 
 /// Sends a request whenever nothing else has moved the clock for a heartbeat's time.
 ///
-/// Without leases nothing is sent; the client library's own pings keep the session alive.
+/// Without leases it sends nothing; the client library's own pings keep the session alive.
 pub(super) async fn keep(session: Arc<Session>) {
     let mut leases = session.leases.subscribe();
     // The session ends this task; it would otherwise keep itself alive through its own handle.
