@@ -61,16 +61,19 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
 pub struct PathTemplate {
     template: &'static str,
     path: Cow<'static, str>,
-    error: Option<LockError>,
+    /// Why there is no path.
+    reason: Option<&'static str>,
 }
 
 impl PathTemplate {
     /// Starts a path; the template is shown in errors.
+    #[inline]
     pub fn new(template: &'static str) -> Self {
-        Self { template, path: Cow::Borrowed(""), error: None }
+        Self { template, path: Cow::Borrowed(""), reason: None }
     }
 
     /// Appends text that was validated when the template was parsed.
+    #[inline]
     #[must_use]
     pub fn literal(mut self, text: &'static str) -> Self {
         // What is all of the path is not copied.
@@ -106,16 +109,17 @@ impl PathTemplate {
     }
 
     /// Ends the path.
+    #[inline]
     pub fn finish(self) -> Path {
-        match self.error {
-            Some(error) => Err(error),
+        match self.reason {
+            Some(reason) => Err(LockError::InvalidPath { path: self.template.into(), reason: reason.into() }),
             None => Ok(self.path),
         }
     }
 
-    fn refuse(&mut self, reason: &str) {
-        let refused = || LockError::InvalidPath { path: self.template.into(), reason: reason.into() };
-        self.error.get_or_insert_with(refused);
+    /// The first reason stays.
+    fn refuse(&mut self, reason: &'static str) {
+        self.reason.get_or_insert(reason);
     }
 }
 
