@@ -207,6 +207,23 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let other = space.client().await;
+    assert!(start(&other, TICK, HOUR).await.unwrap());
+    let written = proxy.requests(Opcode::MULTI);
+    let held = proxy.on_request(Opcode::MULTI).hold();
+    let asks = tokio::spawn(async move { client.has_begun(TICK, HOUR).await });
+    soon(held.struck()).await;
+    assert!(other.has_begun(TICK, HOUR).await.unwrap());
+    held.release();
+    assert!(soon(asks).await.unwrap().unwrap());
+    assert_eq!(proxy.requests(Opcode::MULTI), written + 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn a_tick_that_is_deleted_begins_anew(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
