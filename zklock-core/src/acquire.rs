@@ -13,61 +13,23 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
-use crate::error::{LockError, Phase};
+use crate::error::LockError;
 use crate::events::LockEventKind;
 use crate::lease::Lease;
 use crate::path::NodePath;
-use crate::queue::claim::{Claim, Place};
-use crate::session::drive::{Bid, Contention, Driver, Outcome, Progress};
+use crate::queue::claim::Claim;
+use crate::session::drive::{Contention, Driver, Outcome, Progress};
 
 mod agreement;
-pub(crate) mod permits;
+mod attempt;
+mod patience;
+mod permits;
+mod wanted;
 
-use self::permits::Permits;
+use self::attempt::Attempt;
 
-/// What an attempt is to take.
-#[derive(Clone, Debug)]
-pub(crate) enum Wanted {
-    /// A place in one queue.
-    Place(Place),
-    /// Permits of a semaphore, all or none.
-    Permits(Permits),
-    /// A place in one queue, under a name of its own.
-    Office { place: Place, identity: Arc<[u8]> },
-}
-
-/// How long to try.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// What the caller gave; `Duration::MAX` and all that a clock cannot count mean for ever.
-    pub(crate) wait: Duration,
-    pub(crate) spent: Duration,
-    pub(crate) contention: Contention,
-}
-
-impl Patience {
-    pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
-        Self { wait, spent: Duration::ZERO, contention }
-    }
-
-    /// Bounds the attempt at the lock at `path` by a time that the caller gave.
-    pub(crate) fn within(wait: Duration, path: &str) -> Result<Self, LockError> {
-        if wait.is_zero() {
-            let reason = "zero leaves no time to ask; use `try_lock`";
-            return Err(LockError::InvalidWait { path: path.to_owned(), reason });
-        }
-        Ok(Self::new(wait, Contention::Wait))
-    }
-
-    /// The patience of the same attempt, of which so much more is spent.
-    pub(crate) fn spent(self, more: Duration) -> Self {
-        Self { spent: self.spent.saturating_add(more), ..self }
-    }
-
-    pub(crate) fn left(self) -> Duration {
-        if self.wait == Duration::MAX { self.wait } else { self.wait.saturating_sub(self.spent) }
-    }
-}
+pub(crate) use self::patience::Patience;
+pub(crate) use self::wanted::{Count, Permits, Wanted};
 
 /// Takes the lock, or says that others have it where the caller does not want to wait for them.
 ///
@@ -110,27 +72,7 @@ enum End {
     Abandoned,
 }
 
-struct Attempt {
-    worker: Arc<Worker>,
-    path: NodePath,
-    wanted: Wanted,
-    patience: Patience,
-    cancel: CancellationToken,
-    progress: watch::Sender<Progress>,
-}
-
 impl Attempt {
-    fn new(
-        worker: &Arc<Worker>,
-        path: &NodePath,
-        (wanted, patience): (Wanted, Patience),
-        cancel: CancellationToken,
-        progress: watch::Sender<Progress>,
-    ) -> Self {
-        let (worker, path) = (worker.clone(), path.clone());
-        Self { worker, path, wanted, patience, cancel, progress }
-    }
-
     async fn run(self, mut reply: Reply) {
         let deadline = Instant::now().checked_add(self.patience.left());
         let mut contest = Box::pin(self.contest());
@@ -191,48 +133,6 @@ impl Attempt {
                 Outcome::SessionLost => {}
             }
         }
-    }
-
-    fn bid(&self, path: NodePath, claim: Claim) -> Bid {
-        Bid { path, claim, data: self.worker.identity(), counter: None }
-    }
-
-    /// Drives a contender, and holds the lease that comes of it.
-    async fn drive(
-        &self,
-        mut driver: Driver,
-        contention: Contention,
-        cancel: &CancellationToken,
-    ) -> Outcome<Lease> {
-        let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
-        outcome.map(|node| {
-            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, self.worker.events());
-            self.worker.spawn(keeper);
-            lease
-        })
-    }
-
-    fn tell(&self, progress: Progress) {
-        let before = self.progress.send_replace(progress);
-        if let (Progress::Queued(ahead), true) = (progress, progress != before) {
-            self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
-        }
-    }
-
-    fn timeout(&self) -> LockError {
-        LockError::Timeout {
-            path: self.path.relative().to_owned(),
-            waited: self.patience.wait,
-            phase: match *self.progress.borrow() {
-                Progress::Connecting => Phase::Connecting,
-                Progress::Entering => Phase::Entering,
-                Progress::Queued(_) => Phase::Queued,
-            },
-        }
-    }
-
-    fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path.relative().to_owned() }
     }
 }
 

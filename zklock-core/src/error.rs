@@ -1,12 +1,12 @@
 //! What can go wrong, as one enum that says which path and which cause.
 
 mod cause;
+mod loss;
 
 use std::time::Duration;
 
-use crate::lease::LossReason;
-
 pub use self::cause::{Phase, Refusal};
+pub use self::loss::LossReason;
 
 /// Why a lock could not be taken, was lost, or a request under it was not applied.
 ///

@@ -8,9 +8,9 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
 
-use crate::error::LockError;
-use crate::lease::{FencingToken, LossReason};
+use crate::error::{LockError, LossReason};
 use crate::path::NodePath;
+use crate::token::FencingToken;
 
 /// Something that happened to a lock of this client.
 #[derive(Clone, Debug)]

@@ -11,33 +11,19 @@ use futures_util::future::{select_all, try_join_all};
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::error::LockError;
+use crate::error::{LockError, LossReason};
 use crate::hold::{self, Hold};
-use crate::lease::{FencingToken, LeaseState, LossReason};
-use crate::multi::MultiLock;
-use crate::mutex::Mutex;
-use crate::rwlock::{Reading, Writing};
-use crate::semaphore::Semaphore;
+use crate::lease::LeaseState;
 use crate::session::drive::Contention;
-
-/// A held [`Mutex`].
-pub type MutexGuard = Guard<Mutex>;
-/// A [`RwLock`](crate::RwLock) that is held for reading.
-pub type ReadGuard = Guard<Reading>;
-/// A [`RwLock`](crate::RwLock) that is held for writing.
-pub type WriteGuard = Guard<Writing>;
-/// Held permits of a [`Semaphore`].
-pub type SemaphoreGuard = Guard<Semaphore>;
-/// A held [`MultiLock`].
-pub type MultiGuard = Guard<MultiLock>;
+use crate::token::FencingToken;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///
 /// The drop neither blocks nor needs a runtime; [`release`](Self::release) waits for the release and
 /// reports it. A guard that is leaked keeps the lock until its session ends.
 ///
-/// `K` says what is held; see [`MutexGuard`], [`ReadGuard`], [`WriteGuard`], [`SemaphoreGuard`] and
-/// [`MultiGuard`]. A guard of several nodes, as the last two may be, is held while all of them are.
+/// `K` says what is held; see [`MutexGuard`](crate::MutexGuard), [`ReadGuard`](crate::ReadGuard),
+/// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and [`MultiGuard`](crate::MultiGuard). A guard of several nodes, as the last two may be, is held while all of them are.
 #[must_use = "if unused the lock is released immediately"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
@@ -50,11 +36,6 @@ pub struct Guard<K> {
 /// What is held by way of one path.
 #[doc(hidden)]
 pub trait OnePath {}
-
-impl OnePath for Mutex {}
-impl OnePath for Reading {}
-impl OnePath for Writing {}
-impl OnePath for Semaphore {}
 
 impl<K: OnePath> Guard<K> {
     /// The lock's path below the client's namespace.

@@ -17,38 +17,35 @@
 //! when all that was entered below it has ended. A scope does not keep a hold alive: a spawned task that
 //! inherited it prolongs the lock only while it has entered it itself.
 
-use std::future::Future;
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::acquire::{self, Patience};
+use crate::acquire::Patience;
 use crate::client::Client;
 use crate::client::worker::Unanswered;
-use crate::error::{LockError, Phase};
-use crate::lease::{self, Lease, LeaseState, LossReason, Tenure};
-use crate::session::drive::Contention;
+use crate::error::{LockError, LossReason, Phase};
+use crate::lease::{self, Lease, Tenure};
 
-use self::entry::{Again, Relation};
+use self::entry::Again;
 use self::stake::Stake;
 use self::waiting::turn_of;
 
 pub(crate) use self::door::Door;
+pub(crate) use self::enter::enter;
 pub(crate) use self::entry::Entry;
+pub use self::scope::inherit;
+pub(crate) use self::scope::{scope, scope_blocking};
 pub(crate) use self::waiting::confirm;
 
 mod door;
+mod enter;
 mod entry;
+mod scope;
 mod stake;
 mod waiting;
-
-tokio::task_local! {
-    /// The innermost hold of the call that is being polled.
-    static SCOPE: Option<Arc<Scope>>;
-}
 
 /// One entry into a lock.
 #[derive(Debug)]
@@ -74,68 +71,6 @@ struct Place {
     _outer: Option<Arc<Self>>,
 }
 
-struct Scope {
-    hold: Weak<Hold>,
-    outer: Option<Arc<Self>>,
-}
-
-/// Enters a lock: again, if the current call holds it, or else by an acquisition.
-///
-/// `Ok(None)` says that others have it, where the caller does not want to wait for them.
-pub(crate) async fn enter(
-    client: &Client,
-    door: &Door,
-    patience: Patience,
-) -> Result<Option<Vec<Hold>>, LockError> {
-    let started = Instant::now();
-    let patience = || patience.spent(started.elapsed());
-    while let Some((outer, relation)) = nearest(client, door) {
-        let path = || door.path.relative().to_owned();
-        let again = match relation {
-            Relation::Again(again) => again,
-            Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
-            Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
-        };
-        let (tenure, child) = (outer.tenure().clone(), outer.child.clone());
-        // Waiting for a hold must not keep it alive.
-        let outer = Arc::downgrade(&{ outer });
-        let permit = match child.clone().try_acquire_many_owned(again.permits()) {
-            Ok(permit) => permit,
-            Err(_) if patience().contention == Contention::Leave => return Ok(None),
-            Err(_) => turn_of(client, &door.path, (child, again), patience()).await?,
-        };
-        if outer.strong_count() == 0 {
-            // The hold ended meanwhile, and another one may be around it.
-            continue;
-        }
-        match tenure.state() {
-            LeaseState::Held => {}
-            LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
-            LeaseState::Suspended => {
-                let confirmed = confirm(client, &tenure, patience()).await;
-                if outer.strong_count() > 0 {
-                    confirmed?;
-                }
-            }
-        }
-        if let Some(outer) = outer.upgrade() {
-            return Ok(Some(vec![outer.enter_again(door.entry, permit)]));
-        }
-    }
-    let leases = acquire::acquire(client.worker(), &door.path, door.wanted.clone(), patience()).await?;
-    Ok(leases.map(|leases| leases.into_iter().map(|lease| Hold::first(client, door.entry, lease)).collect()))
-}
-
-/// Runs a future inside these holds.
-pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Output = F::Output> + use<F> {
-    SCOPE.scope(inside(holds), future)
-}
-
-/// Calls a function inside these holds.
-pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> T) -> T {
-    SCOPE.sync_scope(inside(holds), function)
-}
-
 /// Ends holds, the youngest first, whatever becomes of one of them; the first failure is returned.
 pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
     let outcomes = join_all(holds.into_iter().rev().map(release)).await;
@@ -151,13 +86,6 @@ async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
         // A call inside is just entering; it ends the hold when it is done.
         Err(shared) => shared.tenure().check(),
     }
-}
-
-/// Runs a future with what the current call holds, for where a task is spawned on its behalf.
-///
-/// A task that is spawned in another way is a stranger, and excluded like one.
-pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    SCOPE.scope(current(), future)
 }
 
 impl Hold {
@@ -246,30 +174,4 @@ async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
 
 fn free() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(Again::Alone.permits() as usize))
-}
-
-/// The scope of the current call with these holds in it.
-fn inside(holds: &[Arc<Hold>]) -> Option<Arc<Scope>> {
-    let enter = |outer, hold| Some(Arc::new(Scope { hold: Arc::downgrade(hold), outer }));
-    holds.iter().fold(current(), enter)
-}
-
-fn current() -> Option<Arc<Scope>> {
-    SCOPE.try_with(Clone::clone).ok().flatten()
-}
-
-/// The innermost hold in the current call that has to do with this lock, and what.
-fn nearest(client: &Client, door: &Door) -> Option<(Arc<Hold>, Relation)> {
-    let mut scope = current();
-    while let Some(inner) = scope {
-        if let Some(hold) = inner.hold.upgrade()
-            && hold.tenure().path() == &door.path
-            && hold.client.is_same(client)
-            && let Some(relation) = Relation::of(hold.entry, door.entry)
-        {
-            return Some((hold, relation));
-        }
-        scope = inner.outer.clone();
-    }
-    None
 }

@@ -7,6 +7,7 @@
 //! * [`office`]: what is run for, and how.
 
 mod campaign;
+mod election;
 mod latch;
 mod leadership;
 mod office;
@@ -16,12 +17,13 @@ mod selector;
 use crate::client::Client;
 use crate::error::LockError;
 
+pub use self::election::Election;
 pub use self::latch::{LeaderChanges, LeaderLatch};
 pub use self::leadership::Leadership;
-pub use self::office::{Election, Policy};
+pub use self::office::Policy;
 pub use self::roster::Leader;
-pub(crate) use self::roster::Roster;
-pub use self::selector::{Ended, LeaderSelector, Verdict};
+pub use self::selector::LeaderSelector;
+pub use self::selector::control::{Ended, Verdict};
 
 impl Client {
     /// The election at `path`, to be set up and entered.

@@ -7,31 +7,27 @@
 mod doubt;
 mod keeper;
 mod revocation;
+mod revoking;
 mod state;
-mod token;
+mod tenure;
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::error::LockError;
-use crate::events::{Hub, LockEventKind};
+use crate::error::{LockError, LossReason};
+use crate::events::Hub;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::session::clock::Moment;
 use crate::session::drive::Driver;
-use crate::session::{Attendance, Health, Session};
 
-use self::keeper::Unkept;
-use self::revocation::Revocation;
+use self::keeper::{Order, Report};
 
-pub(crate) use self::revocation::{REVOKE, watch as watch_revocation};
+pub(crate) use self::revocation::REVOKE;
+pub(crate) use self::revoking::watch as watch_revocation;
+pub(crate) use self::tenure::Tenure;
 
-pub use self::state::{LeaseState, LossReason};
-pub use self::token::FencingToken;
+pub use self::state::LeaseState;
 
 /// A held lock; dropping it withdraws the contender in the background.
 #[derive(Debug)]
@@ -39,35 +35,6 @@ pub(crate) struct Lease {
     tenure: Arc<Tenure>,
     /// The keeper withdraws when it is dropped.
     orders: mpsc::UnboundedSender<Order>,
-}
-
-/// What the holder asks of the keeper; what came of it is told to whoever still waits for that.
-#[derive(Debug)]
-enum Order {
-    Downgrade(Report),
-    Release(Report),
-}
-
-type Report = oneshot::Sender<Result<(), LockError>>;
-
-/// What the holder and the keeper of one lease share.
-pub(crate) struct Tenure {
-    path: NodePath,
-    /// The lock node's path on the server; `None` while another node takes its place.
-    node: watch::Sender<Option<Arc<str>>>,
-    token: FencingToken,
-    events: Hub,
-    session: Arc<Session>,
-    /// The connection's epoch in which the lease was seen valid last.
-    epoch: AtomicU64,
-    loss: OnceLock<LossReason>,
-    signal: CancellationToken,
-    revocation: Revocation,
-    /// The listeners are told of it.
-    is_announced: AtomicBool,
-    /// The listeners were told that it is in doubt.
-    is_suspended: AtomicBool,
-    _attendance: Attendance,
 }
 
 impl Lease {
@@ -80,23 +47,9 @@ impl Lease {
         node: Node,
         events: Hub,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let session = driver.session().clone();
-        let tenure = Arc::new(Tenure {
-            node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
-            path,
-            token: FencingToken::new(node.zxid),
-            events,
-            epoch: AtomicU64::new(driver.epoch()),
-            loss: OnceLock::new(),
-            signal: CancellationToken::new(),
-            revocation: Revocation::default(),
-            is_announced: AtomicBool::new(false),
-            is_suspended: AtomicBool::new(false),
-            _attendance: session.attend(),
-            session,
-        });
+        let tenure = Arc::new(Tenure::begin(&driver, path, &node, events));
         let (orders, received) = mpsc::unbounded_channel();
-        let keeper = keeper::keep(Unkept::new(tenure.clone()), driver, received);
+        let keeper = keeper::keep(tenure.clone(), driver, received);
         (Self { tenure, orders }, keeper)
     }
 
@@ -108,11 +61,7 @@ impl Lease {
     ///
     /// A lease that only helped to take others is never spoken of.
     pub(crate) fn announce(&self) {
-        self.tenure.is_announced.store(true, Ordering::Release);
-        self.tenure.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
-        if let Some(reason) = self.tenure.loss() {
-            self.tenure.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
-        }
+        self.tenure.announce();
     }
 
     /// Withdraws the contender and waits until it is gone.
@@ -142,119 +91,5 @@ impl Lease {
             Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
             Err(_) => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
         }
-    }
-}
-
-impl Tenure {
-    pub(crate) fn path(&self) -> &NodePath {
-        &self.path
-    }
-
-    /// The lock node's path on the server, once nothing is about to take its place.
-    ///
-    /// A request that is sent in the same step of the caller reaches the server while that node has it.
-    pub(crate) async fn node(&self) -> Arc<str> {
-        let mut node = self.node.subscribe();
-        loop {
-            if let Some(node) = &*node.borrow_and_update() {
-                return node.clone();
-            }
-            // The sender is ours.
-            node.changed().await.ok();
-        }
-    }
-
-    /// The nodes' paths of several leases, of which none is about to be replaced.
-    pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
-        loop {
-            for tenure in tenures {
-                tenure.node().await;
-            }
-            let nodes = tenures.iter().map(|tenure| tenure.node.borrow().clone());
-            if let Some(nodes) = nodes.collect() {
-                return nodes;
-            }
-        }
-    }
-
-    pub(crate) fn revocation(&self) -> &Revocation {
-        &self.revocation
-    }
-
-    pub(crate) fn token(&self) -> FencingToken {
-        self.token
-    }
-
-    pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    /// The state at this instant, by the lease clock and without I/O.
-    pub(crate) fn state(&self) -> LeaseState {
-        if let Some(reason) = self.loss.get() {
-            return LeaseState::Lost(*reason);
-        }
-        if self.session.is_over() {
-            return LeaseState::Lost(self.lose(LossReason::SessionEnded));
-        }
-        if self.session.clock().remaining().is_zero() {
-            return LeaseState::Lost(self.lose(LossReason::LeaseExpired));
-        }
-        let link = self.session.link();
-        if link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire) {
-            LeaseState::Held
-        } else {
-            LeaseState::Suspended
-        }
-    }
-
-    /// Fails if the lock is lost.
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        match self.state() {
-            LeaseState::Lost(reason) => Err(self.lost_error(reason)),
-            LeaseState::Held | LeaseState::Suspended => Ok(()),
-        }
-    }
-
-    /// Waits until the lock is lost.
-    pub(crate) async fn lost(&self) -> LossReason {
-        self.signal.cancelled().await;
-        self.loss().unwrap_or(LossReason::SessionEnded)
-    }
-
-    pub(crate) fn loss(&self) -> Option<LossReason> {
-        self.loss.get().copied()
-    }
-
-    pub(crate) fn lost_error(&self, reason: LossReason) -> LockError {
-        LockError::Lost { path: self.path.relative().to_owned(), reason }
-    }
-
-    /// Ends the lease; the first reason stays.
-    pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
-        let first = *self.loss.get_or_init(|| {
-            tracing::warn!(path = %self.path, %reason, "lock lost");
-            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
-            reason
-        });
-        self.signal.cancel();
-        first
-    }
-
-    /// Tells the listeners what happened under this token.
-    fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
-        if self.is_announced.load(Ordering::Acquire) {
-            self.events.tell(&self.path, || kind(self.token));
-        }
-    }
-
-    fn valid_until(&self) -> Moment {
-        self.session.clock().valid_until()
-    }
-}
-
-impl fmt::Debug for Tenure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tenure").field("path", &self.path).field("token", &self.token).finish_non_exhaustive()
     }
 }

@@ -20,23 +20,26 @@ mod queue;
 mod rwlock;
 mod semaphore;
 mod session;
+mod tick;
+mod token;
 
 pub use client::config::Config;
 pub use client::{Client, Readiness};
-pub use error::{LockError, Phase, Refusal};
+pub use error::{LockError, LossReason, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
+pub use guard::Guard;
 #[doc(hidden)]
 pub use guard::OnePath;
-pub use guard::{Guard, MultiGuard, MutexGuard, ReadGuard, SemaphoreGuard, WriteGuard};
 pub use hold::inherit;
 pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };
-pub use lease::{FencingToken, LeaseState, LossReason};
-pub use multi::{Member, MultiLock};
-pub use mutex::Mutex;
+pub use lease::LeaseState;
+pub use multi::{Member, MultiGuard, MultiLock};
+pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Mode, Participant, Standing};
-pub use rwlock::{Reading, RwLock, Writing};
-pub use semaphore::{Permits, Semaphore};
+pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
+pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::Health;
 pub use session::ops::Acl;
+pub use token::FencingToken;

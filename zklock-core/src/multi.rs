@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::guard::MultiGuard;
+use crate::guard::Guard;
 use crate::hold::{self, Door, Hold};
-use crate::lease::FencingToken;
 use crate::session::drive::Contention;
+use crate::token::FencingToken;
 
 /// A lock that is part of a [`MultiLock`].
 ///
@@ -88,11 +88,53 @@ pub struct MultiLock {
     doors: Vec<Door>,
 }
 
-impl MultiLock {
-    pub(crate) fn new(
-        client: Client,
+/// A held [`MultiLock`].
+pub type MultiGuard = Guard<MultiLock>;
+
+impl Client {
+    /// Several locks as one: all are held, or none. A member that is only a path is the mutex there.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidGroup`] where there is none, or a path is named
+    /// twice.
+    pub fn multi(
+        &self,
         members: impl IntoIterator<Item = impl Into<Member>>,
-    ) -> Result<Self, LockError> {
+    ) -> Result<MultiLock, LockError> {
+        MultiLock::new(self.clone(), members)
+    }
+
+    /// Takes several locks, all or none, waiting for at most the client's default wait in all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`multi`](Self::multi) and [`MultiLock::lock`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws from all of them in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let both = client.lock_all(["/accounts/7", "/accounts/9"]).await?;
+    /// both.release().await
+    /// # }
+    /// ```
+    pub async fn lock_all(
+        &self,
+        members: impl IntoIterator<Item = impl Into<Member>>,
+    ) -> Result<MultiGuard, LockError> {
+        self.multi(members)?.lock().await
+    }
+}
+
+impl MultiLock {
+    fn new(client: Client, members: impl IntoIterator<Item = impl Into<Member>>) -> Result<Self, LockError> {
         let doors = members.into_iter().map(|member| member.into().door(&client));
         let mut doors = doors.collect::<Result<Vec<_>, _>>()?;
         doors.sort_by(|a, b| a.path.full().cmp(b.path.full()));

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::acquire::permits::{Count, Permits};
+use crate::acquire::{Count, Permits};
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::MutexGuard;
+use crate::guard::{Guard, OnePath};
 use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -26,12 +26,45 @@ pub struct Mutex {
     door: Door,
 }
 
+/// A held [`Mutex`].
+pub type MutexGuard = Guard<Mutex>;
+
+impl OnePath for Mutex {}
+
+impl Client {
+    /// The lock at `path`, an absolute path below the client's namespace.
+    ///
+    /// Nothing is sent. A mutex at one path is the same lock in all processes, and as Curator's
+    /// `InterProcessMutex` there.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidPath`] where ZooKeeper does not allow the path: it must start with `/`, have no
+    /// empty or relative segment, no control character, and fewer than a million bytes.
+    pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
+        Ok(Mutex::reentrant(self.clone(), self.path(path)?))
+    }
+
+    /// The lock at `path` that is not reentrant: entering it inside of itself is an error, and no deadlock.
+    ///
+    /// Nothing is sent. It is the same lock in all processes, and as Curator's `InterProcessSemaphoreMutex`
+    /// there; it is none with [`mutex`](Self::mutex) at the same path. As a semaphore of one permit it says so in
+    /// the data of its node; see [`semaphore`](Self::semaphore).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
+        Ok(Mutex::sole(self.clone(), self.path(path)?))
+    }
+}
+
 impl Mutex {
-    pub(crate) fn reentrant(client: Client, path: NodePath) -> Self {
+    fn reentrant(client: Client, path: NodePath) -> Self {
         Self { client, door: Door::to_queue(path, Entry::Mutex, Role::Exclusive) }
     }
 
-    pub(crate) fn sole(client: Client, path: NodePath) -> Self {
+    fn sole(client: Client, path: NodePath) -> Self {
         let permit = Permits { wanted: 1, count: Count::Agreed(1) };
         Self { client, door: Door::to_permits(path, Entry::Sole, permit) }
     }

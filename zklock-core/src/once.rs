@@ -3,12 +3,10 @@
 //! A persistent node, the *tick*, remembers the last start. Whoever is about to start writes to it, in one
 //! transaction with a check of its own lock's node, and the server stamps what is written with its own time.
 //! From the data and that time everybody can tell whether this was a start, or came too early and changed
-//! nothing ([`tick`], [`attempt`]): no clock of a client says so. Clients only remember until when asking is in
-//! vain ([`memory`]).
+//! nothing ([`tick`](crate::tick), [`attempt`]): no clock of a client says so. Clients only remember until when asking is in
+//! vain ([`Memory`](crate::tick::Memory)).
 
 mod attempt;
-mod memory;
-mod tick;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -23,11 +21,9 @@ use crate::error::LockError;
 use crate::guard::Guard;
 use crate::lease::Tenure;
 use crate::path::NodePath;
+use crate::tick::Period;
 
 use self::attempt::{Attempt, Obstacle};
-use self::tick::Period;
-
-pub(crate) use self::memory::Memory;
 
 impl<K> Guard<K> {
     /// Tells whether the caller may start what is to start at most once per `period` in the whole fleet.

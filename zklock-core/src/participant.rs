@@ -1,15 +1,15 @@
 //! Who holds a lock and who waits for it.
 
+mod request;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::acquire::Wanted;
-use crate::acquire::permits::Count;
+use crate::acquire::{Count, Wanted};
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::hold::{Door, Entry};
-use crate::lease::FencingToken;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
 use crate::queue::contender::Contender;
@@ -18,6 +18,7 @@ use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
 use crate::session::ops::Described;
+use crate::token::FencingToken;
 
 /// A contender for a lock, as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]

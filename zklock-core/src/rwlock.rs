@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::{ReadGuard, WriteGuard};
+use crate::guard::{Guard, OnePath};
 use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -50,8 +50,29 @@ pub enum Reading {}
 #[derive(Debug)]
 pub enum Writing {}
 
+/// A [`RwLock`] that is held for reading.
+pub type ReadGuard = Guard<Reading>;
+/// A [`RwLock`] that is held for writing.
+pub type WriteGuard = Guard<Writing>;
+
+impl OnePath for Reading {}
+impl OnePath for Writing {}
+
+impl Client {
+    /// The lock at `path` that many may hold for reading, or one for writing.
+    ///
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex).
+    pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
+        Ok(RwLock::new(self.clone(), self.path(path)?))
+    }
+}
+
 impl RwLock {
-    pub(crate) fn new(client: Client, path: NodePath) -> Self {
+    fn new(client: Client, path: NodePath) -> Self {
         let read = Door::to_queue(path.clone(), Entry::Read, Role::Read);
         Self { client, read, write: Door::to_queue(path, Entry::Write, Role::Write) }
     }

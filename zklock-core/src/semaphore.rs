@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::permits::{self, Count};
+use crate::acquire::{self, Count};
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::SemaphoreGuard;
+use crate::guard::{Guard, OnePath};
 use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -62,8 +62,33 @@ pub struct Semaphore {
     count: Count,
 }
 
+/// Held permits of a [`Semaphore`].
+pub type SemaphoreGuard = Guard<Semaphore>;
+
+impl OnePath for Semaphore {}
+
+impl Client {
+    /// The semaphore at `path`, with so many permits in the whole fleet.
+    ///
+    /// Nothing is sent. All participants must give the same number, which is checked against those who have
+    /// permits when one is taken, or go by a number in one node: [`Permits::shared`]. Which it is stands in the
+    /// data of the node at `path`, which this client writes when nobody has a permit, unless it is of another
+    /// kind; where the ACLs deny that, taking permits is denied.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidPermits`] for a number of zero.
+    pub fn semaphore(
+        &self,
+        path: impl AsRef<str>,
+        permits: impl Into<Permits>,
+    ) -> Result<Semaphore, LockError> {
+        Semaphore::new(self.clone(), self.path(path)?, permits.into())
+    }
+}
+
 impl Semaphore {
-    pub(crate) fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
+    fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
         let count = match permits.0 {
             Source::Given(0) => {
                 return Err(invalid(&path, 0, "a semaphore has one permit at least"));
@@ -221,7 +246,7 @@ impl Semaphore {
             }
             _ => {}
         }
-        let permits = permits::Permits { wanted, count: self.count.clone() };
+        let permits = acquire::Permits { wanted, count: self.count.clone() };
         Ok(Door::to_permits(self.path.clone(), Entry::Permits, permits))
     }
 }

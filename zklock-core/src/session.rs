@@ -16,6 +16,7 @@
 //! believed in the one before is verified in the next.
 
 pub(crate) mod clock;
+mod connection;
 pub(crate) mod counter;
 pub(crate) mod drive;
 pub(crate) mod fault;
@@ -27,18 +28,14 @@ pub(crate) mod ops;
 mod presence;
 
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client as zk;
 
-use self::clock::{LeaseClock, Terms};
-use self::fault::Fault;
+use self::clock::LeaseClock;
 use self::ops::Ops;
 
 pub(crate) use self::opening::{OpenError, Opening};
@@ -96,30 +93,6 @@ pub(crate) struct Link {
 }
 
 impl Session {
-    /// Opens a session; must run on the client's runtime, where the session stays.
-    pub(crate) async fn open(opening: &Opening) -> Result<Arc<Self>, OpenError> {
-        let mut connector = zk::Client::connector().with_session_timeout(opening.timeout).with_fail_eagerly();
-        for digest in &opening.digests {
-            connector = connector.with_auth("digest", digest.as_bytes());
-        }
-        let client = connector.connect(&opening.attempts()).await?;
-        let terms = Terms::new(client.session_timeout(), opening.tick, opening.sync_limit)
-            .map_err(OpenError::Invalid)?;
-        let session = Arc::new(Self {
-            id: client.session_id().0,
-            link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
-            leases: watch::Sender::new(0),
-            over: CancellationToken::new(),
-            closed: CancellationToken::new(),
-            strangers: Mutex::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), opening.acl),
-        });
-        tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        tokio::spawn(follow(session.clone(), client.state_watcher()));
-        tokio::spawn(heartbeat::keep(session.clone()));
-        Ok(session)
-    }
-
     pub(crate) fn id(&self) -> i64 {
         self.id
     }
@@ -223,57 +196,6 @@ impl Drop for Attendance {
     }
 }
 
-/// Publishes the state of the connection until the session ended.
-async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
-    let mut state = states.state();
-    while !state.is_terminated() && !session.is_over() {
-        state = tokio::select! {
-            biased;
-            state = states.changed() => state,
-            never = publish(&session, state) => match never {},
-        };
-        session.link.send_modify(|link| link.epoch += 1);
-        if !state.is_terminated() {
-            // Also where it is the same state again: there was another one in between.
-            session.tell_health(Health::Suspended);
-        }
-    }
-    while !state.is_terminated() {
-        state = states.changed().await;
-    }
-    tracing::info!(%state, "session ended");
-    session.tell_lost();
-    session.closed.cancel();
-}
-
-/// Tells what a state of the library means.
-///
-/// The library calls a session connected as soon as a server has accepted it again. If that connection breaks
-/// before the first ping is answered, it goes on to say so while it looks for another server. A connection is
-/// therefore believed in once it has answered a request.
-async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
-    if state != zk::SessionState::SyncConnected {
-        session.tell_health(Health::Suspended);
-    } else if session.link().health == Health::Suspended {
-        until_answered(session).await;
-        session.tell_health(Health::Connected);
-    }
-    pending().await
-}
-
-async fn until_answered(session: &Session) {
-    let kind = session.clock().terms().heartbeat_kind();
-    loop {
-        match session.ops().heartbeat(kind).await {
-            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::SessionOver) => pending().await,
-            Ok(()) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => return,
-        }
-    }
-}
-
-/// Between questions to a connection that has not answered any.
-const PAUSE: Duration = Duration::from_millis(100);
 /// How many paths are warned of; memory stays bounded.
 const WARNINGS: usize = 1_000;
 

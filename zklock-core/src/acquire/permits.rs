@@ -15,7 +15,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::lease::Lease;
-use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender::Contender;
 use crate::session::Session;
@@ -24,24 +23,9 @@ use crate::session::drive::{Contention, Driver, Outcome};
 use crate::session::fault::Fault;
 use crate::session::notice::Watch;
 
-use super::Attempt;
 use super::agreement::{self, Agreement, Stated};
-
-/// So many permits of a semaphore.
-#[derive(Clone, Debug)]
-pub(crate) struct Permits {
-    pub(crate) wanted: u32,
-    pub(crate) count: Count,
-}
-
-/// How many permits a semaphore has.
-#[derive(Clone, Debug)]
-pub(crate) enum Count {
-    /// All participants are given this number, which stands in the semaphore's node.
-    Agreed(u32),
-    /// All participants go by the number in this node.
-    Shared { path: NodePath, seed: u32 },
-}
+use super::attempt::Attempt;
+use super::wanted::{Count, Permits};
 
 /// Takes all of the permits within one session, or none.
 pub(super) async fn contest(

@@ -15,6 +15,7 @@ use crate::session::ops::Acl;
 
 use super::Client;
 use super::connect_string::ConnectString;
+use super::settings::Settings;
 use super::worker::Worker;
 
 /// How to connect to an ensemble, and the defaults of its locks.
@@ -57,16 +58,6 @@ pub struct Config {
     tick_time: Duration,
     #[cfg_attr(feature = "serde", serde(default = "sync_limit", with = "humantime_serde"))]
     sync_limit: Duration,
-}
-
-/// A configuration that was found valid.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) opening: Opening,
-    /// Chroot and namespace, in front of every path.
-    pub(crate) root: String,
-    pub(crate) default_wait: Duration,
-    pub(crate) identity: String,
 }
 
 impl Config {

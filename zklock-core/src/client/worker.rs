@@ -12,12 +12,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::{LockError, Phase};
 use crate::events::{Events, Hub, Source};
-use crate::once::Memory;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
+use crate::tick::Memory;
 
-use super::config::Settings;
+use super::settings::Settings;
 
 /// What the tasks and handles of one client share.
 pub(crate) struct Worker {
@@ -264,7 +264,7 @@ impl Worker {
     async fn supervise(&self) {
         let mut pause = SHORTEST_PAUSE;
         while !self.stopping.is_cancelled() {
-            match self.stopping.run_until_cancelled(Session::open(&self.settings.opening)).await {
+            match self.stopping.run_until_cancelled(self.settings.opening.open()).await {
                 Some(Ok(session)) => {
                     pause = SHORTEST_PAUSE;
                     self.current.send_replace(Current::Open(session.clone()));

@@ -123,7 +123,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use super::*;
-    use crate::lease::LossReason;
+    use crate::error::LossReason;
 
     fn lost() -> LockError {
         LockError::Lost { path: "/a".into(), reason: LossReason::LeaseExpired }

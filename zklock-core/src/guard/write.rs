@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::select_all;
 
 use crate::client::worker::{Unanswered, Worker};
-use crate::error::{LockError, Refusal};
-use crate::lease::{LossReason, Tenure};
+use crate::error::{LockError, LossReason, Refusal};
+use crate::lease::Tenure;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::ops::{Guarded, Write};

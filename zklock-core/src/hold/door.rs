@@ -1,16 +1,10 @@
 //! A lock, and how to enter it.
 
-use std::time::Duration;
-
-use crate::acquire::permits::Permits;
-use crate::acquire::{Patience, Wanted};
-use crate::client::Client;
-use crate::error::{LockError, Phase};
+use crate::acquire::{Permits, Wanted};
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
-use crate::session::drive::Contention;
 
-use super::{Entry, Hold, enter};
+use super::entry::Entry;
 
 /// A lock, and how to enter it.
 #[derive(Clone, Debug)]
@@ -46,20 +40,5 @@ impl Door {
             Wanted::Place(place) => &place.also_behind,
             Wanted::Permits(_) | Wanted::Office { .. } => &[],
         }
-    }
-
-    /// Enters, waiting so long.
-    pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Vec<Hold>, LockError> {
-        let path = self.path.relative();
-        match enter(client, self, Patience::within(wait, path)?).await? {
-            Some(holds) => Ok(holds),
-            // Only a contender that does not wait leaves in this way.
-            None => Err(LockError::Timeout { path: path.to_owned(), waited: wait, phase: Phase::Queued }),
-        }
-    }
-
-    /// Enters without waiting for others.
-    pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Vec<Hold>>, LockError> {
-        enter(client, self, Patience::new(client.default_wait(), Contention::Leave)).await
     }
 }

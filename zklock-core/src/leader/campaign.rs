@@ -4,8 +4,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::LockError;
-use crate::lease::{Lease, LossReason};
+use crate::error::{LockError, LossReason};
+use crate::lease::Lease;
 use crate::session::drive::Progress;
 
 use super::leadership::Leadership;

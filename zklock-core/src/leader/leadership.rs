@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::client::worker::Worker;
-use crate::error::LockError;
+use crate::error::{LockError, LossReason};
 use crate::guard::running::run_while;
-use crate::lease::{FencingToken, LeaseState, LossReason, Tenure};
+use crate::lease::{LeaseState, Tenure};
+use crate::token::FencingToken;
 
 use super::office::Policy;
 

@@ -10,18 +10,22 @@ use crate::error::LockError;
 use crate::participant::Participant;
 use crate::path::NodePath;
 
+use super::election::Election;
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
-use super::office::Election;
 
 /// The candidates of one client, by their paths. They end with it, and do not keep it alive.
 #[derive(Default)]
-pub(crate) struct Roster(RwLock<Candidates>);
+struct Roster(RwLock<Candidates>);
 
 /// Few, so that comparing their paths takes less time than hashing one.
 type Candidates = BTreeMap<String, Arc<Candidate>>;
 
 impl Roster {
+    fn of(client: &Client) -> &Self {
+        client.candidates().get_or_default()
+    }
+
     fn at(&self, path: &str) -> Option<Arc<Candidate>> {
         self.read().get(path).cloned()
     }
@@ -92,7 +96,7 @@ enum Place {
 
 impl Leader {
     pub(super) fn new(client: Client, path: &str) -> Result<Self, LockError> {
-        let place = match client.roster().at(path) {
+        let place = match Roster::of(&client).at(path) {
             Some(candidate) => Place::Known(candidate),
             None => Place::New(client.path(path)?),
         };
@@ -208,14 +212,14 @@ impl Leader {
         match &self.place {
             Place::Known(candidate) if !candidate.has_ended() => Some(candidate.clone()),
             // One that could not run may have been replaced.
-            Place::Known(_) | Place::New(_) => self.client.roster().at(self.path()),
+            Place::Known(_) | Place::New(_) => Roster::of(&self.client).at(self.path()),
         }
     }
 
     fn enter(&self) -> Arc<Candidate> {
         // All calls but the first find it, and do not keep each other waiting.
         self.joined().unwrap_or_else(|| {
-            let mut candidates = self.client.roster().write();
+            let mut candidates = Roster::of(&self.client).write();
             match candidates.get(self.path()) {
                 Some(candidate) => candidate.clone(),
                 None => self.start(&mut candidates),
@@ -224,7 +228,7 @@ impl Leader {
     }
 
     fn anew(&self) -> Arc<Candidate> {
-        let mut candidates = self.client.roster().write();
+        let mut candidates = Roster::of(&self.client).write();
         match candidates.get(self.path()) {
             Some(candidate) if !candidate.has_ended() => candidate.clone(),
             _ => self.start(&mut candidates),

@@ -1,6 +1,5 @@
 //! Leads while a callback runs.
 
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::error::{LockError, Phase};
@@ -18,8 +16,10 @@ use super::leadership::Leadership;
 use super::office::Office;
 
 use self::candidate::Candidate;
+use self::control::{Control, Ended, Verdict};
 
 mod candidate;
+pub(super) mod control;
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -32,44 +32,6 @@ pub struct LeaderSelector {
     office: Office,
     control: Arc<Control>,
     ended: watch::Receiver<Option<Ended>>,
-}
-
-/// Why a selector runs no more.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Ended {
-    /// It was closed, or its client was, or the runtime of its callback ended.
-    Closed,
-    /// It cannot run.
-    Failed(LockError),
-}
-
-/// What a callback may return: nothing, or a `Result` whose error is reported.
-pub trait Verdict: Send + 'static {
-    /// What went wrong, if anything did.
-    fn failure(self) -> Option<String>;
-}
-
-impl Verdict for () {
-    fn failure(self) -> Option<String> {
-        None
-    }
-}
-
-impl<E: Into<Box<dyn Error + Send + Sync>> + Send + 'static> Verdict for Result<(), E> {
-    fn failure(self) -> Option<String> {
-        self.err().map(|error| error.into().to_string())
-    }
-}
-
-/// What the handle and the candidate share.
-struct Control {
-    close: CancellationToken,
-    /// It is to run again.
-    is_queued: AtomicBool,
-    queued: Notify,
-    term: watch::Sender<Option<Leadership>>,
-    last_failure: Mutex<Option<String>>,
 }
 
 impl LeaderSelector {

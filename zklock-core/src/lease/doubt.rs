@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::error::LossReason;
 use crate::session::fault::Fault;
 use crate::session::{Health, Ownership};
 
-use super::{LeaseState, LossReason, Tenure};
+use super::state::LeaseState;
+use super::tenure::Tenure;
 
 impl Tenure {
     /// Asks the servers whether the node is still there and ours.

@@ -5,21 +5,40 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
-use crate::error::LockError;
+use crate::error::{LockError, LossReason};
 use crate::events::LockEventKind;
 use crate::queue::acquisition::End;
 use crate::session::Health;
 use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
 
-use super::{LossReason, Order, Tenure};
+use super::tenure::Tenure;
+
+/// What the holder asks of the keeper; what came of it is told to whoever still waits for that.
+#[derive(Debug)]
+pub(super) enum Order {
+    Downgrade(Report),
+    Release(Report),
+}
+
+pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 
 /// Keeps a lease until it is released; the node stays until then, also when the lease is lost, so that
 /// the lock is not handed on while the body of a holder is still being cancelled.
-pub(super) async fn keep(unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
+pub(super) fn keep(
+    tenure: Arc<Tenure>,
+    driver: Driver,
+    orders: mpsc::UnboundedReceiver<Order>,
+) -> impl Future<Output = ()> + Send {
+    // Made here and not in the future, which may be dropped before its first poll.
+    let unkept = Unkept { tenure, is_released: false };
+    watched(unkept, driver, orders)
+}
+
+async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
     let tenure = unkept.tenure.clone();
     loop {
         let node = tenure.node().await;
@@ -90,16 +109,12 @@ async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
 
 /// Tells the holder that nobody watches over its lease any more, if the keeper ends before the release: the
 /// client's thread ended, or a bug made the keeper panic.
-pub(super) struct Unkept {
+struct Unkept {
     tenure: Arc<Tenure>,
     is_released: bool,
 }
 
 impl Unkept {
-    pub(super) fn new(tenure: Arc<Tenure>) -> Self {
-        Self { tenure, is_released: false }
-    }
-
     fn released(mut self) {
         self.is_released = true;
     }

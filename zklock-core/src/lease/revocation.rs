@@ -1,15 +1,8 @@
 //! Asking a holder to release, as Curator's `Revoker` does: by the data of the holder's node.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-
-use crate::session::fault::Fault;
-
-use super::Tenure;
 
 /// What a holder's node says once it was asked to release (Curator's `LockInternals.REVOKE_MESSAGE`).
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
@@ -17,13 +10,13 @@ pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 /// Whether the holder was asked to release.
 #[derive(Debug, Default)]
 pub(crate) struct Revocation {
-    asked: CancellationToken,
+    pub(super) asked: CancellationToken,
     /// Somebody looks at the node's data; nobody does before it is of interest, as that costs requests.
     is_watched: AtomicBool,
     /// The release has begun: nobody is to be told any more.
-    closed: CancellationToken,
+    pub(super) closed: CancellationToken,
     /// The lease has ended.
-    ended: CancellationToken,
+    pub(super) ended: CancellationToken,
 }
 
 impl Revocation {
@@ -50,30 +43,3 @@ impl Revocation {
         !self.is_watched.swap(true, Ordering::AcqRel)
     }
 }
-
-/// Looks at the node's data until it asks for the release, or the lease has ended.
-pub(crate) async fn watch(tenure: Arc<Tenure>) {
-    tokio::select! {
-        biased;
-        () = tenure.revocation.ended.cancelled() => {}
-        _ = tenure.lost() => {}
-        () = look(&tenure) => {}
-    }
-}
-
-async fn look(tenure: &Tenure) {
-    // A release uses the watch up by deleting the node; dropped before, it would cost a request to remove it.
-    while !tenure.revocation.closed.is_cancelled() {
-        let node = tenure.node().await;
-        match tenure.session.ops().read_and_watch(&node).await {
-            Ok(read) if read.data == REVOKE => return tenure.revocation.asked.cancel(),
-            Ok(read) => read.watch.changed().await,
-            // Another node may have taken its place; else the lease ends.
-            Err(Fault::NoNode | Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(_) => return,
-        }
-    }
-}
-
-/// Between attempts to read.
-const PAUSE: Duration = Duration::from_millis(200);

@@ -7,14 +7,13 @@ use futures_util::future::select_all;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::error::{LockError, Refusal};
-use crate::lease::{LossReason, Tenure};
+use crate::error::{LockError, LossReason, Refusal};
+use crate::lease::Tenure;
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::fault::Fault;
 use crate::session::ops::{Base, Stamped};
-
-use super::tick::{Foreign, Period, Record, Tick};
+use crate::tick::{Foreign, Period, Record, Tick};
 
 /// One question whether work may start.
 pub(super) struct Attempt<C> {

@@ -1,12 +1,17 @@
 //! How a session is opened, and why none was.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use crate::error::LockError;
 
-use super::ops::Acl;
+use super::clock::{LeaseClock, Terms};
+use super::ops::{Acl, Ops};
+use super::{Health, Link, Session, connection, heartbeat};
 
 /// How to open a session.
 #[derive(Clone)]
@@ -54,11 +59,35 @@ impl From<zk::Error> for OpenError {
 }
 
 impl Opening {
+    /// Opens a session; must run on the client's runtime, where the session stays.
+    pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
+        let mut connector = zk::Client::connector().with_session_timeout(self.timeout).with_fail_eagerly();
+        for digest in &self.digests {
+            connector = connector.with_auth("digest", digest.as_bytes());
+        }
+        let client = connector.connect(&self.attempts()).await?;
+        let terms =
+            Terms::new(client.session_timeout(), self.tick, self.sync_limit).map_err(OpenError::Invalid)?;
+        let session = Arc::new(Session {
+            id: client.session_id().0,
+            link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
+            leases: watch::Sender::new(0),
+            over: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            strangers: Mutex::default(),
+            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl),
+        });
+        tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
+        tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
+        tokio::spawn(heartbeat::keep(session.clone()));
+        Ok(session)
+    }
+
     /// The servers in the order in which they are tried.
     ///
     /// They are repeated, because the library pauses longer from attempt to attempt: with a single server it
     /// would wait 6 s between its seventh and eighth.
-    pub(super) fn attempts(&self) -> String {
+    fn attempts(&self) -> String {
         const ATTEMPTS: usize = 8;
         let count = self.servers.split(',').count();
         vec![self.servers.as_str(); ATTEMPTS.div_ceil(count)].join(",")

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::sleep;
 
-use crate::error::LockError;
+use crate::error::{LockError, LossReason};
 use crate::leader::leadership::Leadership;
 use crate::leader::office::{Office, Requeue};
-use crate::lease::{Lease, LossReason};
+use crate::lease::Lease;
 use crate::session::drive::Progress;
 
-use super::{Control, Ended, Verdict};
+use super::control::{Control, Ended, Verdict};
 
 pub(super) struct Candidate<F> {
     pub(super) office: Office,

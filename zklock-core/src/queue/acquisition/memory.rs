@@ -1,6 +1,6 @@
 //! What an acquisition keeps in mind besides its state.
 
-use super::End;
+use super::exchange::End;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Intent {

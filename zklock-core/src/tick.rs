@@ -1,11 +1,15 @@
 //! What the node says that remembers the last start: a pure function of its data and of when it was written.
 
+mod memory;
+
 use std::fmt;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::error::LockError;
+
+pub(crate) use self::memory::Memory;
 
 /// How often work may start, in whole milliseconds of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +28,7 @@ impl Period {
         }
     }
 
-    pub(super) fn as_duration(self) -> Duration {
+    pub(crate) fn as_duration(self) -> Duration {
         Duration::from_millis(self.0.unsigned_abs())
     }
 
@@ -50,7 +54,7 @@ struct Start {
 
 /// What is written to the node, whether it turns out to be a start or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// The last start before this.
     last: Option<Start>,
     period: Period,
@@ -58,17 +62,17 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(before: Option<Tick>, period: Period, claim: Uuid) -> Self {
+    pub(crate) fn new(before: Option<Tick>, period: Period, claim: Uuid) -> Self {
         Self { last: before.map(|tick| tick.last), period, claim }
     }
 
     /// One that only asks for the time, and is no start whenever it is written.
-    pub(super) fn question(before: Tick, period: Period) -> Self {
+    pub(crate) fn question(before: Tick, period: Period) -> Self {
         Self::new(Some(before), period, Uuid::nil())
     }
 
     /// What the node says once this was written to it at that time of the servers.
-    pub(super) fn written_at(self, written: i64) -> Tick {
+    pub(crate) fn written_at(self, written: i64) -> Tick {
         let Self { last, period, claim } = self;
         let from = match last {
             Some(last) if claim.is_nil() || written < period.next(last.from) => {
@@ -103,7 +107,7 @@ impl fmt::Display for Record {
 
 /// What a node says, by the last record and when it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tick {
+pub(crate) struct Tick {
     last: Start,
     written: i64,
     claim: Uuid,
@@ -111,11 +115,11 @@ pub(super) struct Tick {
 
 /// The data of a node is none of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Foreign;
+pub(crate) struct Foreign;
 
 impl Tick {
     /// Reads a node; one without data says nothing yet.
-    pub(super) fn read(data: &[u8], written: i64) -> Result<Option<Self>, Foreign> {
+    pub(crate) fn read(data: &[u8], written: i64) -> Result<Option<Self>, Foreign> {
         let text = std::str::from_utf8(data).map_err(|_| Foreign)?;
         match text {
             "" => Ok(None),
@@ -124,22 +128,22 @@ impl Tick {
     }
 
     /// That of the last start.
-    pub(super) fn last_claim(&self) -> Uuid {
+    pub(crate) fn last_claim(&self) -> Uuid {
         self.last.by
     }
 
     /// Tells whether the last start is that of the claim.
-    pub(super) fn is_start_of(&self, claim: Uuid) -> bool {
+    pub(crate) fn is_start_of(&self, claim: Uuid) -> bool {
         self.last_claim() == claim
     }
 
     /// Tells whether the claim was made, and what came of it is known.
-    pub(super) fn settles(&self, claim: Uuid) -> bool {
+    pub(crate) fn settles(&self, claim: Uuid) -> bool {
         self.claim == claim || self.is_start_of(claim)
     }
 
     /// How long after the record was written no start is possible, by the servers' time.
-    pub(super) fn closed_for(&self, period: Period) -> Duration {
+    pub(crate) fn closed_for(&self, period: Period) -> Duration {
         let millis = period.next(self.last.from).saturating_sub(self.written);
         Duration::from_millis(millis.try_into().unwrap_or_default())
     }

@@ -7,7 +7,7 @@ use boot_time::Instant;
 
 use crate::path::NodePath;
 
-use super::tick::{Period, Tick};
+use super::{Period, Tick};
 
 /// What this client knows of ticks whose period is not over.
 ///
@@ -46,7 +46,7 @@ impl Memory {
     }
 
     /// Remembers what was written no earlier than `at`.
-    pub(super) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
+    pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
         let mut ticks = self.ticks();
         // There may be a tick for each value of an argument.
         if ticks.by_path.len() >= ticks.limit {
@@ -71,7 +71,7 @@ mod tests {
 
     use uuid::Uuid;
 
-    use super::super::tick::Record;
+    use super::super::Record;
     use super::*;
 
     fn start(written: i64, period: Period) -> Tick {

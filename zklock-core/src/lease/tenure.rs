@@ -1,0 +1,182 @@
+//! What the holder and the keeper of one lease share.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{LockError, LossReason};
+use crate::events::{Hub, LockEventKind};
+use crate::path::NodePath;
+use crate::queue::acquisition::Node;
+use crate::session::clock::Moment;
+use crate::session::drive::Driver;
+use crate::session::{Attendance, Health, Session};
+use crate::token::FencingToken;
+
+use super::revocation::Revocation;
+use super::state::LeaseState;
+
+/// What the holder and the keeper of one lease share.
+pub(crate) struct Tenure {
+    pub(super) path: NodePath,
+    /// The lock node's path on the server; `None` while another node takes its place.
+    pub(super) node: watch::Sender<Option<Arc<str>>>,
+    token: FencingToken,
+    events: Hub,
+    pub(super) session: Arc<Session>,
+    /// The connection's epoch in which the lease was seen valid last.
+    pub(super) epoch: AtomicU64,
+    loss: OnceLock<LossReason>,
+    signal: CancellationToken,
+    pub(super) revocation: Revocation,
+    /// The listeners are told of it.
+    is_announced: AtomicBool,
+    /// The listeners were told that it is in doubt.
+    pub(super) is_suspended: AtomicBool,
+    _attendance: Attendance,
+}
+
+impl Tenure {
+    /// Begins the tenure of a node that was seen at the head; must run on the client's runtime.
+    pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, events: Hub) -> Self {
+        let session = driver.session().clone();
+        Self {
+            node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
+            path,
+            token: FencingToken::new(node.zxid),
+            events,
+            epoch: AtomicU64::new(driver.epoch()),
+            loss: OnceLock::new(),
+            signal: CancellationToken::new(),
+            revocation: Revocation::default(),
+            is_announced: AtomicBool::new(false),
+            is_suspended: AtomicBool::new(false),
+            _attendance: session.attend(),
+            session,
+        }
+    }
+
+    /// Tells the listeners of this lease from now on.
+    pub(super) fn announce(&self) {
+        self.is_announced.store(true, Ordering::Release);
+        self.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
+        if let Some(reason) = self.loss() {
+            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+        }
+    }
+
+    pub(crate) fn path(&self) -> &NodePath {
+        &self.path
+    }
+
+    /// The lock node's path on the server, once nothing is about to take its place.
+    ///
+    /// A request that is sent in the same step of the caller reaches the server while that node has it.
+    pub(crate) async fn node(&self) -> Arc<str> {
+        let mut node = self.node.subscribe();
+        loop {
+            if let Some(node) = &*node.borrow_and_update() {
+                return node.clone();
+            }
+            // The sender is ours.
+            node.changed().await.ok();
+        }
+    }
+
+    /// The nodes' paths of several leases, of which none is about to be replaced.
+    pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
+        loop {
+            for tenure in tenures {
+                tenure.node().await;
+            }
+            let nodes = tenures.iter().map(|tenure| tenure.node.borrow().clone());
+            if let Some(nodes) = nodes.collect() {
+                return nodes;
+            }
+        }
+    }
+
+    pub(crate) fn revocation(&self) -> &Revocation {
+        &self.revocation
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The state at this instant, by the lease clock and without I/O.
+    pub(crate) fn state(&self) -> LeaseState {
+        if let Some(reason) = self.loss.get() {
+            return LeaseState::Lost(*reason);
+        }
+        if self.session.is_over() {
+            return LeaseState::Lost(self.lose(LossReason::SessionEnded));
+        }
+        if self.session.clock().remaining().is_zero() {
+            return LeaseState::Lost(self.lose(LossReason::LeaseExpired));
+        }
+        let link = self.session.link();
+        if link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire) {
+            LeaseState::Held
+        } else {
+            LeaseState::Suspended
+        }
+    }
+
+    /// Fails if the lock is lost.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        match self.state() {
+            LeaseState::Lost(reason) => Err(self.lost_error(reason)),
+            LeaseState::Held | LeaseState::Suspended => Ok(()),
+        }
+    }
+
+    /// Waits until the lock is lost.
+    pub(crate) async fn lost(&self) -> LossReason {
+        self.signal.cancelled().await;
+        self.loss().unwrap_or(LossReason::SessionEnded)
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        self.loss.get().copied()
+    }
+
+    pub(crate) fn lost_error(&self, reason: LossReason) -> LockError {
+        LockError::Lost { path: self.path.relative().to_owned(), reason }
+    }
+
+    /// Ends the lease; the first reason stays.
+    pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
+        let first = *self.loss.get_or_init(|| {
+            tracing::warn!(path = %self.path, %reason, "lock lost");
+            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+            reason
+        });
+        self.signal.cancel();
+        first
+    }
+
+    /// Tells the listeners what happened under this token.
+    pub(super) fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
+        if self.is_announced.load(Ordering::Acquire) {
+            self.events.tell(&self.path, || kind(self.token));
+        }
+    }
+
+    pub(super) fn valid_until(&self) -> Moment {
+        self.session.clock().valid_until()
+    }
+}
+
+impl fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenure").field("path", &self.path).field("token", &self.token).finish_non_exhaustive()
+    }
+}

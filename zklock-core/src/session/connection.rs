@@ -1,0 +1,64 @@
+//! Publishes the state of a session's connection.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use zookeeper_client as zk;
+
+use super::fault::Fault;
+use super::{Health, Session};
+
+/// Publishes the state of the connection until the session ended.
+pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
+    let mut state = states.state();
+    while !state.is_terminated() && !session.is_over() {
+        state = tokio::select! {
+            biased;
+            state = states.changed() => state,
+            never = publish(&session, state) => match never {},
+        };
+        session.link.send_modify(|link| link.epoch += 1);
+        if !state.is_terminated() {
+            // Also where it is the same state again: there was another one in between.
+            session.tell_health(Health::Suspended);
+        }
+    }
+    while !state.is_terminated() {
+        state = states.changed().await;
+    }
+    tracing::info!(%state, "session ended");
+    session.tell_lost();
+    session.closed.cancel();
+}
+
+/// Tells what a state of the library means.
+///
+/// The library calls a session connected as soon as a server has accepted it again. If that connection breaks
+/// before the first ping is answered, it goes on to say so while it looks for another server. A connection is
+/// therefore believed in once it has answered a request.
+async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
+    if state != zk::SessionState::SyncConnected {
+        session.tell_health(Health::Suspended);
+    } else if session.link().health == Health::Suspended {
+        until_answered(session).await;
+        session.tell_health(Health::Connected);
+    }
+    pending().await
+}
+
+async fn until_answered(session: &Session) {
+    let kind = session.clock().terms().heartbeat_kind();
+    loop {
+        match session.ops().heartbeat(kind).await {
+            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
+            Err(Fault::SessionOver) => pending().await,
+            Ok(()) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => return,
+        }
+    }
+}
+
+/// Between questions to a connection that has not answered any.
+const PAUSE: Duration = Duration::from_millis(100);
