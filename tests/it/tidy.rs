@@ -1,7 +1,20 @@
-//! What ARCHITECTURE.md says is absent, is.
+//! Checks the structure that ARCHITECTURE.md describes, and the prose.
 
+mod floors;
+mod imports;
+mod prose;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use self::floors::Floors;
+use self::imports::{Arrow, Crate, circles};
+
+/// The folders of the crates whose floors ARCHITECTURE.md lists.
+const CRATES: [&str; 5] = ["src", "zklock-core/src", "zklock-macros/src", "zklock-testkit/src", "xtask/src"];
+/// Further folders with a root module.
+const ROOTS: [&str; 3] = ["tests/it", "tests/interop", "zklock-testkit/tests/conformance"];
 
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -62,7 +75,7 @@ fn the_core_has_no_process_wide_state() {
         let is_static = |line: &&str| line.trim_start().trim_start_matches("pub ").starts_with("static ");
         for line in code(&text).filter(is_static) {
             // A task-local belongs to a future and not to the process.
-            let is_task_local = path.ends_with("hold.rs") && line.contains("static SCOPE");
+            let is_task_local = path.ends_with("hold/scope.rs") && line.contains("static SCOPE");
             assert!(is_task_local, "{}: {line}", path.display());
         }
     }
@@ -70,7 +83,7 @@ fn the_core_has_no_process_wide_state() {
 
 #[test]
 fn files_are_short_without_their_tests() {
-    for folder in ["src", "zklock-core/src", "zklock-macros/src", "zklock-testkit/src", "xtask/src"] {
+    for folder in CRATES {
         for (path, text) in sources(folder) {
             let tests = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
             let lines = text[..tests].lines().count();
@@ -80,9 +93,125 @@ fn files_are_short_without_their_tests() {
     }
 }
 
+fn read_crate(folder: &str) -> Crate {
+    let relative = |(path, text): (PathBuf, String)| (path.strip_prefix(folder).unwrap().to_owned(), text);
+    Crate::new(sources(folder).into_iter().map(relative))
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+#[test]
+fn no_file_is_part_of_an_import_circle() {
+    for folder in CRATES.into_iter().chain(ROOTS) {
+        let arrows = read_crate(folder).arrows();
+        assert!(folder == "xtask/src" || arrows.len() > 5, "{folder} has only {} arrows", arrows.len());
+        let circles = circles(&arrows);
+        assert!(circles.is_empty(), "circles in {folder}:\n{}", listed(&circles));
+    }
+}
+
+#[test]
+fn every_arrow_between_rooms_goes_down_the_floors() {
+    let architecture = document("ARCHITECTURE.md");
+    for folder in CRATES {
+        let (floors, code) = (Floors::read(&architecture, folder), read_crate(folder));
+        let on_floors: BTreeSet<_> = floors.rooms().cloned().collect();
+        let there: BTreeSet<_> = code.modules().filter_map(|module| module.first().cloned()).collect();
+        assert_eq!(
+            on_floors, there,
+            "the rooms of {folder} that ARCHITECTURE.md lists, and those that there are"
+        );
+        let arrows = code.arrows();
+        let rising: Vec<_> = floors.rising(&arrows).into_iter().cloned().collect();
+        assert!(rising.is_empty(), "arrows in {folder} that do not go down:\n{}", listed(&rising));
+    }
+}
+
+fn listed(arrows: &[Arrow]) -> String {
+    let line = |arrow: &Arrow| format!("  {} -> {}\n", arrow.from.join("::"), arrow.to.join("::"));
+    arrows.iter().map(line).collect()
+}
+
+fn small_crate(files: &[(&str, &str)]) -> BTreeSet<Arrow> {
+    Crate::new(files.iter().map(|(path, text)| (path.into(), (*text).to_owned()))).arrows()
+}
+
+#[test]
+fn a_circle_is_found_whatever_form_its_paths_have() {
+    let leaf = ("b.rs", "pub fn b() {}");
+    let forms = [
+        "use crate::a::{self, A};",
+        "use super::a::A as Other;",
+        "fn b() { crate::a::a() }",
+        "fn b(_: Option<super::a::A>) {}",
+        "macro!(crate::a::A);",
+    ];
+    for form in forms {
+        let arrows =
+            small_crate(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::b;"), ("b.rs", form)]);
+        assert_eq!(circles(&arrows).len(), 2, "{form}");
+    }
+    let arrows = small_crate(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::b;"), leaf]);
+    assert_eq!((arrows.len(), circles(&arrows).len()), (1, 0));
+}
+
+#[test]
+fn a_circle_through_a_reexport_or_between_parent_and_child_is_found() {
+    let reexport = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "mod inner; pub use self::inner::A;"),
+        ("a/inner.rs", "use crate::b::b; pub struct A;"),
+        ("b.rs", "use crate::a::A;"),
+    ];
+    assert_eq!(circles(&small_crate(&reexport)).len(), 2);
+    let family =
+        [("a.rs", "mod inner; fn a() { inner::b() }"), ("a/inner.rs", "use super::a; pub fn b() {}")];
+    assert_eq!(circles(&small_crate(&family)).len(), 2);
+    let contents = [("a.rs", "mod inner; pub use self::inner::b;"), ("a/inner.rs", "use super::a;")];
+    assert_eq!(circles(&small_crate(&contents)).len(), 0);
+}
+
+#[test]
+fn tests_comments_and_texts_make_no_arrows() {
+    let text = "//! See [`crate::b`].\nconst A: &str = \"crate::b::b\";\n#[cfg(test)]\nmod tests { use crate::b::b; }";
+    assert_eq!(small_crate(&[("a.rs", text), ("b.rs", "")]).len(), 0);
+}
+
+#[test]
+fn an_arrow_that_does_not_go_down_is_found() {
+    let architecture = "* `src/` - the crate:\n  * `top` — above\n  * `left`, `right` — side by side\n";
+    let floors = Floors::read(architecture, "src");
+    let files = |right| [("top.rs", "use crate::left::x;"), ("left.rs", "mod part;"), ("right.rs", right)];
+    let rising = |right| floors.rising(&small_crate(&files(right))).len();
+    assert_eq!([rising(""), rising("use crate::top;"), rising("use crate::left;")], [0, 1, 1]);
+}
+
+#[test]
+fn sentences_begin_with_the_thing_that_they_are_about() {
+    let folders =
+        ["src", "tests", "benches", "examples", "xtask", "zklock-core", "zklock-macros", "zklock-testkit"];
+    let code = folders.into_iter().flat_map(sources).map(|(path, text)| (path, text, false));
+    let documents = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md"]
+        .map(|name| (PathBuf::from(name), document(name), true));
+    for (path, text, is_document) in code.chain(documents) {
+        let found = prose::questions_without_a_mark(&text, is_document);
+        assert!(found.is_empty(), "{}: {found:#?}", path.display());
+    }
+}
+
+#[test]
+fn a_sentence_that_begins_with_a_question_word_is_found_unless_it_is_a_question() {
+    let text = "/// What it is. It is this: who knows\n/// more?\n// Nobody\n// waits.\nlet x = 1; // Who\n";
+    assert_eq!(prose::questions_without_a_mark(text, false), ["What it is.", "Nobody waits."]);
+    let text = "* Who reads\n* a list\n\nWhat for?\n";
+    assert_eq!(prose::questions_without_a_mark(text, true), ["* Who reads"]);
+}
+
 /// The tests that the tables of `tests/README.md` name, as `module::name`.
 fn named_in_tables() -> Vec<String> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/README.md")).unwrap();
+    let text = document("tests/README.md");
     let rows = text.lines().filter(|line| line.starts_with('|'));
     // Every other piece between backticks is code.
     let code = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
