@@ -1,14 +1,14 @@
 //! Declarative distributed locks for Rust on Apache ZooKeeper.
 //!
-//! Put [`#[distributed_lock]`](macro@distributed_lock) on a function, async or not, install one [`Client`] at
-//! start-up, and the function runs in one place of the whole fleet at a time:
+//! Put [`#[distributed_lock]`](macro@distributed_lock) on a function, async or not, and install one
+//! [`Client`] at start-up. At most one call of that function then runs at a time across the whole fleet:
 //!
 //! ```no_run
 //! use zklock::{Config, LockError, distributed_lock};
 //!
 //! #[distributed_lock(path = "/orders/{id}", wait = "5s")]
 //! async fn settle(id: u64) -> Result<(), LockError> {
-//!     // One holder per order, in all processes.
+//!     // One holder per order, across all processes.
 //!     Ok(())
 //! }
 //!
@@ -20,14 +20,14 @@
 //! # }
 //! ```
 //!
-//! Readers that run together, and several locks at once, all or none, are arguments of the attribute:
+//! The attribute also takes one side of a read-write lock, or several locks, all or none:
 //!
 //! ```no_run
 //! use zklock::{LockError, distributed_lock};
 //!
 //! #[distributed_lock(path = "/prices/{region}", mode = read)]
 //! async fn quote(region: &str) -> Result<u64, LockError> {
-//!     // Any number of readers, as long as nobody writes: `mode = write`.
+//!     // Any number of readers, as long as no writer (`mode = write`) runs.
 //!     Ok(7)
 //! }
 //!
@@ -38,21 +38,21 @@
 //! }
 //! ```
 //!
-//! Work that one replica of the fleet is to do goes into a function under
-//! [`#[leader_only]`](macro@leader_only):
+//! A function under [`#[leader_only]`](macro@leader_only) runs on one replica of the fleet:
 //!
 //! ```no_run
 //! use zklock::leader_only;
 //!
 //! #[leader_only]
 //! async fn sweep() {
-//!     // The leader runs this; on the others it returns at once.
+//!     // The leader runs this; on other replicas it returns at once.
 //! }
 //! ```
 //!
-//! By hand there are also semaphores and locks that are not reentrant: see [`Client`].
+//! [`Client`] offers the same locks and elections without attributes, and also semaphores and locks that are
+//! not reentrant.
 //!
-//! # What is promised
+//! # The promise
 //!
 //! One holder at a time, as long as clocks run at the same rate within 1 %, the process is not paused longer
 //! than the rest of its lease between a check and an effect, and ZooKeeper keeps its own promises. A holder
@@ -60,22 +60,30 @@
 //! anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper through
 //! the [guard](MutexGuard::set_data): that is airtight.
 //!
-//! # What is not
+//! # What is not guaranteed
 //!
-//! * An effect that was under way when the process was paused can arrive after another holder's. Only the
-//!   resource can refuse it, by the token.
-//! * A body is cancelled at an await. Code that blocks a thread without awaiting is not interrupted, and neither is
-//!   a function that is not async, or under `on_lost = finish`: it is told of the loss when it has ended.
+//! * A request that was in flight when its process was paused can reach a resource after the next holder's
+//!   requests. Only the resource can refuse it, by checking the fencing token.
+//! * Cancellation happens at an await. Code that blocks its thread is not interrupted. Neither is a function
+//!   that is not async, or under `on_lost = finish`: it returns the loss after its body has ended.
 //! * A process that ends without [`shutdown`] leaves its locks taken until its session times out.
-//! * ZooKeeper 3.5.3 or newer is needed, for container nodes.
+//! * ZooKeeper 3.5.3 or newer is required, because lock nodes are created as containers.
 //!
 //! # Reentrancy
 //!
-//! What is held follows the logical call: inside an annotated function, [`Mutex::run`] or
-//! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] takes it along to a
-//! task; `tokio::spawn` does not. Siblings under one hold, such as the sides of a `join!`, exclude each other,
-//! unless both only read. A reader inside of a writer enters its lock; a writer inside of a reader would wait for
-//! itself, and is told so by [`LockError::Upgrade`].
+//! Reentrancy follows the logical call. Inside an annotated function, [`Mutex::run`] or
+//! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] carries the held locks
+//! into a new task; `tokio::spawn` does not. Siblings under one hold, such as the branches of a `join!`,
+//! exclude each other, unless both only read. A reader inside a writer enters the lock again. A writer inside
+//! a reader would wait for itself, and fails at once with [`LockError::Upgrade`].
+//!
+//! # Feature flags
+//!
+//! * `serde`: [`Config`] implements `Deserialize`.
+//! * `testing`: `#[zklock::test]` and the module `zklock::testing` give each test a ZooKeeper server of its
+//!   own.
+//!
+//! Neither is enabled by default.
 
 #[doc(hidden)]
 #[path = "private.rs"]
