@@ -60,7 +60,7 @@
 //! anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper through
 //! the [guard](MutexGuard::set_data): that is airtight.
 //!
-//! # What is not guaranteed
+//! # Not guaranteed
 //!
 //! * A request that was in flight when its process was paused can reach a resource after the next holder's
 //!   requests. Only the resource can refuse it, by checking the fencing token.
