@@ -23,34 +23,34 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// Measures how fast locks are taken and released, and how many requests that costs.
 ///
-/// One operation is a lock that is taken and then released, both awaited; its latency is that of both, waiting included.
-/// Before the clock starts, all sessions are open and every task has done one operation. The requests are
-/// what the server counted meanwhile (`zk_packets_received` of its four-letter word `mntr`), so nobody else
-/// may use it.
+/// One operation takes a lock and then releases it, awaiting both; its latency covers both, including the
+/// wait. Before the clock starts, all sessions are open and every task has done one operation. The requests
+/// are those that the server counted meanwhile (`zk_packets_received` of its four-letter word `mntr`), so no
+/// other client may use the server.
 #[derive(Parser)]
 #[command(name = "contention", bin_name = "cargo bench --bench contention --")]
 struct Options {
-    /// What is measured.
+    /// The scenario to measure.
     #[arg(value_enum, default_value_t = Scenario::Mutex)]
     scenario: Scenario,
 
-    /// The server to use, as `HOST:PORT`, which must allow `mntr`; without it, one is started.
+    /// The server to use, as `HOST:PORT`, which must allow `mntr`; by default, one is started.
     #[arg(long, value_name = "HOST:PORT")]
     server: Option<String>,
 
-    /// How many sessions, each of its own client.
+    /// The number of sessions, each with its own client.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     sessions: u32,
 
-    /// How many tasks in each session.
+    /// The number of tasks in each session.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: u32,
 
-    /// How many operations by each task: sessions × tasks × iterations in all.
+    /// The number of operations of each task; the total is sessions × tasks × iterations.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     iterations: u32,
 
-    /// What cargo passes to a benchmark.
+    /// Accepted because cargo passes it to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -72,7 +72,7 @@ enum Scenario {
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` runs it too, without an argument.
+    // `cargo test --benches` runs this program too, without arguments.
     if std::env::args_os().len() == 1 {
         println!("{}", Options::command().render_usage());
         return ExitCode::SUCCESS;
@@ -116,7 +116,7 @@ async fn run(options: &Options, server: &str, clients: &[Client]) -> Result<Figu
     let start = Instant::now();
     let latencies = all(entrants.into_iter().map(|entrant| entrant.run(options.iterations))).await?;
     let elapsed = start.elapsed();
-    // The second question counts itself.
+    // The second `mntr` is itself counted.
     let requests = packets_received(server)?.saturating_sub(before + 1);
     Ok(Figures::new(latencies.concat(), elapsed, requests))
 }
@@ -132,7 +132,7 @@ async fn warmed_up(options: &Options, clients: &[Client]) -> Result<Vec<Entrant>
     all(warming).await
 }
 
-/// Runs futures in tasks of their own, until all are done or the first fails.
+/// Runs the futures in separate tasks until all are done or the first one fails.
 async fn all<T: Send + 'static>(
     futures: impl IntoIterator<Item = impl Future<Output = Result<T, LockError>> + Send + 'static>,
 ) -> Result<Vec<T>, Failure> {
@@ -144,10 +144,10 @@ async fn all<T: Send + 'static>(
     Ok(values)
 }
 
-/// What a task takes.
+/// The lock that a task takes.
 enum Lock {
     Mutex(Mutex),
-    /// It is held all the time, in order to enter it again.
+    /// Held all the time, so that each operation enters it again.
     Reentrant(Mutex),
     Rw(RwLock),
     Semaphore(Semaphore),
@@ -166,7 +166,7 @@ impl Lock {
         })
     }
 
-    /// Does the operation with this number.
+    /// Performs one operation, which is a read or a write depending on its number if the lock has both.
     async fn operate(&self, number: u32) -> Result<(), LockError> {
         match self {
             Self::Mutex(mutex) | Self::Reentrant(mutex) => {
@@ -182,7 +182,7 @@ impl Lock {
     }
 }
 
-/// One task's part.
+/// One task and its lock.
 struct Entrant {
     lock: Lock,
     held: Option<MutexGuard>,
@@ -216,7 +216,7 @@ async fn latencies(lock: &Lock, iterations: u32) -> Result<Vec<Duration>, LockEr
     Ok(latencies)
 }
 
-/// What came of it.
+/// The result of a measurement.
 struct Figures {
     /// In ascending order, and never empty.
     latencies: Vec<Duration>,
@@ -245,18 +245,18 @@ impl Figures {
         )
     }
 
-    /// In microseconds, by nearest rank.
+    /// Returns a percentile in microseconds, by nearest rank.
     fn percentile(&self, percent: usize) -> f64 {
         let rank = (self.latencies.len() * percent).div_ceil(100);
         self.latencies[rank - 1].as_secs_f64() * 1e6
     }
 }
 
-/// How many packets the server has received, this question included.
+/// Returns the number of packets that the server has received, including this request.
 fn packets_received(server: &str) -> Result<u64, Failure> {
     let answer = mntr(server).map_err(|error| format!("cannot ask {server} for `mntr`: {error}"))?;
     let count = answer.lines().find_map(|line| line.strip_prefix("zk_packets_received")?.trim().parse().ok());
-    count.ok_or_else(|| format!("{server} does not tell its packets, but answers `mntr` by: {answer}").into())
+    count.ok_or_else(|| format!("{server} sent no `zk_packets_received` in reply to `mntr`: {answer}").into())
 }
 
 fn mntr(server: &str) -> std::io::Result<String> {
@@ -272,11 +272,11 @@ fn mntr(server: &str) -> std::io::Result<String> {
 /// The permits of the semaphore.
 const PERMITS: u32 = 3;
 
-/// After how many operations there is a write again.
+/// The length of a cycle of one write and nine reads.
 const READS_AND_A_WRITE: u32 = 10;
 
-/// How long a server may take to answer a question.
+/// The time that a server may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a client may take to end.
+/// The time that a client may take to shut down.
 const GRACE: Duration = Duration::from_secs(5);

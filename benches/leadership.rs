@@ -21,29 +21,30 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// Measures what it costs to ask who leads, in time and in requests.
 ///
-/// Two clients are in one election. A line says which of them was asked and how; `skipped` is a call of a function
-/// under `#[leader_only]` on the one that follows. The time of one call is the median of the batches' means. The
-/// requests are what the server counted meanwhile (`zk_packets_received` of its four-letter word `mntr`). None of
-/// them can be a heartbeat: the sessions live for ten minutes, and send one each minute only, which is why a
-/// measurement that takes longer than ten seconds fails.
+/// Two clients take part in the same elections. Each line names the client that was asked and the way of
+/// asking; `skipped` is a call of a function under `#[leader_only]` on the follower. The time of one call is
+/// the median of the batches' means. The requests are those that the server counted meanwhile
+/// (`zk_packets_received` of its four-letter word `mntr`). None of them can be a heartbeat: sessions time out
+/// after ten minutes and send a heartbeat only once a minute, and a measurement that takes longer than ten
+/// seconds fails.
 #[derive(Parser)]
 #[command(name = "leadership", bin_name = "cargo bench --bench leadership --")]
 struct Options {
-    /// How many batches.
+    /// The number of batches.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     batches: u32,
 
-    /// How many calls in each batch.
+    /// The number of calls in each batch.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
 
-    /// What cargo passes to a benchmark.
+    /// Accepted because cargo passes it to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` runs it too, without an argument.
+    // `cargo test --benches` runs this program too, without arguments.
     if std::env::args_os().len() == 1 {
         println!("{}", Options::command().render_usage());
         return ExitCode::SUCCESS;
@@ -82,13 +83,13 @@ async fn ask_everybody(options: &Options, server: &ZooKeeper) -> Result<(), Fail
     Ok(())
 }
 
-/// Waits until the candidates have all of their watches: in each election the leader's of its own node, and the
-/// follower's of that one, of the list and of its own.
+/// Waits until the candidates have set all of their watches. In each election, the leader watches its own
+/// node; the follower watches the leader's node, the list and its own node.
 async fn settled(server: &ZooKeeper) -> Result<(), Failure> {
     let start = Instant::now();
     while server.watch_count() < 4 * ELECTIONS {
         if start.elapsed() > LONGEST {
-            return Err("the candidates do not come to rest".into());
+            return Err("the candidates did not set all of their watches in time".into());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -105,7 +106,7 @@ async fn sweep_shard(shard: u32) {
     unreachable!("only the follower of shard {shard} is asked")
 }
 
-/// A client in the elections, as latch and as what annotated functions ask.
+/// A client in the elections, asked through its latch and through annotated functions.
 struct Replica {
     client: Client,
     latch: LeaderLatch,
@@ -129,7 +130,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Asks a replica whether it leads, in each way.
+    /// Asks a replica in each way whether it leads.
     async fn who_leads(&self, replica: &Replica, whom: &str) -> Result<(), Failure> {
         let Replica { client, latch } = replica;
         let leader = client.leader(SWEEPER)?;
@@ -139,7 +140,7 @@ impl Bench<'_> {
         zklock::scope(client.clone(), by_path).await
     }
 
-    /// Prints what one way to ask costs.
+    /// Measures one way of asking and prints its cost.
     async fn line<T>(&self, question: &str, whom: &str, ask: impl AsyncFn() -> T) -> Result<(), Failure> {
         let Options { batches, calls, .. } = *self.options;
         let (before, start) = (self.server.packets_received(), Instant::now());
@@ -148,7 +149,7 @@ impl Bench<'_> {
             means.push(mean(calls, &ask).await);
         }
         let elapsed = start.elapsed();
-        // The second question counts itself.
+        // The second question is itself counted.
         let requests = self.server.packets_received() - before - 1;
         if elapsed > LONGEST {
             return Err(format!("{question} took {elapsed:?}: heartbeats may be counted").into());
@@ -160,7 +161,7 @@ impl Bench<'_> {
     }
 }
 
-/// The mean time of a call, in nanoseconds.
+/// Returns the mean time of a call, in nanoseconds.
 async fn mean<T>(calls: u32, ask: &impl AsyncFn() -> T) -> f64 {
     let start = Instant::now();
     for _ in 0..calls {
@@ -169,17 +170,17 @@ async fn mean<T>(calls: u32, ask: &impl AsyncFn() -> T) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(calls)
 }
 
-/// What annotated functions are led by.
+/// The election of [`sweep`].
 const SWEEPER: &str = "/sweeper";
 const SHARD: &str = "/shards/7";
 const LATCH: &str = "/latch";
 const ELECTIONS: u64 = 3;
 
-/// How long sessions live: ten times as long as until a heartbeat.
+/// The session timeout: ten times the interval between heartbeats.
 const SESSION: Duration = Duration::from_secs(600);
 
-/// How long a measurement may take.
+/// The longest time that a measurement may take.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How long a client may take to end.
+/// The time that a client may take to shut down.
 const GRACE: Duration = Duration::from_secs(5);
