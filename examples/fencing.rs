@@ -1,13 +1,13 @@
-//! A holder that was paused too long writes late, and is refused: by the store, and by ZooKeeper.
+//! A holder that was paused too long writes late, and is refused by the store and by ZooKeeper.
 //!
 //! ```text
 //! cargo run --example fencing
 //! ```
 //!
-//! A lock alone cannot stop an effect that was on its way when the lock passed on. The store can, by the
-//! fencing token, and so can ZooKeeper, for what is written to it through the guard. Both replicas are in
-//! this process, and so is the server, unless `ZKLOCK_CONNECT=host:port` names one; the pause is played by an
-//! operator who deletes the lock's node.
+//! A lock alone cannot stop a write that was already on its way when the lock passed on. The store can stop
+//! it by the fencing token, and ZooKeeper can stop writes that go through the guard. Both replicas run in
+//! this process, and so does the server, unless `ZKLOCK_CONNECT=host:port` names one. The example simulates
+//! the pause: it deletes the lock's node, as an operator could.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -23,14 +23,14 @@ use zklock::{Client, FencingToken, LockError, LossReason, MutexGuard};
 
 use setting::{Failure, config, end, name_of_run, server};
 
-/// What the lock protects. It knows nothing of ZooKeeper, only the greatest token it has seen.
+/// The resource that the lock protects. It knows nothing of ZooKeeper, only the greatest token it has seen.
 #[derive(Default)]
 struct Store {
     value: &'static str,
     greatest: Option<FencingToken>,
 }
 
-/// The answer to a writer whose lock has passed on.
+/// The error for a writer whose lock has passed on.
 #[derive(Debug)]
 struct Stale {
     token: FencingToken,
@@ -57,7 +57,7 @@ impl fmt::Display for Stale {
 
 impl Error for Stale {}
 
-/// Two replicas of a service, each with a session of its own.
+/// Runs two replicas of a service, each with its own session.
 async fn story(first: &Client, second: &Client, place: &Place) -> Result<(), Failure> {
     let mut store = Store::default();
 
@@ -84,7 +84,7 @@ async fn story(first: &Client, second: &Client, place: &Place) -> Result<(), Fai
     Ok(late.release().await?)
 }
 
-/// Writes under a lock that was lost: everybody says no.
+/// Writes under a lost lock, which the store and ZooKeeper both refuse.
 async fn refused(store: &mut Store, early: &MutexGuard) {
     let stale = store.write(early.fencing_token(), "too late").expect_err("the store refuses old tokens");
     println!("  the store refuses it: {stale}");
@@ -100,7 +100,7 @@ async fn refused(store: &mut Store, early: &MutexGuard) {
 
 const LOCK: &str = "/report";
 
-/// Where the locks of this run are.
+/// The server and namespace of this run.
 struct Place {
     server: String,
     namespace: String,
@@ -111,7 +111,7 @@ impl Place {
         config(&self.server)?.namespace(&self.namespace).connect().await
     }
 
-    /// Does what an operator could do by hand: deletes the node by which the lock is held.
+    /// Deletes the node that holds the lock, as an operator could do by hand.
     async fn delete_holder(&self, client: &Client) -> Result<(), Failure> {
         let participants = client.mutex(LOCK)?.participants().await?;
         let node = &participants.first().ok_or("nobody holds the lock")?.node;

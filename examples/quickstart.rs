@@ -1,14 +1,15 @@
-//! A hundred tasks each add 1 to a counter file that nothing protects but the lock.
+//! A hundred tasks each add 1 to a counter file that only the lock protects.
 //!
 //! ```text
 //! cargo run --example quickstart
 //! cargo run --example quickstart -- --processes 4
 //! ```
 //!
-//! It needs nothing but Rust: a ZooKeeper server runs inside of it, unless `ZKLOCK_CONNECT=host:port` names one.
+//! It needs nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names
+//! one.
 //!
-//! Every tenth addition says who holds the lock; the last line is `counter = 100`, because no addition was
-//! lost. Take the lock away from [`add_one`], and most of them are.
+//! Every tenth addition prints the holder of the lock. The last line is `counter = 100`, because no addition
+//! was lost. If you remove the lock from [`add_one`], most of them are lost.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -40,7 +41,7 @@ async fn add_one(share: &Share, task: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does one process's share of the work, all of its tasks at once.
+/// Does one process's share of the work, running all of its tasks at once.
 #[tokio::main]
 async fn work(share: Share) -> Result<(), Failure> {
     zklock::install(config(&share.server)?.connect().await?)?;
@@ -54,7 +55,7 @@ async fn work(share: Share) -> Result<(), Failure> {
     outcome
 }
 
-/// Has a counter counted by several processes, and shows it.
+/// Counts with this number of processes and prints the result.
 fn count(processes: u32) -> Result<(), Failure> {
     let (server, _ours) = server()?;
     let counter = tempfile::NamedTempFile::new()?;
@@ -83,7 +84,7 @@ fn read(counter: &Path) -> Result<u32, Failure> {
 
 #[derive(Parser)]
 struct Options {
-    /// How many processes share the work.
+    /// The number of processes that share the work.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(TASKS)))]
     processes: u32,
     #[command(subcommand)]
@@ -96,19 +97,19 @@ enum Role {
     Work(Share),
 }
 
-/// One process's part of a run: its first task, and from there every so manieth.
+/// One process's share of a run: every n-th task from `first` on, where n is the number of processes.
 #[derive(Clone, clap::Args)]
 struct Share {
     server: String,
     file: PathBuf,
-    /// Keeps the locks of two runs at one server apart.
+    /// Keeps the locks of two runs on one server apart.
     run: String,
     first: u32,
     processes: u32,
 }
 
 impl Share {
-    /// The command of a copy of this program that does the same work from another first task.
+    /// Returns the command of a copy of this program that does the same work from another first task.
     fn command(&self, first: u32) -> io::Result<Command> {
         let mut command = Command::new(env::current_exe()?);
         command.arg("work").arg(&self.server).arg(&self.file).arg(&self.run);

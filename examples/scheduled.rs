@@ -1,15 +1,16 @@
-//! A timer ticks on each of three replicas, and one of them does the work: the leader, until it is killed.
+//! A timer ticks on each of three replicas. Only the leader does the work, until it is killed.
 //!
 //! ```text
 //! cargo run --example scheduled
 //! ```
 //!
-//! Each replica is a process with a session of its own. The first process starts them, shows what they print,
-//! kills the leader and waits until another replica takes over, which is when the session of the first one has
-//! ended. It needs nothing but Rust: a ZooKeeper server runs inside of it, unless `ZKLOCK_CONNECT=host:port`
-//! names one.
+//! Each replica is a process with its own session. The first process starts them, prints their output, kills
+//! the leader and waits until another replica takes over, which happens when the leader's session has ended.
+//! It needs nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names
+//! one.
 //!
-//! The last line is `every tick ran on one replica`, if that is true: the fencing tokens of the ticks say so.
+//! The last line is `every tick ran on one replica`. It is printed only if the fencing tokens of the ticks
+//! prove it.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -30,13 +31,13 @@ use fleet::{Fleet, Replica, Role, end_with_parent, told_to_end};
 use setting::{Failure, end, server};
 use terms::Terms;
 
-/// What is to be done once in the whole fleet, at each tick.
+/// The work to be done once in the whole fleet at each tick.
 #[leader_only(guard = term)]
 async fn sweep(replica: u32) {
     println!("replica {replica}: sweeps with token {}", u128::from(term.fencing_token()));
 }
 
-/// The service: it starts a sweep at each tick of its timer, and leaves it to [`sweep`] whether to run.
+/// Runs the service: each tick of its timer calls [`sweep`], which runs only on the leader.
 #[tokio::main]
 async fn serve(replica: Replica) -> Result<(), Failure> {
     let told_to_end = told_to_end()?;
@@ -60,14 +61,14 @@ async fn serve(replica: Replica) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sweeps of the fleet, in their order.
+/// The sweeps of the fleet, in order.
 struct Sweeps {
     fleet: Fleet,
     terms: Terms<u32>,
 }
 
 impl Sweeps {
-    /// Waits for the next sweep, and says whose it was.
+    /// Waits for the next sweep and returns its replica.
     fn next(&mut self) -> Result<u32, Failure> {
         loop {
             if let Some(replica) = note(&mut self.terms, &self.fleet.next_line()?)? {
@@ -83,7 +84,7 @@ impl Sweeps {
     }
 }
 
-/// Checks that a sweep comes after those before it, if that is what a line is about, and says whose it was.
+/// Checks that a sweep follows the earlier ones and returns its replica, or `None` for any other line.
 fn note(terms: &mut Terms<u32>, line: &str) -> Result<Option<u32>, Failure> {
     let sweep = line.strip_prefix("replica ").and_then(|rest| rest.split_once(": sweeps with token "));
     let Some((replica, token)) = sweep else { return Ok(None) };
@@ -92,14 +93,14 @@ fn note(terms: &mut Terms<u32>, line: &str) -> Result<Option<u32>, Failure> {
     Ok(Some(replica))
 }
 
-/// Lets the replicas sweep, with the leader killed in between.
+/// Lets the replicas sweep, and kills the leader in between.
 fn watch() -> Result<(), Failure> {
     let (server, _ours) = server()?;
     let mut sweeps = Sweeps { fleet: Fleet::start(3, &server)?, terms: Terms::new() };
     let leader = sweeps.third()?;
     let killed = sweeps.fleet.kill(leader);
     let next = loop {
-        // The last sweeps of the killed one may not have been read yet.
+        // The last sweeps of the killed replica may not have been read yet.
         match sweeps.next()? {
             replica if replica == leader => {}
             replica => break replica,

@@ -6,14 +6,15 @@
 //! ```
 //!
 //! * `GET /healthz`: 200 while the session is open and connected, and otherwise 503 with the reason.
-//! * `GET /leader`: who leads, and whether it is this replica.
+//! * `GET /leader`: the leader, and whether it is this replica.
 //! * `POST /reindex`: on the leader 200 with its fencing token, on the others 421.
 //!
-//! SIGTERM and Ctrl-C end it: requests under way are answered, then it resigns, so that another replica leads at
-//! once. It needs nothing but Rust: a ZooKeeper server runs inside of it, unless `ZKLOCK_CONNECT=host:port`
-//! names one.
+//! SIGTERM and Ctrl-C end it: it answers the requests under way and then resigns, so that another replica
+//! leads at once. It needs nothing but Rust: it runs an embedded ZooKeeper server, unless
+//! `ZKLOCK_CONNECT=host:port` names one.
 //!
-//! The last line of the demo is `the leader was killed, and the other replica serves`, if that is true.
+//! The last line of the demo is `the leader was killed, and the other replica serves`, printed only if that
+//! is true.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -44,14 +45,14 @@ use setting::{Failure, config, end, server};
 
 const ELECTION: &str = "/leader";
 
-/// Whether this replica can do its work now; nothing is sent to find out.
+/// Reports whether this replica can do its work now. No request is sent.
 async fn healthz() -> (StatusCode, String) {
     let readiness = zklock::readiness();
     let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, readiness.to_string())
 }
 
-/// Who leads, as the servers know it.
+/// Returns the leader, as known to the servers.
 async fn leader() -> Result<Json<Leader>, Refused> {
     let participants = zklock::leader(ELECTION)?.participants().await?;
     let leader = participants.into_iter().next().map(|participant| participant.identity);
@@ -65,13 +66,13 @@ struct Leader {
     is_this_replica: bool,
 }
 
-/// What only the leader may do. The body ends at its next await should leadership go.
+/// The work that only the leader may do. If leadership is lost, the body ends at its next await.
 #[leader_only(path = ELECTION, otherwise = error, guard = term)]
 async fn reindex() -> Result<String, Refused> {
     Ok(u128::from(term.fencing_token()).to_string())
 }
 
-/// A request that this replica does not serve now.
+/// The error for a request that this replica cannot serve now.
 struct Refused(LockError);
 
 impl From<LockError> for Refused {
@@ -89,7 +90,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// One replica of the service, until it is told to end.
+/// Runs one replica of the service until it is told to end.
 #[tokio::main]
 async fn serve(config: Config, listen: SocketAddr) -> Result<(), Failure> {
     let told_to_end = told_to_end()?;
@@ -122,7 +123,7 @@ fn serve_in_fleet(replica: &Replica) -> Result<(), Failure> {
 
 #[derive(Parser)]
 struct Options {
-    /// Where to serve.
+    /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
     /// Starts two replicas, visits them and kills their leader.

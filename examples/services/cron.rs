@@ -1,14 +1,15 @@
-//! A job of `tokio-cron-scheduler` is due on each of two replicas, every second, and runs on one of them.
+//! A job of `tokio-cron-scheduler` is due every second on each of two replicas, and runs on one of them.
 //!
 //! ```text
 //! cargo run --example cron
 //! ```
 //!
-//! The replicas share this process, and have a session and a scheduler each; a service has one of both. After
-//! a few reports the leader shuts down, and the other replica writes the next ones. It needs nothing but Rust:
-//! a ZooKeeper server runs inside of it, unless `ZKLOCK_CONNECT=host:port` names one.
+//! Both replicas share this process, and each has its own session and scheduler; a real service has one of
+//! each. After a few reports the leader shuts down, and the other replica writes the next ones. It needs
+//! nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names one.
 //!
-//! The last line is `one replica at a time wrote reports`, if that is true: their fencing tokens say so.
+//! The last line is `one replica at a time wrote reports`. It is printed only if the fencing tokens of the
+//! reports prove it.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -29,7 +30,7 @@ use zklock::{Client, FencingToken, leader_only};
 use setting::{Failure, config, end, name_of_run, server};
 use terms::Terms;
 
-/// The job. On a replica that does not lead it does nothing.
+/// The job, which does nothing on a replica that does not lead.
 #[leader_only(guard = term)]
 async fn report(replica: &'static str, written: UnboundedSender<Report>) {
     let token = term.fencing_token();
@@ -56,7 +57,7 @@ impl Replica {
         Ok(Self { client, scheduler })
     }
 
-    /// Starts no more jobs, resigns, and closes the session.
+    /// Stops the scheduler, resigns, and closes the session.
     async fn stop(mut self) -> Result<(), Failure> {
         self.scheduler.shutdown().await?;
         self.client.shutdown(Duration::from_secs(5)).await;
@@ -64,23 +65,23 @@ impl Replica {
     }
 }
 
-/// The job of a replica, every second.
+/// Returns the job of a replica, which is due every second.
 fn job(replica: &'static str, client: &Client, written: &UnboundedSender<Report>) -> Result<Job, Failure> {
     let (client, written) = (client.clone(), written.clone());
     Ok(Job::new_async("* * * * * *", move |_, _| {
-        // A service installs its client; here there are two in one process.
+        // A service installs its client, but this process has two clients.
         Box::pin(zklock::scope(client.clone(), report(replica, written.clone())))
     })?)
 }
 
-/// The reports of all replicas, in their order.
+/// The reports of all replicas, in order.
 struct Reports {
     written: UnboundedReceiver<Report>,
     terms: Terms<&'static str>,
 }
 
 impl Reports {
-    /// Waits for the next report, checks that it comes after those before it, and says whose it is.
+    /// Waits for the next report, checks that it follows the earlier ones, and returns its replica.
     async fn next(&mut self) -> Result<&'static str, Failure> {
         let report = timeout(PATIENCE, self.written.recv()).await?.ok_or("the jobs are gone")?;
         self.terms.note(&report.replica, report.token.into())?;
@@ -110,8 +111,8 @@ async fn write_reports() -> Result<(), Failure> {
 
     let leader = reports.third().await?;
     println!("the {leader} replica shuts down");
-    replicas.remove(leader).expect("it is there").stop().await?;
-    // It may have written some more before that.
+    replicas.remove(leader).expect("the leader is one of the replicas").stop().await?;
+    // The leader may have written more reports before it shut down.
     while reports.next().await? == leader {}
     reports.third().await?;
 
@@ -122,7 +123,7 @@ async fn write_reports() -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long there may be no report, on a machine that does many other things.
+/// The longest time without a report, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The replicas of a service: copies of an example, in processes of their own.
+//! The replicas of a service: copies of an example, each in its own process.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, PipeWriter};
@@ -13,14 +13,14 @@ use zklock::{Config, LockError};
 
 use crate::setting::{Failure, config, name_of_run};
 
-/// What a process of an example is, if it is not the first one.
+/// The role of a process that is not the first one of its example.
 #[derive(clap::Subcommand)]
 pub(crate) enum Role {
     #[command(hide = true)]
     Replica(Replica),
 }
 
-/// What distinguishes one replica from the others. It is all that its process is told.
+/// The properties that distinguish one replica from the others, passed to its process as arguments.
 #[derive(clap::Args)]
 pub(crate) struct Replica {
     server: String,
@@ -29,7 +29,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// A configuration with a session that ends soon after its process was killed.
+    /// Returns a configuration whose session ends soon after the process is killed.
     pub(crate) fn config(&self) -> Result<Config, LockError> {
         let config = config(&self.server)?.namespace(&self.namespace).session_timeout(SESSION);
         Ok(config.identity(format!("replica {}", self.name)))
@@ -45,16 +45,16 @@ impl Replica {
     }
 }
 
-/// Ends this process with the one that started it, however that ends.
+/// Ends this process when its parent ends, even if the parent is killed.
 pub(crate) fn end_with_parent() {
     thread::spawn(|| {
-        // The parent writes nothing, and its end of the pipe is closed when it is gone.
+        // The parent writes nothing, and its end of the pipe is closed when it ends.
         io::copy(&mut io::stdin().lock(), &mut io::sink()).ok();
         process::exit(1);
     });
 }
 
-/// Listens for what a service is told to end by: SIGTERM, or Ctrl-C at a terminal.
+/// Returns a future that ends when the process is told to end: by SIGTERM, or by Ctrl-C at a terminal.
 pub(crate) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
@@ -85,10 +85,10 @@ impl Drop for Process {
 }
 
 impl Fleet {
-    /// Starts so many replicas, whose names are numbers from 1 on.
+    /// Starts this many replicas, named by the numbers from 1 on.
     pub(crate) fn start(replicas: u32, server: &str) -> Result<Self, Failure> {
         let namespace = format!("/{}-{}", env!("CARGO_CRATE_NAME"), name_of_run()?);
-        // All of them write into one pipe, which keeps their lines in the order in which they were written.
+        // All replicas write into one pipe, which keeps their lines in the order in which they were written.
         let (output, input) = io::pipe()?;
         let start = |name| {
             let replica = Replica { server: server.to_owned(), namespace: namespace.clone(), name };
@@ -105,19 +105,19 @@ impl Fleet {
         Ok(Self { processes, lines })
     }
 
-    /// The next line that any of the replicas prints.
+    /// Returns the next line that any of the replicas prints.
     pub(crate) fn next_line(&self) -> Result<String, Failure> {
-        self.lines.recv_timeout(PATIENCE).map_err(|_| "the replicas are silent".into())
+        self.lines.recv_timeout(PATIENCE).map_err(|_| "the replicas printed nothing for too long".into())
     }
 
-    /// Ends a replica without a farewell (SIGKILL), and says when.
+    /// Kills a replica without warning (SIGKILL) and returns the time at which it did.
     pub(crate) fn kill(&mut self, name: u32) -> Instant {
         println!("replica {name} is killed");
         drop(self.processes.remove(&name));
         Instant::now()
     }
 
-    /// Tells all to end (SIGTERM), waits until they have, and returns the lines that nobody read.
+    /// Tells all replicas to end (SIGTERM), waits for them, and returns the lines that were not read yet.
     pub(crate) fn end(mut self) -> Result<Vec<String>, Failure> {
         for process in self.processes.values() {
             kill_process(Pid::from_child(&process.child), Signal::TERM)?;
@@ -125,15 +125,15 @@ impl Fleet {
         for (name, process) in &mut self.processes {
             let status = process.child.wait()?;
             if !status.success() {
-                return Err(format!("replica {name} did not end well: {status}").into());
+                return Err(format!("replica {name} failed: {status}").into());
             }
         }
-        // Ends with the last of those who write into the pipe.
+        // The lines end when the last writer has closed the pipe.
         Ok(self.lines.iter().collect())
     }
 }
 
-/// As short as a server with ZooKeeper's default tick allows.
+/// The shortest session timeout that a server with ZooKeeper's default tick allows.
 const SESSION: Duration = Duration::from_secs(4);
-/// How long the replicas may be silent, on a machine that does many other things.
+/// The longest wait for a line, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

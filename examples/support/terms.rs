@@ -1,4 +1,4 @@
-//! Whether replicas worked in terms of office that follow one another.
+//! A check that replicas worked in terms that follow one another.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ impl<R: Clone + fmt::Display + PartialEq> Terms<R> {
         Self { latest: None }
     }
 
-    /// Notes the work of a replica with the fencing token of its term, after all that was noted before.
+    /// Notes that a replica worked with the fencing token of its term, after all work that was noted before.
     ///
-    /// A term has one replica and one token, and each has a greater token than the one before. Who works in a
-    /// term that was over already fails here.
+    /// A term has one replica and one token, and its token is greater than that of the term before. Work in a
+    /// term that was already over is an error.
     pub(crate) fn note(&mut self, replica: &R, token: u128) -> Result<(), Failure> {
         if let Some((leader, latest)) = &self.latest {
             let goes_on = token == *latest && replica == leader;

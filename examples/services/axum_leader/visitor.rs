@@ -1,4 +1,4 @@
-//! Visits two replicas of the service over HTTP, and kills the one that leads.
+//! Visits two replicas of the service over HTTP, and kills the leader.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,7 +44,7 @@ pub(crate) fn visit() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the replicas listen, as they say themselves.
+/// Returns the addresses that the replicas print.
 fn addresses(fleet: &Fleet) -> Result<BTreeMap<u32, String>, Failure> {
     let mut addresses = BTreeMap::new();
     while addresses.len() < 2 {
@@ -57,7 +57,7 @@ fn addresses(fleet: &Fleet) -> Result<BTreeMap<u32, String>, Failure> {
     Ok(addresses)
 }
 
-/// One who asks the replicas that are alive.
+/// An HTTP client of the replicas that are alive.
 struct Visitor {
     agent: Agent,
     addresses: BTreeMap<u32, String>,
@@ -82,7 +82,7 @@ impl Visitor {
         Answer::read(replica, format!("POST {path}"), response)
     }
 
-    /// Asks again and again, until there is what is waited for.
+    /// Calls `ask` repeatedly until it returns a value.
     fn until<T>(
         &mut self,
         what: &str,
@@ -95,14 +95,14 @@ impl Visitor {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        Err(format!("waited in vain until {what}").into())
+        Err(format!("timed out waiting until {what}").into())
     }
 
     fn names(&self) -> Vec<u32> {
         self.addresses.keys().copied().collect()
     }
 
-    /// Whether all replicas answer with this status.
+    /// Returns `Some` and prints the answers if all replicas answer with this status.
     fn all_answer(&self, path: &str, expected: StatusCode) -> Result<Option<()>, Failure> {
         let answers = self.names().into_iter().map(|name| self.get(name, path));
         let answers = answers.collect::<Result<Vec<_>, _>>()?;
@@ -113,7 +113,7 @@ impl Visitor {
         Ok(Some(()))
     }
 
-    /// The replica that says that it leads, if all others say so as well.
+    /// Returns the replica that claims to lead, if all others agree.
     fn agreed_leader(&mut self) -> Result<Option<u32>, Failure> {
         let mut answers = BTreeMap::new();
         for name in self.names() {
@@ -134,7 +134,7 @@ impl Visitor {
         Ok(self.names().into_iter().all(agrees).then_some(leader))
     }
 
-    /// The replica that serves what only the leader does, and the one that refuses, if these are two.
+    /// Returns the replica that serves `/reindex` and the one that refuses it, if there is one of each.
     fn served(&mut self) -> Result<Option<(u32, u32)>, Failure> {
         let mut answers = Vec::new();
         for name in self.names() {
@@ -148,7 +148,7 @@ impl Visitor {
         }))
     }
 
-    /// Asks a replica for what only the leader does, and checks that no other term has begun before its own.
+    /// Posts `/reindex` to a replica, and checks that the term in which it serves was not over already.
     fn reindex(&mut self, replica: u32) -> Result<Answer, Failure> {
         let answer = self.post(replica, "/reindex")?;
         match answer.status {
@@ -159,7 +159,7 @@ impl Visitor {
         Ok(answer)
     }
 
-    /// Stops the server for a moment: the replicas say that they are not ready.
+    /// Stops the server for a moment, and waits until the replicas report that they are not ready.
     fn outage(&mut self, server: &EmbeddedServer) -> Result<(), Failure> {
         println!("the server is stopped");
         server.kill()?;
@@ -171,7 +171,7 @@ impl Visitor {
     }
 }
 
-/// What a replica answered.
+/// A replica's answer.
 struct Answer {
     replica: u32,
     request: String,
@@ -192,5 +192,5 @@ impl fmt::Display for Answer {
     }
 }
 
-/// How long an answer may take, on a machine that does many other things.
+/// The longest wait for an answer, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
