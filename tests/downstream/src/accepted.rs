@@ -1,7 +1,7 @@
-//! Functions that the attributes accept, and of which the compiler says nothing; they only have to compile.
+//! Functions that the attributes accept without a warning of the compiler. They only have to compile.
 
 #![deny(warnings)]
-#![allow(clippy::all, reason = "some are written as nobody would")]
+#![allow(clippy::all, reason = "some functions are unidiomatic on purpose")]
 
 pub mod bodies;
 pub mod leaders;

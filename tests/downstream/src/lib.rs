@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use zklock::{LockError, distributed_lock};
 
-/// Why an order was not settled.
+/// The reason why an order was not settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
-    /// Somebody else settles it, or the lock was lost.
+    /// Another replica settles it, or the lock was lost.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// There is no such order.
@@ -18,7 +18,7 @@ pub enum SettleError {
     Unknown(u64),
 }
 
-/// Where payments go.
+/// A bank that takes payments.
 pub trait Bank {
     /// Moves the money of an order.
     fn pay(&self, order: u64) -> impl Future<Output = ()>;
@@ -34,21 +34,21 @@ pub async fn settle(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     Ok(())
 }
 
-/// Settles an order, however long somebody else takes to.
+/// Settles an order, however long another replica holds its lock.
 #[distributed_lock(path = "/orders/{id}", wait = forever)]
 pub async fn settle_in_turn(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     bank.pay(id).await;
     Ok(())
 }
 
-/// Looks at the books of a year, beside others who look.
+/// Looks at the books of a year, possibly together with other readers.
 #[distributed_lock(path = "/books/{year}", mode = read, wait = "2s")]
 pub async fn audit(year: u16, look: impl AsyncFnOnce()) -> Result<(), LockError> {
     look().await;
     Ok(())
 }
 
-/// A bank whose clerk takes this long.
+/// A bank that takes this long to pay.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowBank(pub Duration);
 

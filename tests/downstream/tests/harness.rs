@@ -1,4 +1,4 @@
-//! What `#[zklock::test]` makes of a function, and what is left of it in the end.
+//! The functions that `#[zklock::test]` generates, and how they end.
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,7 +78,7 @@ async fn tasks_use_the_client_of_the_test(zk: TestServer, client: Client) {
 #[zklock::test(crate = renamed::inner, flavor = "current_thread")]
 async fn the_crate_may_have_another_name(_zk: TestServer) {}
 
-/// Two tests that would meet if they shared anything.
+/// Two tests that would contend for one lock if they shared a server.
 mod apart {
     use super::*;
 
@@ -100,7 +100,7 @@ mod apart {
     }
 }
 
-/// Runs a test and tells whether its server is gone afterwards, and whether that took long.
+/// Runs a test, and checks that it ends in time and that its server ends with it.
 #[track_caller]
 fn ends<T>(body: impl AsyncFnOnce(TestServer) -> T) -> Option<T> {
     let server = Mutex::new(None);
@@ -112,7 +112,7 @@ fn ends<T>(body: impl AsyncFnOnce(TestServer) -> T) -> Option<T> {
         })
     };
     let outcome = catch_unwind(AssertUnwindSafe(run)).ok();
-    assert!(start.elapsed() < Duration::from_secs(8), "the end took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(8), "ending the test took {:?}", start.elapsed());
     let server =
         server.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).expect("the test began");
     let asked = catch_unwind(AssertUnwindSafe(|| server.pause()));

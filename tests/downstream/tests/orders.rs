@@ -1,4 +1,4 @@
-//! Orders are settled once, whatever happens.
+//! Orders are settled once, despite rivals, outages and lost sessions.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -9,11 +9,11 @@ use zklock::Client;
 use zklock::testing::TestServer;
 
 const PATH: &str = "/orders/7";
-/// A bank that never ends a payment.
+/// A bank that never completes a payment.
 const STUCK: SlowBank = SlowBank(Duration::MAX);
 const QUICK: SlowBank = SlowBank(Duration::ZERO);
 
-/// A bank that does something instead of paying.
+/// A bank that runs a closure instead of paying.
 struct Clerk<F>(F);
 
 impl<F: AsyncFn(u64)> Bank for Clerk<F> {
@@ -26,7 +26,7 @@ impl<F: AsyncFn(u64)> Bank for Clerk<F> {
 fn lock_error(result: Result<(), SettleError>) -> zklock::LockError {
     match result {
         Err(SettleError::Lock(error)) => error,
-        other => panic!("it was not the lock that failed: {other:?}"),
+        other => panic!("expected an error of the lock, got: {other:?}"),
     }
 }
 
@@ -73,14 +73,14 @@ async fn a_settlement_whose_queue_is_deleted_is_cancelled(zk: TestServer) {
         pending().await
     });
     assert!(lock_error(settle(7, &clerk).await).is_lost());
-    settle(7, &QUICK).await.expect("the queue is made anew");
+    settle(7, &QUICK).await.expect("the queue is created again");
 }
 
 #[zklock::test]
 async fn a_settlement_goes_on_after_its_connection_broke(zk: TestServer, client: Client) {
     let clerk = Clerk(async |_| {
         zk.disconnect(&client).await;
-        // It is not reached before the client is connected again.
+        // This lock is acquired only after the client has reconnected.
         client.mutex("/other").unwrap().lock().await.unwrap().release().await.unwrap();
     });
     settle(7, &clerk).await.expect("the session lived on");
@@ -103,8 +103,8 @@ async fn two_replicas_take_turns(zk: TestServer, first: Client) {
     let second = zk.client().await;
     let (inside, settled) = (Cell::new(false), Cell::new(0));
     let clerk = Clerk(async |_| {
-        assert!(!inside.replace(true), "two are inside at a time");
-        // Whoever comes first is waited for by the other.
+        assert!(!inside.replace(true), "two settlements run at the same time");
+        // The first settlement waits until the other one is in the queue.
         zk.until_waiting(PATH, 1 - settled.get()).await;
         settled.set(settled.get() + 1);
         inside.set(false);

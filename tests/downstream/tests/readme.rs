@@ -1,4 +1,4 @@
-//! The tests that the README shows, as it shows them.
+//! The tests in the README, exactly as the README shows them.
 
 use zklock::testing::TestServer;
 use zklock::{Client, LockError, distributed_lock};
@@ -35,5 +35,5 @@ fn the_readme_shows_this_code() {
     let here = include_str!("readme.rs");
     let (_, from) = here.split_once("// As in the README, from here on.\n\n").unwrap();
     let (code, _) = from.split_once("\n// Up to here.").unwrap();
-    assert!(include_str!("../../../README.md").contains(code), "the README shows something else");
+    assert!(include_str!("../../../README.md").contains(code), "the README shows other code");
 }

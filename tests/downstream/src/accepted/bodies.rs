@@ -1,4 +1,4 @@
-//! Bodies mean what they would mean without the attribute, and no lint fires that would not have fired.
+//! Bodies keep the meaning that they have without the attribute, which triggers no additional lint.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the leader runs may return nothing, and has any signature.
+//! Functions under `#[leader_only]` may return nothing, and may have any signature.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! The expansion names everything it uses absolutely.
+//! The expansion names everything by an absolute path.
 
 #![no_implicit_prelude]
 
@@ -13,7 +13,7 @@ async fn settle(id: u64) -> ::core::result::Result<u64, ::zklock::LockError> {
     ::core::result::Result::Ok(id)
 }
 
-/// The names of the generated variables mean nothing to the body.
+/// Arguments may have the names of generated variables.
 #[::zklock::distributed_lock(path = __path)]
 async fn names(__path: &str, __held: u8, __error: u8) -> ::core::result::Result<u8, ::zklock::LockError> {
     let _: &str = __path;

@@ -1,4 +1,4 @@
-//! Functions that are not async: receivers, signatures and bodies as those of the others.
+//! Functions that are not async, with the same receivers, signatures and bodies as those that are.
 
 use std::error::Error;
 use std::fmt::Display;
