@@ -40,9 +40,9 @@ import org.apache.zookeeper.CreateMode;
 /**
  * Contends with Curator's recipes, in one session: `Peer CONNECT SESSION_MS`.
  *
- * Each line of the input is an order, `ACTOR ORDER ARGUMENT…`, and is answered by one line, `ACTOR ok ANSWER` or
- * `ACTOR error REASON`; `ACTOR event WHAT` comes unasked. Each actor follows its orders one by one, on a thread of
- * its own, because Curator's locks belong to threads. The end of the input ends the process.
+ * Each line of the input is an order, `ACTOR ORDER ARGUMENT…`, and is answered by one line, `ACTOR ok ANSWER`
+ * or `ACTOR error REASON`. `ACTOR event WHAT` reports an event. Each actor follows its orders one by one on
+ * its own thread, because Curator's locks belong to threads. The process ends when its input ends.
  */
 public class Peer {
     private static final int CONNECT_WITHIN_MS = 20_000;
@@ -149,7 +149,7 @@ class Actor {
         }
     }
 
-    /** The nodes with their data. */
+    /** Returns the nodes with their data. */
     private String described(Collection<String> nodes) throws Exception {
         List<String> described = new ArrayList<>();
         for (String node : nodes) {
@@ -160,8 +160,9 @@ class Actor {
     }
 
     /**
-     * Creates the node with which Curator 5.5 and later, which this one is not, read below a write lock that they
-     * hold: it has the writer's own number, and is therefore in front of every writer that waits.
+     * Creates the node that Curator creates since 5.5 when it reads under its own write lock, and that
+     * Curator 5.4 does not create. It has the writer's number, and is therefore in front of every waiting
+     * writer.
      */
     private String downgrade() throws Exception {
         String writer = recipe.participants("write").iterator().next();
@@ -170,7 +171,7 @@ class Actor {
             .forPath(recipe.path + "/__READ__" + number);
     }
 
-    /** Takes and releases the locks in turn, and records what it holds when. */
+    /** Takes and releases the lock in each mode in turn, and records its critical sections. */
     private void contend(Contest contest) throws Exception {
         for (int round = 0; round < contest.rounds; round++) {
             String mode = contest.modes[round % contest.modes.length];
@@ -192,7 +193,7 @@ class Actor {
         contest.record("enter", name, "write");
         contest.stay();
         String reader = downgrade();
-        // It is told before it happens, so that nobody can be seen too soon.
+        // Recorded before the release, so that no other contender appears to enter too early.
         contest.record("become", name, "read");
         recipe.lock("write").release();
         contest.stay();
@@ -201,7 +202,7 @@ class Actor {
     }
 }
 
-/** What an actor is to do to contend: `MODE,… ROUNDS GATHERING LENGTH_MS RECORD`. */
+/** The parameters of the order to contend: `MODE,… ROUNDS GATHERING LENGTH_MS RECORD`. */
 class Contest {
     final String[] modes;
     final int rounds;
@@ -225,7 +226,7 @@ class Contest {
         Files.writeString(record, step + " " + name + " " + mode + "\n", StandardOpenOption.APPEND);
     }
 
-    /** Is in a critical section, at least until so many have been entered altogether. */
+    /** Stays in a critical section for its length, and until enough sections have been entered in total. */
     void stay() throws Exception {
         do {
             Thread.sleep(length);
@@ -245,7 +246,7 @@ abstract class Recipe {
 
     abstract InterProcessLock lock(String mode);
 
-    /** The nodes in the order of the queue, where it has one. */
+    /** Returns the nodes, in the order of the queue if the recipe has one. */
     abstract Collection<String> participants(String mode) throws Exception;
 
     static Recipe open(CuratorFramework client, String recipe, String path) throws Exception {
@@ -316,7 +317,7 @@ abstract class Recipe {
             return mutex;
         }
 
-        /** Curator's mutex is a semaphore with one permit, and lists nobody itself. */
+        /** Lists the permits: Curator's mutex is a semaphore with one permit, and has no list of its own. */
         @Override
         Collection<String> participants(String mode) throws Exception {
             return new Semaphore(client, path).participants(mode);
@@ -353,7 +354,7 @@ abstract class Recipe {
     }
 }
 
-/** The locks of a semaphore whose number of permits is kept beside it, and may change. */
+/** The locks of a semaphore whose number of permits is stored next to it and may change. */
 class Shared extends Recipe.Semaphore {
     final SharedCount count;
 
@@ -368,7 +369,7 @@ class Shared extends Recipe.Semaphore {
     }
 }
 
-/** Some permits of a semaphore, taken and returned as if they were a lock. */
+/** Permits of a semaphore, acquired and released like a lock. */
 class Permits implements InterProcessLock {
     private final InterProcessSemaphoreV2 semaphore;
     private final int count;
@@ -404,9 +405,9 @@ class Permits implements InterProcessLock {
     }
 }
 
-/** A candidate in an election, which tells when it begins and ceases to lead. */
+/** A candidate in an election, which reports when it begins and ceases to lead. */
 abstract class Candidate {
-    /** Runs: `KIND PATH ID`, and `RECORD` where it is to write into a record instead of telling. */
+    /** Runs a candidate: `KIND PATH ID`, and `RECORD` if it writes into a record instead of printing events. */
     static Candidate run(CuratorFramework client, String name, String[] words) throws Exception {
         Term term = words.length > 5 ? new RecordedTerm(Path.of(words[5]), words[4]) : new Term(name);
         switch (words[2]) {
@@ -421,10 +422,10 @@ abstract class Candidate {
 
     abstract Collection<Participant> participants() throws Exception;
 
-    /** Runs no more. */
+    /** Leaves the election. */
     abstract void leave() throws Exception;
 
-    /** The ids of all candidates, the leader's marked. */
+    /** Returns the ids of all candidates, with the leader's marked. */
     String listed() throws Exception {
         List<String> ids = new ArrayList<>();
         participants().forEach(one -> ids.add((one.isLeader() ? "*" : "") + one.getId()));
@@ -457,7 +458,7 @@ abstract class Candidate {
             return latch.getParticipants();
         }
 
-        /** Curator tells of the end only after it began to delete its node. */
+        /** Ends the term first: Curator reports the end only after it has begun to delete its node. */
         @Override
         void leave() throws Exception {
             if (latch.hasLeadership()) {
@@ -499,7 +500,7 @@ abstract class Candidate {
     }
 }
 
-/** What is told of the terms of a candidate: events. */
+/** The reporter of a candidate's terms, which prints events. */
 class Term {
     private final String actor;
 
@@ -516,7 +517,7 @@ class Term {
     }
 }
 
-/** Lines in a record. */
+/** The reporter of a candidate's terms that writes into a record. */
 class RecordedTerm extends Term {
     private final Path record;
     private final String id;

@@ -1,7 +1,7 @@
-//! Candidates of either language, in this process, in the shared Java process, and in processes of their own.
+//! Candidates of both languages: in this process, in the shared Java process, and in processes of their own.
 //!
-//! A candidate in Rust in a process of its own is this test binary, run again for the one test `candidate_process`
-//! with its orders in the environment.
+//! A Rust candidate in its own process is this test binary, run for the single test `candidate_process` with
+//! its parameters in the environment.
 
 use std::future::pending;
 use std::io::Write;
@@ -18,19 +18,19 @@ use crate::record::{Diary, Record};
 use crate::support::{Space, mortal_config, soon};
 
 pub(crate) const PATH: &str = "/office";
-/// How a leader leads, in a record.
+/// The mode of a leader in a record.
 pub(crate) const MODE: &str = "exclusive";
-/// The test that is a candidate in another process.
+/// The test that runs as a candidate in another process.
 const PROCESS: &str = "candidate::candidate_process";
 const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
 const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";
 const ID: &str = "ZKLOCK_INTEROP_CANDIDATE_ID";
 const RECORD: &str = "ZKLOCK_INTEROP_CANDIDATE_RECORD";
-/// With what the answers of a candidate in another process begin.
+/// The prefix of each answer of a candidate in another process.
 const ANSWER: &str = "candidates: ";
 
-/// One of ours in this process.
+/// A zklock candidate in this process.
 pub(crate) enum Candidate {
     Latch(LeaderLatch),
     Selector(LeaderSelector),
@@ -52,7 +52,7 @@ impl Candidate {
         }
     }
 
-    /// The ids of all candidates, the leader's marked as Java does.
+    /// Returns the ids of all candidates, with the leader's marked as in Java.
     pub(crate) async fn listed(&self) -> String {
         let listed = match self {
             Self::Latch(latch) => latch.participants().await,
@@ -71,20 +71,21 @@ impl Candidate {
     }
 }
 
-/// Has an actor of a Java process run.
+/// Runs a candidate in a Java process.
 pub(crate) async fn run_in_java(peer: &Peer, space: &Space, recipe: &str, id: &str) -> Actor {
     run_with(peer, space, &format!("run {recipe} {} {id}", space.full(PATH))).await
 }
 
 async fn run_with(peer: &Peer, space: &Space, order: &str) -> Actor {
-    // What else it opens is not used.
+    // The lock that the actor opens is not used.
     let mut actor = peer.actor("mutex", &space.full("/unused")).await;
     actor.ask(order).await;
     actor
 }
 
-/// Not a test of its own: the process of a candidate. It writes down when it leads, answers each line of its input
-/// by the list of the candidates, and leaves at the end of the input.
+/// Runs a candidate if another test has started this process, and otherwise returns at once. The candidate
+/// records when it leads, answers each line of its input with the list of candidates, and leaves when its
+/// input ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn candidate_process() {
     let orders = [CONNECT, NAMESPACE, RECIPE, ID, RECORD].map(|name| std::env::var(name).ok());
@@ -114,7 +115,7 @@ async fn answer(candidate: &Candidate) {
     }
 }
 
-/// Leads whenever a latch is elected; a selector does that by itself.
+/// Leads whenever a latch is elected. A selector does so automatically.
 async fn lead_with(candidate: &Candidate, diary: Arc<Diary>) {
     let Candidate::Latch(latch) = candidate else { return pending().await };
     loop {
@@ -135,7 +136,7 @@ async fn lead(diary: Arc<Diary>) {
     pending().await
 }
 
-/// A candidate in a process of its own, which writes down when it leads; it is killed when this is dropped.
+/// A candidate in its own process, which records when it leads. It is killed on drop.
 pub(crate) struct Mortal {
     pub(crate) id: String,
     process: Process,
@@ -171,7 +172,7 @@ impl Mortal {
         Self { id: id.to_owned(), process: Process::Rust(child, output) }
     }
 
-    /// The ids of all candidates as this one lists them, the leader's marked.
+    /// Returns the ids of all candidates as this one lists them, with the leader's marked.
     pub(crate) async fn listed(&mut self) -> String {
         match &mut self.process {
             Process::Java(_, actor) => actor.ask("candidates").await,
@@ -179,8 +180,8 @@ impl Mortal {
                 child.stdin.as_mut().unwrap().write_all(b"candidates\n").await.unwrap();
                 loop {
                     let line = soon(output.next_line()).await.unwrap();
-                    let line = line.expect("the candidate ended without a word");
-                    // The test's own output stands in front of the first answer.
+                    let line = line.expect("the candidate ended without an answer");
+                    // The test harness prints in front of the first answer.
                     if let Some((_, answer)) = line.split_once(ANSWER) {
                         return answer.to_owned();
                     }
@@ -189,7 +190,7 @@ impl Mortal {
         }
     }
 
-    /// Ends the process as a crash would (SIGKILL).
+    /// Kills the process (SIGKILL), as in a crash.
     pub(crate) fn kill(&mut self) {
         match &mut self.process {
             Process::Java(peer, _) => peer.kill(),
@@ -197,7 +198,7 @@ impl Mortal {
         }
     }
 
-    /// Has it leave the election, which takes its process to live on for a moment.
+    /// Leaves the election. The process must still be alive.
     pub(crate) async fn leave(&mut self) {
         match &mut self.process {
             Process::Java(_, actor) => drop(actor.ask("leave").await),

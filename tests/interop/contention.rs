@@ -1,4 +1,4 @@
-//! Several contenders of both languages that take a lock again and again.
+//! Contenders of both languages that take a lock repeatedly.
 
 use std::future::Future;
 use std::ops::AsyncFn;
@@ -10,25 +10,26 @@ use zklock::Client;
 use crate::record::{Diary, Record};
 use crate::support::{Space, soon};
 
-/// Of each language.
+/// The number of contenders in each language.
 pub(crate) const CONTENDERS: usize = 3;
-/// Of each contender.
+/// The number of acquisitions of each contender.
 const ROUNDS: usize = 40;
 
-/// What is contended for, and how.
+/// The lock of a contest, and the modes in which it is taken.
 pub(crate) struct Contest<'a> {
     pub(crate) recipe: &'a str,
     pub(crate) path: &'a str,
     /// The modes that contenders take in turn.
     pub(crate) modes: &'a [&'a str],
-    /// How many permits there are.
+    /// The number of permits of the lock.
     pub(crate) permits: usize,
 }
 
 impl Contest<'_> {
-    /// Has all contenders take the lock in turn, each of them in Rust by `round`, and checks what they recorded.
+    /// Lets all contenders take the lock in turn, those in Rust through `round`, and checks their record.
     ///
-    /// The first to enter stay until as many are inside as may be, so that the permits are known to be used.
+    /// The first contenders stay inside until all permits are in use, so that the permits are known to be
+    /// shared.
     pub(crate) async fn run(&self, space: &Space, round: impl AsyncFn(&Client, Turn<'_>)) {
         let record = Record::new();
         let mut actors = Vec::new();
@@ -50,7 +51,8 @@ impl Contest<'_> {
         assert!(sections.values().all(|count| *count == ROUNDS), "{sections:?}");
     }
 
-    /// How long a section lasts: with several permits, long enough for others to take what is left of them.
+    /// Returns the length of a section. With several permits, it is long enough for others to take the
+    /// remaining ones.
     fn length(&self) -> Duration {
         Duration::from_millis(if self.permits > 1 { 20 } else { 1 })
     }
@@ -63,7 +65,7 @@ impl Contest<'_> {
     }
 }
 
-/// One time that a contender in Rust is to take the lock.
+/// One acquisition of a contender in Rust.
 pub(crate) struct Turn<'a> {
     contest: &'a Contest<'a>,
     diary: &'a Diary,
@@ -71,14 +73,14 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// What is done while the lock is held.
+    /// Runs the critical section of a contender that holds the lock.
     pub(crate) async fn section(&self) {
         self.diary.enter(self.mode);
         self.stay().await;
         self.diary.leave(self.mode);
     }
 
-    /// What is done while the lock is held for writing, and what is done after `downgrade`.
+    /// Runs the critical section of a writer, then `downgrade`, and then the section of a reader.
     pub(crate) async fn downgrading_section<G>(&self, downgrade: impl Future<Output = G>) -> G {
         self.diary.enter("write");
         self.stay().await;

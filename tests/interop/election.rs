@@ -1,4 +1,4 @@
-//! `LeaderLatch` and `LeaderSelector`, ours and Curator's, in one election.
+//! `LeaderLatch` and `LeaderSelector` of zklock and of Curator, in one election.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::record::Record;
 use crate::support::{Kind, SHORT_SESSION, Space, on_both_servers, soon, until};
 
 const RECIPES: [&str; 2] = ["latch", "selector"];
-/// Of each language.
+/// The number of candidates in each language.
 const CANDIDATES: usize = 3;
-/// How many leaders are killed, of each language.
+/// The number of leaders that are killed in each language.
 const KILLED: usize = 2;
 
 async fn until_leads(candidate: &Candidate) {
     until(|| async { candidate.leads() }, "it leads").await;
 }
 
-/// Three of each language run in turn and lead in that order, one at a time, each until it leaves.
+/// Three candidates of each language run in turn and lead in that order, one at a time, each until it leaves.
 async fn leadership_goes_to_and_fro(kind: Kind, recipe: &str) {
     let space = Space::new(kind);
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
@@ -102,7 +102,7 @@ async fn a_killed_rust_leader_is_followed_by_one_in_java(kind: Kind) {
     }
 }
 
-/// Three of each language run in turn, each in a process of its own.
+/// Runs three candidates of each language in turn, each in its own process.
 async fn mortals(space: &Space, recipe: &str, record: &Record) -> Vec<Mortal> {
     let mut candidates = Vec::new();
     for number in 0..CANDIDATES {
@@ -114,8 +114,8 @@ async fn mortals(space: &Space, recipe: &str, record: &Record) -> Vec<Mortal> {
     candidates
 }
 
-/// Kills one leader after the other, each of the other language than the one before; nobody leads beside another,
-/// and all who are left list each other.
+/// Kills one leader after the other, alternating between the languages. No two candidates lead at the same
+/// time, and all that are left list each other.
 async fn leaders_are_killed(kind: Kind, recipe: &str) {
     let (space, record) = (Space::new(kind), Record::new());
     let mut candidates = mortals(&space, recipe, &record).await;
@@ -136,7 +136,7 @@ async fn leaders_are_killed(kind: Kind, recipe: &str) {
             let mut leader = candidates.remove(0);
             leader.kill();
             struck = Some(Instant::now());
-            // It cannot write that any more.
+            // The killed leader cannot write this line itself.
             record.diary(&leader.id).leave(MODE);
         }
     }
@@ -144,7 +144,7 @@ async fn leaders_are_killed(kind: Kind, recipe: &str) {
         until(|| async { record.latest().1.as_ref() == Some(&candidate.id) }, "the next one leads").await;
         candidate.leave().await;
     }
-    assert_eq!(record.check(1).unwrap().len(), 2 * CANDIDATES, "everybody led");
+    assert_eq!(record.check(1).unwrap().len(), 2 * CANDIDATES, "every candidate led");
     space.until_queued(PATH, 0).await;
 }
 

@@ -9,9 +9,9 @@ use crate::contention::{Contest, Turn};
 use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/till";
-/// Where contenders wait for their turn to take the permit.
+/// The parent of the contenders that wait for their turn to take the permit.
 const GATE: &str = "/till/locks";
-/// Where the permit is.
+/// The parent of the permit.
 const PERMIT: &str = "/till/leases";
 
 #[apply(on_both_servers)]
@@ -97,7 +97,7 @@ async fn both_sides_list_the_same_participants(kind: Kind) {
     let listed = mutex.participants().await.unwrap();
     let mut observer = space.actor("exclusive", PATH).await;
     let mut seen = observer.participants("exclusive").await;
-    // Curator lists permits in no order.
+    // Curator lists permits in no particular order.
     seen.sort_by_key(|(node, _)| node[node.len() - 10..].to_owned());
     assert_eq!(space.listed(PERMIT, &listed), seen);
     let holders = listed.iter().filter(|one| one.path == PERMIT);

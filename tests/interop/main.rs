@@ -1,4 +1,4 @@
-//! Our locks and Curator's at one path: each test has contenders in a Java process and in Rust. See
+//! Tests of zklock's locks and Curator's at one path, with contenders in a Java process and in Rust. See
 //! `tests/README.md`.
 
 mod candidate;

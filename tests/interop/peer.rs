@@ -1,4 +1,4 @@
-//! `Peer.java`: contenders in a Java process, one session, and one thread for each of them.
+//! `Peer.java`: contenders in a Java process that share one session, each on its own thread.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,19 +13,19 @@ use zklock_testkit::Curator;
 
 use crate::support::soon;
 
-/// A Java process. It is killed when this is dropped, and ends by itself when its input does, which is when the
-/// process of the tests ends, whatever ends that.
+/// A Java process. It is killed on drop. It also ends when its input does, so that it never outlives the
+/// process of the tests, even if that is killed.
 pub(crate) struct Peer {
     child: Child,
     lines: Lines,
     session_id: i64,
 }
 
-/// What is written to the process, and to whom its lines are given.
+/// The input of the process, and the readers of its output.
 #[derive(Clone)]
 struct Lines {
     input: Arc<Mutex<ChildStdin>>,
-    // None when there are no more lines.
+    // `None` once there are no more lines.
     readers: Arc<Mutex<Option<Readers>>>,
 }
 
@@ -48,7 +48,7 @@ impl Peer {
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
             ])
             .arg("-cp")
-            .arg(std::env::join_paths(curator.classpath()).expect("the class path was one before"))
+            .arg(std::env::join_paths(curator.classpath()).expect("the entries come from a class path"))
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/Peer.java"))
             .args([connect_string, &session.as_millis().to_string()])
             .stdin(Stdio::piped())
@@ -58,7 +58,7 @@ impl Peer {
         let input = Arc::new(Mutex::new(child.stdin.take().expect("the input is piped")));
         let mut output = BufReader::new(child.stdout.take().expect("the output is piped"));
         let mut ready = String::new();
-        // If there is no such line, Java has said why on the error output.
+        // If there is no such line, Java has printed the reason to standard error.
         output.read_line(&mut ready).expect("java writes");
         let session_id = ready.trim().strip_prefix("peer ready ").and_then(|id| id.parse().ok());
         let lines = Lines { input, readers: Arc::new(Mutex::new(Some(Readers::new()))) };
@@ -67,12 +67,12 @@ impl Peer {
         Self { child, lines, session_id: session_id.expect("Peer.java starts") }
     }
 
-    /// The session of all its actors.
+    /// Returns the session of all its actors.
     pub(crate) fn session_id(&self) -> Option<i64> {
         Some(self.session_id)
     }
 
-    /// A contender for the locks of one recipe at one path.
+    /// Creates a contender for the locks of one recipe at one path.
     pub(crate) async fn actor(&self, recipe: &str, full_path: &str) -> Actor {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("java-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -81,7 +81,7 @@ impl Peer {
         actor
     }
 
-    /// Ends the process as a crash would (SIGKILL).
+    /// Kills the process (SIGKILL), as in a crash.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("the process runs");
         self.child.wait().expect("the process ends");
@@ -119,7 +119,7 @@ impl Lines {
             };
             let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(reader) = readers.as_ref().and_then(|readers| readers.get(name.unwrap_or_default())) {
-                // A test that ended does not read its actor's last lines.
+                // A test that has ended does not read the last lines of its actor.
                 let _ = reader.send(line);
             }
         }
@@ -135,16 +135,16 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Gives an order, whose answer is to be awaited.
+    /// Sends an order without waiting for its answer.
     pub(crate) fn order(&mut self, order: &str) {
         self.lines.write(&format!("{} {order}", self.name)).expect("Peer.java reads");
     }
 
-    /// The answer to the earliest order that has not been answered.
+    /// Returns the answer to the earliest order that has not been answered.
     pub(crate) async fn answer(&mut self) -> String {
         match soon(self.incoming.recv()).await.expect("Peer.java runs") {
             Line::Answer(answer) => answer.unwrap_or_else(|error| panic!("{} failed: {error}", self.name)),
-            Line::Event(event) => panic!("{} tells of `{event}`, and has not answered", self.name),
+            Line::Event(event) => panic!("{} sent the event `{event}` instead of an answer", self.name),
         }
     }
 
@@ -153,26 +153,26 @@ impl Actor {
         self.answer().await
     }
 
-    /// Asserts that the order is still being followed.
+    /// Asserts that the last order has not been answered yet.
     #[track_caller]
     pub(crate) fn assert_busy(&mut self) {
         assert!(self.incoming.try_recv().is_err(), "{} is no longer busy", self.name);
     }
 
-    /// What comes unasked.
+    /// Waits for the next event.
     pub(crate) async fn event(&mut self) -> String {
         match soon(self.incoming.recv()).await.expect("Peer.java runs") {
             Line::Event(event) => event,
-            Line::Answer(answer) => panic!("{} answered `{answer:?}`, where an event was due", self.name),
+            Line::Answer(answer) => panic!("{} answered `{answer:?}` instead of sending an event", self.name),
         }
     }
 
-    /// Takes a lock if it can be had within this time.
+    /// Takes a lock if it is free within this time, and returns whether it did.
     pub(crate) async fn try_acquire(&mut self, mode: &str, within: Duration) -> bool {
         self.ask(&format!("try {mode} {}", within.as_millis())).await == "true"
     }
 
-    /// The nodes that Curator lists, as full paths, with what they say of themselves.
+    /// Returns the nodes that Curator lists, as full paths, each with its data.
     pub(crate) async fn participants(&mut self, mode: &str) -> Vec<(String, String)> {
         let answer = self.ask(&format!("participants {mode}")).await;
         let listed = answer.split_whitespace().map(|one| one.split_once('=').expect("a node and its data"));
@@ -182,7 +182,7 @@ impl Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // It fails where the process was killed.
+        // This fails if the process was killed.
         let _ = self.lines.write(&format!("{} end", self.name));
         if let Some(readers) = &mut *self.lines.readers.lock().unwrap_or_else(PoisonError::into_inner) {
             readers.remove(&self.name);
@@ -190,7 +190,7 @@ impl Drop for Actor {
     }
 }
 
-/// Decodes what Java encodes as in a form.
+/// Decodes Java's form encoding.
 fn decoded(data: &str) -> String {
     percent_decode_str(&data.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

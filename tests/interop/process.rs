@@ -1,7 +1,7 @@
-//! Holders in processes of their own that are killed.
+//! Holders in their own processes that are killed.
 //!
-//! The holder in Rust is this test binary, run again for the one test `holder_process` with its orders in the
-//! environment.
+//! The holder in Rust is this test binary, run for the single test `holder_process` with its parameters in
+//! the environment.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use zklock::{Client, MutexGuard, SemaphoreGuard, WriteGuard};
 use crate::peer::Actor;
 use crate::support::{Kind, Space, mortal_config, on_both_servers, soon, until};
 
-/// The test that is a holder in another process.
+/// The test that runs as a holder in another process.
 const HOLDER: &str = "process::holder_process";
 const CONNECT: &str = "ZKLOCK_INTEROP_HOLDER_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_INTEROP_HOLDER_NAMESPACE";
@@ -21,7 +21,7 @@ const MUTEX: &str = "/mutex";
 const EXCLUSIVE: &str = "/exclusive";
 const RWLOCK: &str = "/rwlock";
 const SEMAPHORE: &str = "/semaphore";
-/// What is held in Java: the recipe, the path and the mode.
+/// The locks that are held in Java: recipe, path and mode.
 const LOCKS: [(&str, &str, &str); 4] = [
     ("mutex", MUTEX, "exclusive"),
     ("exclusive", EXCLUSIVE, "exclusive"),
@@ -29,7 +29,8 @@ const LOCKS: [(&str, &str, &str); 4] = [
     ("semaphore", SEMAPHORE, "3"),
 ];
 
-/// Not a test of its own: the process that the tests below kill. It ends with its input.
+/// Holds the locks if a test below has started this process, and otherwise returns at once. It ends with its
+/// input.
 #[tokio::test]
 async fn holder_process() {
     let (Ok(connect), Ok(namespace)) = (std::env::var(CONNECT), std::env::var(NAMESPACE)) else { return };
@@ -39,7 +40,7 @@ async fn holder_process() {
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// Takes all of the locks, each when it is its turn.
+/// Takes all of the locks concurrently.
 async fn hold_all(client: &Client) -> (MutexGuard, MutexGuard, WriteGuard, SemaphoreGuard) {
     let mutex = client.mutex(MUTEX).unwrap();
     let exclusive = client.exclusive(EXCLUSIVE).unwrap();
@@ -48,21 +49,21 @@ async fn hold_all(client: &Client) -> (MutexGuard, MutexGuard, WriteGuard, Semap
     tokio::try_join!(mutex.lock(), exclusive.lock(), rwlock.write(), semaphore.acquire_many(3)).unwrap()
 }
 
-/// Waits until somebody waits for each of the locks: behind their holder, or with a permit too much.
+/// Waits until each of the locks has a waiter: behind its holder, or with one permit node more than there are
+/// permits.
 async fn until_all_are_waited_for(space: &Space, session_id: Option<i64>) {
     space.until_waits(MUTEX, session_id, 0).await;
     space.until_waits(RWLOCK, session_id, 0).await;
     for (permits, count) in [("/exclusive/leases", 1), ("/semaphore/leases", 3)] {
-        until(|| async { space.children(permits).await.len() > count }, "somebody wants another permit")
-            .await;
+        until(|| async { space.children(permits).await.len() > count }, "another permit is wanted").await;
     }
 }
 
-/// A holder of all locks in another process in Rust; it is killed when this is dropped.
+/// A holder of all locks in another Rust process. It is killed on drop.
 struct Holder(Child);
 
 impl Holder {
-    /// Starts the process and waits until it holds.
+    /// Starts the process and waits until it holds the locks.
     fn start(space: &Space) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", HOLDER, "--nocapture"])
@@ -74,7 +75,7 @@ impl Holder {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let holder = Self(child);
-        assert!(lines.any(|line| line.contains(HOLDING)), "the holder ended without a word");
+        assert!(lines.any(|line| line.contains(HOLDING)), "the holder ended before it held the locks");
         holder
     }
 

@@ -1,7 +1,7 @@
-//! The shared file in which contenders of both languages write when they enter and leave their critical sections,
-//! and what must be true of it.
+//! The shared file in which contenders of both languages record when they enter and leave their critical
+//! sections, and the check of that file.
 //!
-//! A line is appended while the lock is held, so sections that overlap in the file have overlapped.
+//! A line is appended while the lock is held, so sections that overlap in the file did overlap.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, OpenOptions};
@@ -28,7 +28,7 @@ impl Record {
         Diary::new(self.path(), name)
     }
 
-    /// Who entered a section last, and how many sections that makes.
+    /// Returns the number of sections entered so far, and the contender that entered the last one.
     pub(crate) fn latest(&self) -> (usize, Option<String>) {
         let record = fs::read_to_string(self.path()).expect("the file is there");
         let entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
@@ -36,13 +36,14 @@ impl Record {
         (entered.len(), entered.into_iter().next_back())
     }
 
-    /// Who was in a section how often, if nobody was in one who should not have been.
+    /// Returns the number of sections of each contender, or an error if a contender was inside that must not
+    /// be.
     pub(crate) fn check(&self, permits: usize) -> Result<BTreeMap<String, usize>, String> {
         check(&fs::read_to_string(self.path()).expect("the file is there"), permits)
     }
 }
 
-/// What one contender writes.
+/// The writer of one contender's lines.
 pub(crate) struct Diary {
     path: PathBuf,
     pub(crate) name: String,
@@ -57,7 +58,8 @@ impl Diary {
         self.write("enter", mode);
     }
 
-    /// Goes on in another mode; to be told before it happens, so that nobody can be seen too soon.
+    /// Goes on in another mode. Call this before the mode changes, so that no other contender appears to
+    /// enter too early.
     pub(crate) fn turn_into(&self, mode: &str) {
         self.write("become", mode);
     }
@@ -66,7 +68,7 @@ impl Diary {
         self.write("leave", mode);
     }
 
-    /// Is in a critical section, at least until so many have been entered altogether.
+    /// Stays in a critical section for this long, and until this many sections have been entered in total.
     pub(crate) async fn stay(&self, length: Duration, gathering: usize) {
         loop {
             tokio::time::sleep(length).await;
@@ -83,8 +85,8 @@ impl Diary {
     }
 }
 
-/// Readers may be with readers, writers and exclusive holders with nobody, and the others, whose mode is the number
-/// of permits that they have, with those with whom they share the permits.
+/// Checks a record. Readers may be inside with readers, and writers and exclusive holders only alone. A mode
+/// that is a number is the number of permits held, and all holders together have no more than there are.
 fn check(record: &str, permits: usize) -> Result<BTreeMap<String, usize>, String> {
     let mut inside: HashMap<&str, &str> = HashMap::new();
     let mut sections = BTreeMap::new();
@@ -101,7 +103,7 @@ fn check(record: &str, permits: usize) -> Result<BTreeMap<String, usize>, String
     if inside.is_empty() { Ok(sections) } else { Err(format!("{inside:?} are still inside")) }
 }
 
-/// Makes one step, and tells whether it may be made.
+/// Makes one step, and returns whether it is allowed.
 fn follow<'a>(inside: &mut HashMap<&'a str, &'a str>, line: [&'a str; 3], permits: usize) -> bool {
     let [step, name, mode] = line;
     match (step, inside.remove(name)) {

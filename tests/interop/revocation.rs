@@ -1,4 +1,4 @@
-//! Holders of one side that the other side asks to release.
+//! Holders on one side that the other side asks to release.
 
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
@@ -8,7 +8,7 @@ use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/ledger";
 
-/// Has Java ask our holder to release, and waits until it is told in both ways.
+/// Has Java ask a zklock holder to release, and waits until the holder is notified in both ways.
 async fn ask_ours<K>(space: &Space, recipe: &str, mode: &str, guard: &Guard<K>) {
     let (tell, told) = oneshot::channel();
     guard.on_revoke(move || tell.send(()).unwrap());
@@ -17,7 +17,7 @@ async fn ask_ours<K>(space: &Space, recipe: &str, mode: &str, guard: &Guard<K>) 
     theirs.ask(&format!("revoke {node}")).await;
     soon(told).await.unwrap();
     soon(guard.revoked()).await;
-    // It was only asked.
+    // The holder was only asked to release.
     assert!(guard.is_held());
 }
 

@@ -1,8 +1,9 @@
 //! `RwLock` and Curator's `InterProcessReadWriteLock`.
 //!
-//! Curator 5.4 downgrades in an order that lets a writer in that waited already: its reader enters at the tail of the
-//! queue (CURATOR-621). So these tests have nobody wait when it downgrades, and besides have Java do on the wire what
-//! Curator does since 5.5: its reader takes the number of its writer.
+//! When Curator 5.4 downgrades, its reader enters at the tail of the queue, which lets in a writer that is
+//! already waiting (CURATOR-621). Therefore no writer waits in these tests when Curator downgrades. In
+//! addition, Java creates the nodes that Curator creates since 5.5, where the reader takes the number of its
+//! writer.
 
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ async fn readers_of_both_sides_hold_together_and_keep_out_writers_of_both(kind: 
     let lock = space.client("ours").await.rwlock(PATH).unwrap();
     let mut theirs = space.actor("rwlock", PATH).await;
     let mut writer = space.actor("rwlock", PATH).await;
-    let ours = lock.try_read().await.unwrap().expect("nobody is there");
+    let ours = lock.try_read().await.unwrap().expect("the lock is free");
     assert!(theirs.try_acquire("read", Duration::ZERO).await);
     assert!(!writer.try_acquire("write", Duration::ZERO).await);
     assert!(lock.try_write().await.unwrap().is_none());
@@ -67,7 +68,7 @@ async fn a_writer_of_either_side_keeps_out_the_other_side(kind: Kind) {
     let space = Space::new(kind);
     let lock = space.client("ours").await.rwlock(PATH).unwrap();
     let mut theirs = space.actor("rwlock", PATH).await;
-    let ours = lock.try_write().await.unwrap().expect("nobody is there");
+    let ours = lock.try_write().await.unwrap().expect("the lock is free");
     assert!(!theirs.try_acquire("read", Duration::ZERO).await);
     assert!(!theirs.try_acquire("write", Duration::ZERO).await);
     ours.release().await.unwrap();
@@ -148,7 +149,7 @@ async fn a_downgrade_in_rust_lets_readers_in_java_in_and_keeps_a_waiting_writer_
     let ours = ours.downgrade().await.unwrap();
     reader.answer().await;
     reader.ask("release read").await;
-    // The writer has looked again, and found our reader in front of it.
+    // The writer has listed the queue again, and found the reader in Rust in front of it.
     space.until_waits(PATH, space.peer().session_id(), 0).await;
     writer.assert_busy();
     ours.release().await.unwrap();
@@ -166,7 +167,7 @@ async fn a_downgrade_in_java_lets_readers_in_rust_in_and_keeps_later_writers_in_
     for order in ["acquire write", "acquire read", "release write"] {
         theirs.ask(order).await;
     }
-    let ours = lock.try_read().await.unwrap().expect("only readers are there");
+    let ours = lock.try_read().await.unwrap().expect("only readers hold the lock");
     ours.release().await.unwrap();
     let writer = tokio::spawn(async move { lock.write().await.unwrap() });
     space.until_waits(PATH, client.session_id(), 0).await;
@@ -190,7 +191,7 @@ async fn a_downgrade_like_that_of_later_curators_keeps_a_waiting_writer_in_rust_
     let downgraded = theirs.ask("downgrade").await;
     theirs.ask("release write").await;
     soon(reader).await.unwrap().release().await.unwrap();
-    // The writer has looked again, and found Java's reader in front of it.
+    // The writer has listed the queue again, and found the reader in Java in front of it.
     assert_eq!(space.queue(PATH).await[0], downgraded);
     space.until_waits(PATH, second.session_id(), 0).await;
     assert!(!writer.is_finished());

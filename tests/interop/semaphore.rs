@@ -9,9 +9,9 @@ use crate::contention::{Contest, Turn};
 use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/pool";
-/// Where contenders wait for their turn to take permits.
+/// The parent of the contenders that wait for their turn to take permits.
 const GATE: &str = "/pool/locks";
-/// Where the permits are.
+/// The parent of the permits.
 const PERMITS: &str = "/pool/leases";
 
 #[apply(on_both_servers)]
@@ -59,7 +59,7 @@ async fn who_wants_several_permits_waits_for_the_other_side_and_comes_first(kind
     let mut last = space.actor("semaphore", PATH).await;
     let ours = semaphore.acquire_many(2).await.unwrap();
     theirs.order("acquire 2");
-    // Java has one of its two, and waits for the other.
+    // Java has one of its two permits, and waits for the other.
     space.until_queued(PERMITS, 4).await;
     let waiting = tokio::spawn(async move { semaphore.acquire_many(2).await.unwrap() });
     space.until_waits(GATE, client.session_id(), 0).await;

@@ -18,16 +18,16 @@ use crate::peer::{Actor, Peer};
 use server::server;
 pub(crate) use server::{Kind, on_both_servers};
 
-/// How long a test waits for a state that must come.
+/// The longest wait for a state that must come.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
-/// The servers' tick: sessions end at multiples of it.
+/// The servers' tick. Sessions end at multiples of it.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
-/// Sessions of those who are not killed outlive a busy machine.
+/// The timeout of sessions that are not killed, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
-/// Sessions of those who are killed end soon, but outlive a short pause as well.
+/// The timeout of sessions that are killed: short, but longer than a short pause.
 pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(4);
 
-/// A test's own part of a shared server, and of the Java process that its contenders share.
+/// A test's namespace on a shared server, and its contenders in a shared Java process.
 pub(crate) struct Space {
     kind: Kind,
     pub(crate) namespace: String,
@@ -45,14 +45,14 @@ impl Space {
         server(self.kind).connect_string()
     }
 
-    /// A session of zklock.
+    /// Opens a session of zklock.
     pub(crate) async fn client(&self, identity: &str) -> Client {
         let config = Config::new(self.connect_string()).namespace(&self.namespace).identity(identity);
         let config = config.session_timeout(SESSION).tick_time(TICK).default_wait(SOON);
         config.connect().await.expect("the server accepts a client")
     }
 
-    /// The Java process that all tests on this server share.
+    /// Returns the Java process that all tests on this server share.
     pub(crate) fn peer(&self) -> &'static Peer {
         static EMBEDDED: OnceLock<Peer> = OnceLock::new();
         static REAL: OnceLock<Peer> = OnceLock::new();
@@ -63,17 +63,17 @@ impl Space {
         shared.get_or_init(|| Peer::start(self.connect_string(), SESSION))
     }
 
-    /// A Java process that the test may kill.
+    /// Starts a Java process that the test may kill.
     pub(crate) fn mortal_peer(&self) -> Peer {
         Peer::start(self.connect_string(), SHORT_SESSION)
     }
 
-    /// A contender in the shared Java process, for one recipe at one path.
+    /// Creates a contender in the shared Java process, for one recipe at one path.
     pub(crate) async fn actor(&self, recipe: &str, path: &str) -> Actor {
         self.peer().actor(recipe, &self.full(path)).await
     }
 
-    /// The nodes below a path, as somebody else sees them.
+    /// Lists the nodes below a path, over a separate connection.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
         let connected = self.outsider.get_or_try_init(|| zk::Client::connect(self.connect_string())).await;
         match connected.expect("the server accepts a client").list_children(&self.full(path)).await {
@@ -82,15 +82,15 @@ impl Space {
         }
     }
 
-    /// The nodes of a queue in its order, as full paths.
+    /// Returns the nodes of a queue in its order, as full paths.
     pub(crate) async fn queue(&self, path: &str) -> Vec<String> {
         let mut nodes = self.children(path).await;
-        // A reader that was a writer has a writer's number, and only one of the two is left soon.
+        // A downgraded reader has its writer's number, and the writer's node is deleted soon.
         nodes.sort_by_key(|node| node[node.len() - 10..].to_owned());
         nodes.iter().map(|node| self.full(&format!("{path}/{node}"))).collect()
     }
 
-    /// Waits until a session has found that it has to wait for the node at this place of the queue.
+    /// Waits until a session waits for the node at this place of the queue, and therefore watches it.
     pub(crate) async fn until_waits(&self, path: &str, session_id: Option<i64>, place: usize) {
         let session = format!("0x{:x}", session_id.expect("there is a session"));
         let waits = async || {
@@ -101,7 +101,7 @@ impl Space {
         until(waits, "the waiter watches").await;
     }
 
-    /// Waits until a path has so many nodes below it.
+    /// Waits until a path has this many nodes below it.
     pub(crate) async fn until_queued(&self, path: &str, count: usize) {
         until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
     }
@@ -110,20 +110,22 @@ impl Space {
         format!("{}{path}", self.namespace)
     }
 
-    /// The participants below a path as full paths and what they say of themselves, in which form Java lists them.
+    /// Returns the participants below a path as full paths with their identities, the form in which Java
+    /// lists them.
     pub(crate) fn listed(&self, path: &str, participants: &[Participant]) -> Vec<(String, String)> {
         let listed = participants.iter().filter(|one| one.path == path);
         listed.map(|one| (self.full(&format!("{path}/{}", one.node)), one.identity.clone())).collect()
     }
 }
 
-/// Each watched path stands on a line, and each of its sessions on one of those below it.
+/// Returns whether a session watches a node. `wchp` prints each watched path on a line, followed by a line
+/// for each session.
 fn is_watched(watches: &str, node: &str, session: &str) -> bool {
     let mut lines = watches.lines().skip_while(|line| *line != node).skip(1);
     lines.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line.trim() == session)
 }
 
-/// The configuration of a client that is killed.
+/// Returns the configuration of a client that is killed.
 pub(crate) fn mortal_config(connect_string: &str, namespace: &str) -> Config {
     Config::new(connect_string).namespace(namespace).session_timeout(SHORT_SESSION).tick_time(TICK)
 }
@@ -132,12 +134,12 @@ pub(crate) fn mortal_config(connect_string: &str, namespace: &str) -> Config {
 pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
     let deadline = tokio::time::Instant::now() + SOON;
     while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "waited in vain until {what}");
+        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Awaits what must come soon.
+/// Awaits a future that must complete soon.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("it came in vain")
+    tokio::time::timeout(SOON, future).await.expect("the future did not complete in time")
 }
