@@ -1,7 +1,7 @@
-//! What the compiler says about annotated functions that it refuses.
+//! The compiler's messages about annotated functions that the attributes refuse.
 
-// What it accepts is in `downstream::accepted`: beside a case that has to compile, trybuild would build one after the
-// other those that it checks all at once.
+// Functions that they accept are in `downstream::accepted`. If a case had to compile, trybuild would build
+// all cases one after the other, instead of checking them at once.
 
 #[test]
 fn the_attributes_explain_themselves() {

@@ -1,4 +1,4 @@
-//! Everything that needs no server.
+//! The checks that need no server.
 
 use crate::step::{Outcome, Step};
 
@@ -19,11 +19,11 @@ pub(crate) fn run() -> Outcome {
     without_testkit("tree --locked --manifest-path tests/downstream/Cargo.toml --edges normal --prefix none")
 }
 
-/// What users build for production has nothing of what only their tests need.
+/// Checks that a user's production build does not depend on the testkit.
 fn without_testkit(tree: &str) -> Outcome {
     let packages = Step::cargo(tree).output()?;
     let is_named = |name| packages.lines().any(|package| package.split(' ').next() == Some(name));
-    assert!(is_named("zklock-core"), "the locks are missing in what was to be looked at: {packages}");
+    assert!(is_named("zklock-core"), "`cargo {tree}` does not name zklock-core: {packages}");
     match is_named("zklock-testkit") {
         true => Err(format!("`cargo {tree}` names zklock-testkit").into()),
         false => Ok(()),

@@ -1,4 +1,4 @@
-//! The commands of zklock's developers, run as `cargo xtask <command>`.
+//! Commands for zklock's developers, run as `cargo xtask <command>`.
 #![allow(clippy::print_stdout, reason = "its output is for the person who runs it")]
 
 use std::error::Error;
@@ -11,7 +11,7 @@ mod step;
 mod test;
 
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", about = "The commands of zklock's developers")]
+#[command(name = "cargo xtask", about = "Commands for zklock's developers")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Provides a ZooKeeper and a Curator, then runs every test and every example.
+    /// Finds or installs ZooKeeper and Curator, then runs every test and every example.
     Test,
     /// Checks the format, the lints and the documentation.
     Check,

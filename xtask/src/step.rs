@@ -1,4 +1,4 @@
-//! One command of cargo, announced before it runs.
+//! One cargo command, announced before it runs.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -7,12 +7,12 @@ use std::process::{Command, ExitStatus, Stdio};
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Prints the one line that each step has.
+/// Prints the line that announces a step.
 pub(crate) fn announce(what: &str) {
     println!("==> {what}");
 }
 
-/// A run of the cargo that runs us, in the root of the workspace.
+/// A run of the cargo that runs xtask, in the root of the workspace.
 #[derive(Debug)]
 pub(crate) struct Step {
     line: String,
@@ -42,7 +42,8 @@ impl Step {
         self
     }
 
-    /// Builds a crate outside of the workspace into the directory of the workspace, which holds most of it already.
+    /// Builds a crate outside of the workspace into the workspace's target directory, which already holds
+    /// most of it.
     pub(crate) fn in_shared_target(self) -> Self {
         match std::env::var_os("CARGO_TARGET_DIR") {
             Some(_) => self,
@@ -50,7 +51,7 @@ impl Step {
         }
     }
 
-    /// Runs the command; it must end well.
+    /// Runs the command, which must succeed.
     pub(crate) fn run(mut self) -> Outcome {
         announce(&self.line);
         let status = self.command.status()?;
@@ -65,7 +66,7 @@ impl Step {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs the command, prints its output as it comes and returns the last line of it.
+    /// Runs the command, prints its output as it comes, and returns the last line.
     pub(crate) fn last_line(mut self) -> Outcome<String> {
         announce(&self.line);
         let mut child = self.command.stdout(Stdio::piped()).spawn()?;

@@ -1,4 +1,4 @@
-//! Every test and every example.
+//! Runs every test and every example.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,8 +17,8 @@ const EXAMPLES: [(&str, &str); 6] = [
     ("run --example axum_leader -- --demo", "the leader was killed, and the other replica serves"),
 ];
 
-/// Provides a ZooKeeper and a Curator, then runs the tests and the examples, the first of them on that ZooKeeper
-/// as well.
+/// Finds or installs ZooKeeper and Curator, then runs the tests and the examples. The first example runs on a
+/// real ZooKeeper as well.
 pub(crate) fn run() -> Outcome {
     let zookeeper = Installation::find_or_install()?;
     announce(&format!(
@@ -29,14 +29,14 @@ pub(crate) fn run() -> Outcome {
     let curator = Curator::find_or_install()?;
     announce(&format!("Curator is {}, run by {}", listed(curator.classpath()), curator.java().display()));
     announce(&python());
-    // Most tests wait for servers, and not for a processor.
+    // Most tests wait for servers rather than for the CPU.
     let threads = 2 * std::thread::available_parallelism()?.get();
     Step::cargo("test --locked --workspace --all-features")
         .env("RUST_TEST_THREADS", &threads.to_string())
         .run()?;
     Step::cargo("test --locked --manifest-path tests/downstream/Cargo.toml").in_shared_target().run()?;
     EXAMPLES.into_iter().try_for_each(|(arguments, expected)| {
-        // They start a server of their own, rather than use one of whoever runs the tests.
+        // Examples start their own server, even if the environment names another one.
         ends_with(expected, Step::cargo(arguments).without_env("ZKLOCK_CONNECT"))
     })?;
     let server = ZooKeeper::start()?;
@@ -49,11 +49,11 @@ fn listed(classpath: &[PathBuf]) -> String {
     entries.join(":")
 }
 
-/// Says what becomes of the one test that cannot run everywhere.
+/// Reports whether the one test that needs Python can run.
 fn python() -> String {
     match Command::new("python3").arg("--version").output() {
         Ok(output) => format!("{} runs kazoo's checks", String::from_utf8_lossy(&output.stdout).trim()),
-        Err(error) => format!("no Python, so kazoo's checks are left out: `python3`: {error}"),
+        Err(error) => format!("no Python, so kazoo's checks are skipped: `python3`: {error}"),
     }
 }
 
