@@ -1,4 +1,4 @@
-//! What annotated functions do.
+//! Annotated functions.
 
 mod endings;
 mod exclusion;
@@ -16,7 +16,7 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells when it was dropped.
+/// Records that it was dropped.
 #[derive(Default)]
 pub(crate) struct Tracer(Arc<AtomicBool>);
 
@@ -34,24 +34,24 @@ impl Drop for Tracer {
     }
 }
 
-/// Notices when two are inside at a time.
+/// Detects two callers that are inside at the same time.
 #[derive(Default)]
 struct Room(AtomicBool);
 
 impl Room {
-    /// Goes in, lets everybody else try, and leaves.
+    /// Enters, gives all other calls a chance to enter, and leaves.
     async fn visit(&self) {
-        assert!(!self.0.swap(true, Ordering::SeqCst), "two are inside at a time");
+        assert!(!self.0.swap(true, Ordering::SeqCst), "two callers are inside at the same time");
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
         self.0.store(false, Ordering::SeqCst);
     }
 
-    /// Looks in for as long as a visit takes, and must see nobody.
+    /// Checks for as long as a visit takes that no caller is inside.
     async fn watch(&self) {
         for _ in 0..10 {
-            assert!(!self.0.load(Ordering::SeqCst), "somebody is inside");
+            assert!(!self.0.load(Ordering::SeqCst), "a caller is inside");
             tokio::task::yield_now().await;
         }
     }

@@ -1,4 +1,4 @@
-//! What is left when nobody wants a lock any more.
+//! Acquisitions and releases that are dropped leave nothing behind.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -12,7 +12,8 @@ use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const PATH: &str = "/reports/weekly";
 
-/// Polls a future so many times, each time when it was woken, and drops it if it is not done by then.
+/// Polls a future at most this many times, each time after it was woken, and drops it if it is not done by
+/// then.
 async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let mut future = Box::pin(future);
     let mut left = polls;
@@ -30,13 +31,13 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     .await
 }
 
-/// Acquires with one more poll each time, until the acquisition succeeds; returns how often it was dropped.
+/// Acquires with one more poll each time until that succeeds, and returns how many acquisitions were dropped.
 async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
     for polls in 0.. {
         let guard = soon(polled(mutex.lock(), polls)).await.map(Result::unwrap);
         let is_acquired = guard.is_some();
         drop(guard);
-        // What was dropped is done with when a request that was sent later is answered.
+        // The requests of a dropped acquisition are answered before those of a later one.
         mutex.lock().await.unwrap().release().await.unwrap();
         space.until_empty(PATH).await;
         if is_acquired {
@@ -61,7 +62,7 @@ async fn an_acquisition_dropped_after_any_delay_leaves_no_node(kind: Kind) {
     let (client, other) = (space.client().await, space.client().await);
     let (mutex, contended) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
     let guard = mutex.lock().await.unwrap();
-    // The caller's future has one await; what goes on behind it is interrupted by the moment of the drop.
+    // The caller's future has a single await. The delay decides which step of the acquisition is interrupted.
     for micros in (0..6_000).step_by(150) {
         let dropped = tokio::time::timeout(Duration::from_micros(micros), contended.lock()).await;
         assert!(dropped.is_err(), "the lock is taken");
@@ -90,7 +91,7 @@ async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contende
     let space = Space::new(kind);
     let client = space.client().await;
     let mut paths = Vec::new();
-    // The parents are missing, so these drops hit their creation too.
+    // The parents do not exist yet, so these drops interrupt their creation too.
     for micros in (0..12_000).step_by(300) {
         let path = format!("/new/{micros}/lock");
         let mutex = client.mutex(&path).unwrap();
@@ -100,7 +101,8 @@ async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contende
     for path in &paths {
         space.until_empty(path).await;
     }
-    // What was still under way when its queue was empty is done before a request that was sent later.
+    // Requests that were still under way when their queue was empty are answered before one that is sent
+    // later.
     client.mutex("/last").unwrap().lock().await.unwrap().release().await.unwrap();
     for path in &paths {
         assert_eq!(space.children(path).await, [""; 0]);
@@ -133,7 +135,7 @@ async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next(kind: Kind) {
     {
         let mut lock = pin!(mutex.lock());
         poll_once(lock.as_mut()).await;
-        // The grant is on its way, or there; the caller never looks.
+        // The grant is on its way or has arrived, and the caller never polls again.
         until(|| async { mutex.participants().await.unwrap().len() == 1 }, "the contender is there").await;
     }
     soon(mutex.lock()).await.unwrap().release().await.unwrap();

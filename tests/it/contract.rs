@@ -1,4 +1,4 @@
-//! What every lock that excludes all others does: Curator's `TestInterProcessMutexBase`.
+//! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
 mod face;
 
@@ -59,7 +59,7 @@ async fn tasks_that_share_a_handle_exclude_each_other(kind: Kind, face: Face) {
         tasks.spawn(async move {
             for _ in 0..5 {
                 let guard = lock.lock().await.unwrap();
-                assert!(!is_inside.swap(true, Ordering::SeqCst), "two are inside at a time");
+                assert!(!is_inside.swap(true, Ordering::SeqCst), "two tasks are inside at the same time");
                 tokio::task::yield_now().await;
                 is_inside.store(false, Ordering::SeqCst);
                 guard.release().await.unwrap();
@@ -103,7 +103,7 @@ async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(ki
     face.until_contending(&space, PATH, 0).await;
 }
 
-/// Long enough for a session to outlast the restart of a real server on a busy machine.
+/// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(server: &Server, session: Duration) -> Client {

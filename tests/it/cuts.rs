@@ -1,7 +1,8 @@
-//! Connections that break at one exact request or reply, seen from the caller, the queue and the next waiter.
+//! Connections that break at one exact request or reply, as seen by the caller, the queue and the next
+//! waiter.
 //!
-//! A proxy stands between one client and the server. Each case is run on the connection's return to the same
-//! session, and with that session ended before the client is back.
+//! A proxy stands between one client and the server. Each case runs twice: the client returns to the same
+//! session, or its session ends before it is back.
 
 use std::time::Duration;
 
@@ -16,12 +17,12 @@ use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const PATH: &str = "/cut/off";
 
-/// Where the connection breaks.
+/// The point at which the connection breaks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cut {
     /// The server never sees the request.
     Request(Opcode),
-    /// The server has done what was asked, and the client does not hear of it.
+    /// The server has applied the request, but its reply does not reach the client.
     Reply(Opcode),
 }
 
@@ -31,21 +32,21 @@ impl Cut {
     }
 }
 
-/// What happens before the client is back.
+/// The event that happens before the client is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meanwhile {
     Nothing,
     SessionEnds,
 }
 
-/// What the caller does when the connection breaks.
+/// The caller's reaction when the connection breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     Stays,
     Leaves,
 }
 
-/// A client behind a proxy, and one that is not.
+/// A client behind a proxy, and a client with a direct connection.
 pub(crate) struct Scene {
     pub(crate) space: Space,
     pub(crate) proxy: Proxy,
@@ -58,12 +59,12 @@ impl Scene {
         let space = Space::new(kind);
         let (proxy, client) = space.proxied().await;
         let other = space.client().await;
-        // The parents exist from now on.
+        // This creates the parents.
         lock(&other).await.release().await.unwrap();
         Self { space, proxy, client, other }
     }
 
-    /// Breaks the next connection there, and keeps the client from coming back.
+    /// Breaks the connection at the next such request or reply, and keeps the client from reconnecting.
     pub(crate) fn cut(&self, cut: Cut) -> Break {
         let rule = match cut {
             Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
@@ -72,7 +73,7 @@ impl Scene {
         Break { rule, return_: self.proxy.on_request(Opcode::CREATE_SESSION).hold() }
     }
 
-    /// Waits for the break, and lets the client come back.
+    /// Waits for the break, and lets the client reconnect.
     pub(crate) async fn mend(&self, broken: Break, meanwhile: Meanwhile) {
         let session = self.client.session_id().expect("the client has a session");
         soon(broken.rule.struck()).await;
@@ -93,13 +94,13 @@ impl Scene {
         }
     }
 
-    /// The caller has left: nothing stays but what others have, and the lock is free for the next.
+    /// Checks that a caller that has left leaves no node, and that the next client gets the lock.
     async fn check_free(&self) {
         soon(lock(&self.other)).await.release().await.unwrap();
         self.space.until_empty(PATH).await;
     }
 
-    /// The lock is held with one node, and the next waiter gets it.
+    /// Checks that the lock is held with one node, and that the next waiter gets it.
     async fn check_held_and_hand_on(&self, guard: MutexGuard) {
         guard.verify().await.unwrap();
         assert_eq!(self.space.children(PATH).await.len(), 1, "{:?}", self.space.children(PATH).await);
@@ -114,7 +115,7 @@ impl Scene {
     }
 }
 
-/// A break that was arranged.
+/// An arranged break.
 pub(crate) struct Break {
     pub(crate) rule: Rule,
     return_: Hold,
@@ -129,7 +130,7 @@ fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
     tokio::spawn(async move { lock(&client).await })
 }
 
-/// Breaks the connection of a client that enters the queue of a free lock.
+/// Breaks the connection of a client while it enters the queue of a free lock.
 async fn break_while_entering(kind: Kind, cut: Cut, meanwhile: Meanwhile, caller: Caller) {
     let scene = Scene::new(kind).await;
     let broken = scene.cut(cut);
@@ -269,9 +270,9 @@ async fn a_node_that_is_deleted_while_its_holder_is_cut_off_is_lost(kind: Kind) 
 async fn a_node_of_another_session_is_not_taken_for_the_own_one(kind: Kind) {
     let scene = Scene::new(kind).await;
     let first = scene.client.session_id().unwrap();
-    // The server seems to have let the client come back as somebody else, without a word.
+    // The rewritten reply makes the client believe that it was moved to another session.
     let rule = scene.proxy.on_reply(Opcode::CREATE2).rewrite(|reply| {
-        /// A stat ends with its owner, a length, a count and a transaction.
+        /// A stat ends with its owner, the data length, the number of children and a transaction id.
         const FROM_END: usize = 8 + 4 + 4 + 8;
         let mut reply = reply.to_vec();
         let owner = reply.len() - FROM_END;

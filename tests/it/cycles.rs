@@ -1,6 +1,6 @@
-//! What a process has after it used many locks is what it had before.
+//! Using many locks leaves no resources behind in the process or on the server.
 //!
-//! The test runs in a process of its own, so that what others do is not counted.
+//! The test runs in its own process, so that other tests do not count.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,10 +13,10 @@ use zklock::{Client, Config, Mutex};
 use crate::support::{Kind, Server, TICK, on_both_servers, until};
 
 const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
-/// In the other process, its case does not matter.
+/// The test that the other process runs. Any case of it will do.
 const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches::case_1_embedded";
 
-/// What a leak of a kilobyte in each use of a lock would exceed.
+/// A leak of one kilobyte in each use of a lock would exceed this.
 const SLACK_KIB: u64 = 3_000;
 
 #[apply(on_both_servers)]
@@ -37,7 +37,7 @@ async fn connect(to: &str) -> Client {
     Config::new(to).tick_time(TICK).connect().await.unwrap()
 }
 
-/// Threads, and kilobytes of memory, that this process has.
+/// Returns the number of threads of this process, and its memory in KiB.
 fn used() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -45,7 +45,7 @@ fn used() -> (u64, u64) {
     (number("Threads:"), number("VmRSS:"))
 }
 
-/// One of the figures that a server tells of itself.
+/// Returns one of the figures that a server reports in `mntr`.
 fn monitored(server: &str, name: &str) -> u64 {
     let (mut stream, mut answer) = (TcpStream::connect(server).unwrap(), String::new());
     stream.write_all(b"mntr").unwrap();
@@ -60,7 +60,7 @@ fn assert_no_more_memory(before: u64) {
     assert!(after < before + SLACK_KIB, "{before} KiB became {after} KiB");
 }
 
-/// Takes and leaves a lock in one of the ways there are.
+/// Takes and leaves a lock in one of several ways.
 async fn use_once(mutex: &Mutex, turn: usize) {
     match turn % 4 {
         0 => mutex.lock().await.unwrap().release().await.unwrap(),
@@ -87,7 +87,7 @@ async fn locks_are_used_and_dropped(to: &str) {
     cycles(3_000).await;
     assert_eq!(used().0, before.0, "threads were started");
     assert_no_more_memory(before.1);
-    // The client is still there, so that nothing goes with its session.
+    // The client still exists, so nothing has been deleted with its session.
     until(|| async { monitored(to, "zk_watch_count") == 0 }, "no watch is left").await;
     until(|| async { monitored(to, "zk_ephemerals_count") == 0 }, "no contender is left").await;
     client.shutdown(Duration::ZERO).await;

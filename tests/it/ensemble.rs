@@ -1,4 +1,4 @@
-//! Several servers, of which one lags behind the others. Only real ones replicate each other.
+//! Several servers, one of which lags behind the others. Only real servers replicate.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn lock(client: &Client) -> MutexGuard {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
-    /// A paused follower keeps its place for so many ticks.
+    /// The number of ticks for which a paused follower keeps its place in the ensemble.
     const SYNC_LIMIT: u32 = 40;
     let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
     let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);

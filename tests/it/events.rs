@@ -1,4 +1,4 @@
-//! What listeners are told, and what they cannot disturb.
+//! The events that listeners get, and listeners that must not disturb anything.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon};
 
 const PATH: &str = "/jobs/1";
 
-/// The names of the events up to the first one of this name.
+/// Returns the names of the events up to the first one with this name.
 async fn names_until(events: &mut Events, last: &str) -> Vec<String> {
     let mut names = Vec::new();
     while names.last().is_none_or(|name| name != last) {

@@ -46,7 +46,7 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: K
             let (mutex, inside, tokens) = (mutex.clone(), inside.clone(), tokens.clone());
             tasks.spawn(async move {
                 let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!inside.swap(true, Ordering::SeqCst), "two holders at a time");
+                assert!(!inside.swap(true, Ordering::SeqCst), "two hold at the same time");
                 tokio::task::yield_now().await;
                 assert!(guard.is_held());
                 tokens.lock().unwrap().push(guard.fencing_token());
@@ -83,7 +83,7 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock(kind: Kind) {
                 assert!(matches!(&error, LockError::Reentrant { path } if path == PATH), "{error}");
                 assert!(error.is_invalid());
             }
-            // Also from further inside.
+            // A deeper level of the call is refused too.
             let other = client.mutex("/ledgers/2").unwrap();
             let error = failed(other.run(async |_| mutex.lock().await).await.unwrap());
             assert!(matches!(error, LockError::Reentrant { .. }), "{error}");

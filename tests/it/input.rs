@@ -75,7 +75,7 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         (config().acl(Acl::CreatorAll), "acl"),
         (config().identity("x".repeat(2_000)), "identity"),
         (config().identity("__REVOKE__"), "identity"),
-        // The server grants one second, which the servers' timing uses up.
+        // The server grants one second, which the margin for a tick of two seconds uses up.
         (
             config().session_timeout(Duration::from_secs(1)).tick_time(Duration::from_secs(2)),
             "session_timeout",
@@ -118,7 +118,7 @@ async fn assert_unreachable(address: &str) {
     let bound = Duration::from_millis(700);
     let started = Instant::now();
     let error = failed(soon(Config::new(address).connect_timeout(bound).connect()).await);
-    assert!(started.elapsed() >= bound, "it tries as long as it may");
+    assert!(started.elapsed() >= bound, "it gave up before the bound");
     match &error {
         LockError::Connect { endpoints, waited, .. } => {
             assert_eq!((endpoints.as_str(), *waited), (address, bound));
@@ -145,7 +145,8 @@ async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing(kind: Ki
     guard.release().await.unwrap();
 }
 
-/// Creates the lock's node with these permissions for everybody, and returns a connection that may do all.
+/// Creates the lock's node with these permissions for everyone, and returns a connection that has all
+/// permissions.
 async fn restricted(space: &Space, permission: zk::Permission) -> zk::Client {
     let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
     let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
@@ -208,7 +209,7 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
     client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
 }
 
-/// The reason for which a number of permits is refused.
+/// Returns the reason why a number of permits was refused.
 #[track_caller]
 fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: u32) -> String {
     match failed(outcome) {
@@ -264,7 +265,7 @@ async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_se
     };
     assert_eq!(group(vec![]), "there is none");
     assert_eq!(group(vec!["/b".into(), "/a".into(), "/b".into()]), "/b is named twice");
-    // Also where it would be of two kinds.
+    // The same path with two kinds is refused too.
     assert_eq!(group(vec![Member::read("/a"), Member::write("/a")]), "/a is named twice");
     assert_eq!(group(vec![Member::mutex("/a"), Member::exclusive("/a")]), "/a is named twice");
     let error = failed(client.lock_all([PATH, PATH]).await);
@@ -282,8 +283,8 @@ async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_se
     client.lock_all([PATH]).await.unwrap().release().await.unwrap();
 }
 
-/// On the embedded server, which can be brought there at once. That a real one numbers its nodes in the same way is
-/// shown by the conformance suite.
+/// Runs on the embedded server, whose counter can be set. The conformance suite shows that a real server
+/// numbers its nodes in the same way.
 #[tokio::test]
 async fn a_lock_whose_numbers_are_used_up_says_so_and_leaves_nothing() {
     let server = EmbeddedServer::start().unwrap();

@@ -1,4 +1,4 @@
-//! A holder that loses its lock is told, and stopped.
+//! A holder that loses its lock is notified, and its body is stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     let (outsider, node) = (space.outsider().await, space.children(PATH).await.remove(0));
     let write = |turn: u32| {
         let guard = guard.clone();
-        // Again and again until it fails, so that some are under way at any moment.
+        // Writes repeatedly until a write fails, so that some writes are under way at any moment.
         tokio::spawn(async move {
             loop {
                 if let Err(error) = guard.set_data("/ledger", turn.to_string()).await {
@@ -98,7 +98,7 @@ async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next
     space.until_empty(PATH).await;
 }
 
-/// A lock that one client holds and another waits for, as long as it takes.
+/// Returns a lock that one client holds, and another client's unlimited wait for it.
 async fn held_and_waited_for(
     space: &Space,
     holder: &Client,
@@ -182,7 +182,7 @@ async fn a_body_that_ends_after_the_loss_is_no_success(kind: Kind) {
     let guard = mutex.lock().await.unwrap();
     let deletes = async {
         space.delete_children(PATH).await;
-        // The step that notices the loss and ends is one step of the body, which nothing interrupts.
+        // The body notices the loss and ends within one poll, which cannot be interrupted.
         while guard.is_held() {
             std::thread::yield_now();
         }
@@ -221,7 +221,7 @@ async fn what_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwar
         space.delete_children(PATH).await;
         guard.lost().await;
         tokio::task::yield_now().await;
-        assert!(failed(mutex.lock().await).is_lost(), "what is lost is not entered again");
+        assert!(failed(mutex.lock().await).is_lost(), "a lost lock is not entered again");
         has_ended = true;
     };
     assert!(failed(soon(guard.run_to_end(body)).await).is_lost());

@@ -1,4 +1,4 @@
-//! What zklock does, on the embedded server and on a real ZooKeeper. See `tests/README.md`.
+//! Tests of zklock on the embedded server and on a real ZooKeeper. See `tests/README.md`.
 
 mod attributes;
 mod cancellation;

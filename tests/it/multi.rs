@@ -27,7 +27,7 @@ fn spawn_lock(client: &Client, paths: &[&str]) -> JoinHandle<Result<MultiGuard, 
     tokio::spawn(async move { multi.lock_timeout(Duration::MAX).await })
 }
 
-/// How many are in the queue of each.
+/// Returns the number of contenders for each lock.
 async fn queues(space: &Space) -> [usize; 3] {
     [space.children(A).await.len(), space.children(B).await.len(), space.children(C).await.len()]
 }
@@ -94,7 +94,7 @@ async fn one_deadline_holds_for_all_members_together(kind: Kind) {
     let started = Instant::now();
     let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
     space.until_queued(A, 2).await;
-    // Most of the time is spent on the first.
+    // Most of the wait is spent on the first member.
     tokio::time::sleep(wait * 2 / 3).await;
     first.release().await.unwrap();
     let error = failed(soon(waiting).await.unwrap());
@@ -136,7 +136,7 @@ async fn members_can_be_of_any_kind(kind: Kind) {
     assert!(other.rwlock("/w").unwrap().try_read().await.unwrap().is_none());
     assert!(other.rwlock("/r").unwrap().try_write().await.unwrap().is_none());
     assert!(other.exclusive("/e").unwrap().try_lock().await.unwrap().is_none());
-    // Readers share, also as members.
+    // Readers share a lock as members, too.
     let others = [Member::read("/r"), Member::mutex("/n")];
     let sharing = soon(other.lock_all(others)).await.unwrap();
     assert!(other.multi(members).unwrap().try_lock().await.unwrap().is_none());
@@ -168,7 +168,7 @@ async fn members_are_entered_again_inside_without_a_node(kind: Kind) {
             client.rwlock(C).unwrap().write().await.unwrap().release().await.unwrap();
             let reentrant = failed(soon(client.lock_all([Member::mutex(A), Member::exclusive("/e")])).await);
             assert!(matches!(&reentrant, LockError::Reentrant { path } if path == "/e"), "{reentrant}");
-            // Some members of another one are held, and others are not.
+            // Some members of the other multi-lock are held, and others are not.
             let wider = client.lock_all([A, "/d"]).await.unwrap();
             assert_eq!(wider.fencing_token(A), guard.fencing_token(A));
             assert_eq!(queues(&space).await, [1, 1, 1]);

@@ -68,7 +68,7 @@ async fn who_waits_for_an_answer_is_told_of_a_shutdown(kind: Kind) {
     soon(client.shutdown(Duration::ZERO)).await;
     assert!(failed(soon(locking).await.unwrap()).is_closed());
     assert!(failed(soon(listing).await.unwrap()).is_closed());
-    // The server may have done it, and has not said so.
+    // The server may have deleted the node, but has not answered.
     assert!(failed(soon(releasing).await.unwrap()).is_lost());
 }
 
@@ -124,7 +124,7 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown(kind: Ki
         });
         space.until_queued(PATH, 2).await;
         client.shutdown(Duration::ZERO).await;
-        assert!(!soon(waiting).await.unwrap(), "the next holder met the body");
+        assert!(!soon(waiting).await.unwrap(), "the next holder ran beside the body");
         let ended: Result<(), LockError> = soon(body).await.unwrap();
         assert!(failed(ended).is_lost());
     }

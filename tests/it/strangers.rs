@@ -1,4 +1,4 @@
-//! Contenders of other clients, which are honoured where they are named.
+//! Contenders of other client libraries, which count for locks that name them.
 
 use rstest_reuse::apply;
 use zklock::{Mode, Standing};
@@ -9,7 +9,7 @@ use crate::support::{Kind, Space, on_both_servers, soon};
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
 
-/// Enters the queue as kazoo does: 32 digits, and the kind of the lock.
+/// Enters the queue as kazoo does: with 32 hexadecimal digits and the kind of the lock.
 async fn enter_as_kazoo(space: &Space, outsider: &zk::Client, kind: &str) -> String {
     let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
     let path = space.full(&format!("{PATH}/514e2a5dd2c84a16a8d1b6a5b2c1a9f0{kind}"));

@@ -1,4 +1,4 @@
-//! The servers of the tests, and the eyes and hands of an outsider.
+//! The servers of the tests, and the means to observe and change them as an outsider.
 
 pub(crate) mod frames;
 pub(crate) mod process;
@@ -17,12 +17,12 @@ use zookeeper_client as zk;
 pub(crate) use server::{Kind, QUICK_TICK, Server, on_both_servers, server};
 use session_end::end_session;
 
-/// How long a test waits for a state that must come.
+/// The longest wait for a state that must come.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
-/// The servers' tick: sessions end at multiples of it.
+/// The servers' tick. Sessions end at multiples of it.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 
-/// A test's own part of a shared server.
+/// A test's namespace on a shared server.
 pub(crate) struct Space {
     server: &'static Server,
     pub(crate) namespace: String,
@@ -33,7 +33,7 @@ impl Space {
         Self::of(server(kind))
     }
 
-    /// A part of a server with [`QUICK_TICK`].
+    /// Returns a namespace on a server with [`QUICK_TICK`].
     pub(crate) fn quick(kind: Kind) -> Self {
         Self::of(server::quick_server(kind))
     }
@@ -44,12 +44,12 @@ impl Space {
         Self { server, namespace }
     }
 
-    /// A configuration for this space with a session that lives for six seconds.
+    /// Returns a configuration for this namespace with a session timeout of six seconds.
     pub(crate) fn config(&self) -> Config {
         self.config_at(self.server.connect_string())
     }
 
-    /// The same by another way to the server.
+    /// Returns the same configuration with another address of the server.
     fn config_at(&self, connect: &str) -> Config {
         Config::new(connect)
             .namespace(&self.namespace)
@@ -65,7 +65,7 @@ impl Space {
         self.config().connect().await.expect("the server accepts a client")
     }
 
-    /// A client behind a proxy of its own.
+    /// Connects a client through its own proxy.
     pub(crate) async fn proxied(&self) -> (Proxy, Client) {
         let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
         let config = self.config_at(proxy.connect_string());
@@ -73,7 +73,7 @@ impl Space {
         (proxy, client)
     }
 
-    /// A connection without any of zklock.
+    /// Opens a connection that does not use zklock.
     pub(crate) async fn outsider(&self) -> zk::Client {
         zk::Client::connect(self.server.connect_string()).await.expect("the server accepts a client")
     }
@@ -83,7 +83,7 @@ impl Space {
         end_session(self.server.address(), client.session_id().expect("the client has a session"));
     }
 
-    /// The nodes below a lock, as an outsider sees them.
+    /// Lists the nodes below a lock, as an outsider sees them.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
         let listed = self.outsider().await.list_children(&self.full(path)).await;
         match listed {
@@ -104,13 +104,13 @@ impl Space {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
     }
 
-    /// Tells whether anybody watches the data of a node.
+    /// Returns whether any client watches the data of a node.
     pub(crate) fn is_watched(&self, path: &str) -> bool {
         let watched = self.server.four_letter("wchp").expect("the server answers");
         watched.lines().any(|line| line == self.full(path))
     }
 
-    /// Waits until so many contenders are in the queue.
+    /// Waits until this many contenders are in the queue.
     pub(crate) async fn until_queued(&self, path: &str, count: usize) {
         until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
     }
@@ -124,21 +124,21 @@ impl Space {
 pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
     let deadline = tokio::time::Instant::now() + SOON;
     while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "waited in vain until {what}");
+        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Awaits what must come soon.
+/// Awaits a future that must complete soon.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("it came in vain")
+    tokio::time::timeout(SOON, future).await.expect("the future did not complete in time")
 }
 
-/// Takes the error of what must fail.
+/// Returns the error of a call that must fail.
 #[track_caller]
 pub(crate) fn failed<T: Debug, E>(result: Result<T, E>) -> E {
     match result {
         Err(error) => error,
-        Ok(value) => panic!("it did not fail: {value:?}"),
+        Ok(value) => panic!("the call did not fail: {value:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Who is woken by what, and what is left of it on the server.
+//! The wake-ups of waiters, and the watches that they leave on the server.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
     tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
 }
 
-/// The nodes in the queue, first in the queue first.
+/// Returns the nodes of the queue in its order.
 async fn queue(client: &Client) -> Vec<String> {
     let participants = client.mutex(PATH).unwrap().participants().await.unwrap();
     participants.into_iter().map(|participant| format!("{PATH}/{}", participant.node)).collect()
 }
 
-/// Takes places in the queue, one behind the other, each of which watches the one in front.
+/// Adds contenders to the queue one behind the other, each of which watches the one in front.
 async fn line_up(
     space: &Space,
     client: &Client,
@@ -103,18 +103,18 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
     let lists = || proxy.requests(Opcode::GET_CHILDREN);
     let (nodes, before) = (queue(&space.client().await).await, lists());
 
-    // One in the middle gives up: the one behind it watches the one in front of it instead.
+    // A waiter in the middle gives up: the one behind it now watches the one in front of it.
     waiting.remove(4).abort();
     let node = &nodes[5];
     until(|| async { !space.children(PATH).await.iter().any(|child| node.ends_with(child)) }, "it is gone")
         .await;
     until(|| async { lists() > before && space.is_watched(&nodes[4]) }, "the one behind watches").await;
-    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "a turn was taken for nothing");
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "a waiter acquired a lock that is held");
     holder.release().await.unwrap();
     for waiting in waiting {
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
-    assert_eq!(lists() - before, WAITERS as u64, "one list for each that left in front of somebody");
+    assert_eq!(lists() - before, WAITERS as u64, "one list for each contender that left in front of a waiter");
     space.until_empty(PATH).await;
 }
 
@@ -130,7 +130,7 @@ async fn an_event_that_is_no_deletion_grants_nothing(kind: Kind) {
     for _ in 0..5 {
         let asked = proxy.requests(Opcode::GET_CHILDREN);
         let looks_again = || async {
-            // Again and again: the waiter may not watch yet when the data changes.
+            // Repeated, because the waiter may not watch yet when the data changes.
             outsider.set_data(&predecessor, b"changed", None).await.unwrap();
             proxy.requests(Opcode::GET_CHILDREN) > asked
         };
@@ -150,7 +150,7 @@ async fn waiters_that_gave_up_leave_no_watch(kind: Kind) {
     let (holder, client) = (connect().await, connect().await);
     let guard = lock(&holder).await;
     let mutex = client.mutex(PATH).unwrap();
-    // Longer than the moment after which a waiter watches its own node, too.
+    // Long enough for waiters to watch their own nodes as well.
     let wait = Duration::from_millis(1_200);
     let mut waiting = JoinSet::new();
     for _ in 0..20 {

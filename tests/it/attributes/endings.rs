@@ -1,4 +1,4 @@
-//! However a body ends, the lock is released.
+//! The lock is released however a body ends.
 
 use std::future::pending;
 use std::io;
@@ -28,7 +28,7 @@ async fn failing(by: By) -> io::Result<u64> {
     }
 }
 
-/// What is left in the queue at this very moment.
+/// Lists the nodes that are in the queue at this moment.
 async fn left(outsider: &zk::Client, space: &Space, path: &str) -> Vec<String> {
     outsider.list_children(&space.full(path)).await.expect("the lock has been taken")
 }
@@ -82,7 +82,7 @@ async fn a_panic_goes_on_and_the_lock_is_released(kind: Kind) {
 
 #[distributed_lock(path = "/endless", wait = "60s")]
 async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), LockError> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending().await
 }
 

@@ -1,4 +1,4 @@
-//! Calls exclude each other, and their arguments say with what client.
+//! Calls exclude each other, and their arguments may hold the client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ async fn calls_that_merely_share_a_task_exclude_each_other(kind: Kind) {
     assert_ne!(one.unwrap(), other.unwrap());
 }
 
-/// Looks at the queue while it is dropped.
+/// Counts the contenders in the queue when it is dropped.
 struct Witness {
     space: Arc<Space>,
     contenders: Arc<AtomicUsize>,

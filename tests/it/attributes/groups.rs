@@ -1,4 +1,4 @@
-//! `path = [..]`: all of the locks, or none.
+//! `path = [..]`: a call takes all of the locks or none.
 
 use std::future::pending;
 use std::pin::pin;
@@ -110,7 +110,7 @@ async fn where_one_lock_is_not_to_be_had_none_is_kept(kind: Kind) {
 
 #[distributed_lock(path = ["/endless/a", "/endless/b"], wait = forever)]
 async fn endless(_tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), LockError> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending().await
 }
 

@@ -1,4 +1,4 @@
-//! The clients of the process. No other test of this binary may install one.
+//! The installed clients of a process. No other test of this binary may install one.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn report(space: &Space) -> Result<usize, LockError> {
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn calls_use_the_installed_clients(kind: Kind) {
-    // One case at a time: they share the process.
+    // One case at a time, because the cases share the process.
     static ALONE: Mutex<()> = Mutex::const_new(());
     let _alone = ALONE.lock().await;
     let (space, reporting) = (Space::new(kind), Space::new(kind));
@@ -48,7 +48,7 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     nothing_is_installed(&space).await;
 }
 
-/// Its lock is entered again by the function that it calls.
+/// Calls a function that enters its lock again.
 #[distributed_lock(path = "/nightly")]
 async fn whole_night(space: &Space, goes_on: oneshot::Receiver<()>) -> Result<usize, LockError> {
     goes_on.await.expect("the test goes on");

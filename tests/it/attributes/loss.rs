@@ -18,7 +18,7 @@ async fn losing(
     started: oneshot::Sender<()>,
     went_on: Arc<AtomicBool>,
 ) -> Result<(), LockError> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending::<()>().await;
     went_on.store(true, Ordering::SeqCst);
     Ok(())

@@ -30,7 +30,7 @@ async fn readers_run_together(kind: Kind) {
         )
     };
     let (a, b, c) = soon(calls).await;
-    assert_ne!(a.unwrap(), b.unwrap(), "they are strangers to each other");
+    assert_ne!(a.unwrap(), b.unwrap(), "each call has its own contender");
     c.unwrap();
     assert_eq!(space.children("/catalogue").await, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Bodies that run to their end although their lock is lost.
+//! Bodies that run to their end even if their lock is lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +13,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 async fn migrate(space: &Space, is_done: &AtomicBool) -> Result<u8, LockError> {
     space.delete_children("/migration").await;
     held.lost().await;
-    // What awaits once more would be dropped here otherwise.
+    // Without `on_lost = finish`, the body would be dropped at this await.
     tokio::task::yield_now().await;
     is_done.store(true, Ordering::SeqCst);
     Ok(7)
@@ -49,7 +49,7 @@ async fn a_call_inside_of_a_body_that_runs_to_its_end_enters_its_lock_again(kind
 
 #[distributed_lock(path = "/endless", on_lost = finish)]
 async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), LockError> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     std::future::pending().await
 }
 

@@ -1,4 +1,4 @@
-//! What a template becomes on the server.
+//! Path templates and the nodes that they name.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What is held follows the logical call.
+//! Holds follow the logical call.
 
 use rstest_reuse::apply;
 use tokio::task::JoinHandle;
@@ -88,7 +88,7 @@ async fn task() -> Token {
 
 #[distributed_lock(path = "/tasks", guard = held)]
 async fn spawning<F: Fn() -> JoinHandle<Token>>(spawn: F) -> Result<(FencingToken, Token), LockError> {
-    let spawned = spawn().await.expect("the task ends by itself");
+    let spawned = spawn().await.expect("the task ends on its own");
     Ok((held.fencing_token(), spawned))
 }
 

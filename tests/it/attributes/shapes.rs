@@ -28,7 +28,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self.entries[at].clone())
     }
 
-    // What `#[async_trait]` makes of an `async fn`.
+    // The form that `#[async_trait]` gives to an `async fn`.
     #[distributed_lock(path = "/ledger/{self.name}", guard = held)]
     fn boxed<'a>(&'a self) -> Pin<Box<dyn Future<Output = Result<usize, LockError>> + Send + 'a>> {
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! Functions that are not async, called from every place.
+//! Functions that are not async, called from every place that can call them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/ledger";
 
-/// A runtime whose other tasks run although one of them blocks, if it blocks as it should.
+/// Returns a runtime whose single worker is blocked by a call, unless the call uses `block_in_place`.
 fn one_worker() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
@@ -24,7 +24,7 @@ fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// What a body waits for that is not async, on a worker.
+/// Waits for a future on a worker, inside of a body that is not async.
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
     block_in_place(|| Handle::current().block_on(soon(future)))
 }
@@ -36,19 +36,19 @@ fn take(client: &Client) -> Result<FencingToken, LockError> {
 
 type Taken = Result<FencingToken, LockError>;
 
-/// Where a call is made, and how.
+/// The name of a place, and a call from there.
 type Place = (&'static str, fn(Client) -> Taken);
 
-/// Every place in which a thread may wait.
+/// Returns every place in which a thread may block.
 fn places() -> [Place; 8] {
     [
         ("a thread", |client| take(&client)),
-        ("a thread that knows a current-thread runtime", |client| {
+        ("a thread inside of a current-thread runtime's context", |client| {
             let runtime = current_thread();
             let _inside = runtime.enter();
             take(&client)
         }),
-        ("a thread that knows a multi-thread runtime", |client| {
+        ("a thread inside of a multi-thread runtime's context", |client| {
             let runtime = one_worker();
             let _inside = runtime.enter();
             take(&client)
@@ -63,8 +63,8 @@ fn places() -> [Place; 8] {
             let runtime = one_worker();
             runtime.block_on(runtime.spawn(async move { take(&client) })).unwrap()
         }),
-        ("what a multi-thread runtime blocks on", |client| one_worker().block_on(async { take(&client) })),
-        ("a task that says that it blocks", |client| {
+        ("the future that a multi-thread runtime blocks on", |client| one_worker().block_on(async { take(&client) })),
+        ("a task inside of `block_in_place`", |client| {
             let runtime = one_worker();
             runtime.block_on(runtime.spawn(async move { block_in_place(|| take(&client)) })).unwrap()
         }),
@@ -139,7 +139,7 @@ async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_lea
     let client = space.client().await;
     let call = async { spawn_local(async move { take(&client) }).await };
     let panic = failed(soon(LocalSet::new().run_until(call)).await).into_panic();
-    let words = panic.downcast_ref::<String>().expect("a panic with words");
+    let words = panic.downcast_ref::<String>().expect("the panic has a message");
     assert!(
         words.starts_with("can call blocking only when running on the multi-threaded runtime"),
         "{words}"

@@ -1,4 +1,4 @@
-//! How long a call waits for its lock.
+//! The time for which a call waits for its lock.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn patient(name: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Somebody else's.
+/// Takes the lock with another client.
 async fn taken(space: &Space) -> MutexGuard {
     space.client().await.mutex(PATH).unwrap().lock().await.unwrap()
 }

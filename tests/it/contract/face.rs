@@ -1,6 +1,7 @@
-//! The locks that the contract is about, as one type.
+//! The locks that the contract covers, as one type.
 //!
-//! To add a lock: a variant of each enum, an arm in each `match` and in `on`, and a value in the templates.
+//! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the
+//! templates.
 
 use std::time::Duration;
 
@@ -62,30 +63,30 @@ impl Face {
         }
     }
 
-    /// Waits until so many want the lock, its holder included, as an outsider sees it.
+    /// Waits until an outsider sees this many contenders, including the holder.
     pub(super) async fn until_contending(self, space: &Space, path: &str, count: usize) {
         match self {
             Self::Mutex | Self::Writer | Self::Multi => space.until_queued(path, count).await,
             Self::Exclusive | Self::Semaphore => {
-                // Of those who wait, one is inside the gate and has a node among the permits too.
+                // One of the waiters is inside the gate and has a node among the permits too.
                 let expected = (count.min(2), count.saturating_sub(1));
                 let are_contending = || async {
                     let permits = space.children(&format!("{path}/leases")).await.len();
                     (permits, space.children(&format!("{path}/locks")).await.len()) == expected
                 };
-                until(are_contending, "so many want a permit").await;
+                until(are_contending, "all contenders are in the queue").await;
             }
         }
     }
 }
 
-/// A handle on a lock.
+/// A handle to a lock.
 #[derive(Clone, Debug)]
 pub(super) enum Lock {
     Mutex(Mutex),
     Writer(RwLock),
     Semaphore(Semaphore),
-    /// The lock, and its first member.
+    /// The multi-lock, and its first member.
     Multi(MultiLock, Mutex),
 }
 
@@ -123,7 +124,7 @@ impl Lock {
         tokio::spawn(async move { lock.lock_timeout(Duration::MAX).await })
     }
 
-    /// How many hold the lock or wait for it.
+    /// Returns the number of contenders, including the holder.
     pub(super) async fn contenders(&self) -> usize {
         let participants = match self {
             Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
@@ -143,7 +144,7 @@ pub(super) enum Held {
     Multi(MultiGuard),
 }
 
-/// What all guards can do.
+/// Evaluates an expression with a guard of any kind.
 macro_rules! on {
     ($held:expr, $guard:ident => $result:expr) => {
         match $held {
@@ -156,7 +157,7 @@ macro_rules! on {
 }
 
 impl Held {
-    /// The path; of several, that of the first one.
+    /// Returns the path, or the first path of several locks.
     pub(super) fn path(&self) -> &str {
         match self {
             Self::Mutex(guard) => guard.path(),

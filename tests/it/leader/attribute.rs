@@ -1,4 +1,4 @@
-//! Functions that one replica of a fleet runs.
+//! Functions that only one replica of a fleet runs.
 
 use std::future::pending;
 use std::io;
@@ -20,7 +20,7 @@ async fn epoch() -> Option<FencingToken> {
 
 const PATH: &str = "/leader";
 
-/// What each replica answers.
+/// Returns the answer of each replica.
 async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<FencingToken>> {
     let mut epochs = Vec::new();
     for replica in replicas {
@@ -29,7 +29,7 @@ async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<Fenci
     epochs
 }
 
-/// A client that leads, and one that follows it.
+/// Returns a client that leads, and one that follows it.
 async fn two_replicas(space: &Space, path: &str) -> (Client, Client) {
     let (leader, follower) = (space.client().await, space.client().await);
     assert!(leader.leader(path).unwrap().join().await.unwrap());
@@ -139,7 +139,7 @@ async fn a_follower_waits_until_it_leads_if_told_to(kind: Kind) {
     let space = Space::new(kind);
     let (leader, follower) = two_replicas(&space, "/waits").await;
     let mut call = tokio::spawn(zklock::scope(follower, waits()));
-    // Each of these is a round trip, in which a call that did not wait would end.
+    // Each of these is a round trip, during which a call that does not wait would end.
     for _ in 0..3 {
         assert_eq!(space.children("/waits").await.len(), 2);
         assert!(!call.is_finished());
@@ -150,19 +150,19 @@ async fn a_follower_waits_until_it_leads_if_told_to(kind: Kind) {
 
 #[leader_only(path = "/lost/{name}")]
 async fn endless(name: &str, _tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), LockError> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending().await
 }
 
 #[leader_only(path = "/lost/{name}")]
 async fn endless_option(name: &str, started: oneshot::Sender<()>) -> Option<u8> {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending().await
 }
 
 #[leader_only(path = "/lost/{name}")]
 async fn endless_nothing(name: &str, started: oneshot::Sender<()>) {
-    started.send(()).expect("somebody waits for the start");
+    started.send(()).expect("the test waits for the start");
     pending().await
 }
 
@@ -218,7 +218,7 @@ async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
     assert_eq!(epochs([&follower]).await, [None]);
     server.pause().unwrap();
     assert_eq!(soon(epochs([&follower])).await, [None]);
-    // Nor does one wait for ever that does not know yet whether it follows.
+    // A candidate that does not know yet whether it follows does not wait forever either.
     assert_eq!(soon(epochs([&late])).await, [None]);
     server.resume().unwrap();
     drop(leader);
@@ -265,7 +265,7 @@ async fn a_candidate_that_is_denied_says_so_to_each_call(kind: Kind) {
     let outsider = space.outsider().await;
     outsider.auth("digest", b"owner:secret").await.unwrap();
     outsider.set_acl(&space.full("/skipped"), &zk::Acls::anyone_all(), None).await.unwrap();
-    assert_eq!(zklock::scope(client.clone(), option(2)).await, None, "it does not try again by itself");
+    assert_eq!(zklock::scope(client.clone(), option(2)).await, None, "it does not try again on its own");
     assert!(client.leader("/skipped/2").unwrap().join().await.unwrap());
 }
 

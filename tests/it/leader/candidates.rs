@@ -1,4 +1,4 @@
-//! Who runs, who is listed, and what becomes of candidates whose nodes go.
+//! The candidates of an election, their list, and candidates whose nodes are deleted.
 
 use std::future::{pending, ready};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ async fn nobody_leads_where_nobody_ran_yet(kind: Kind) {
     let create = proxy.on_request(Opcode::CREATE2).hold();
     let latch = client.leader_latch(PATH).unwrap();
     soon(create.struck()).await;
-    // The requests of a session are answered in their order, so another one asks.
+    // The requests of a session are answered in order, so another session asks.
     let other = space.client().await;
     assert!(other.mutex(PATH).unwrap().participants().await.unwrap().is_empty());
     assert!(!latch.is_leader() && latch.current().is_none());

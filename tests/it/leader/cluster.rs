@@ -1,4 +1,4 @@
-//! Three servers, of which some or all are killed. Only real ones replicate each other.
+//! Three servers, some or all of which are killed. Only real servers replicate.
 
 use std::future::pending;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use zklock_testkit::{Ensemble, ZooKeeper};
 use crate::support::{TICK, soon, until};
 
 const PATH: &str = "/sweeper";
-/// Outlasts the election of a leader among three servers on a busy machine.
+/// A session timeout that outlasts the election of a leader among three servers on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(ensemble: &Ensemble, session: Duration) -> Client {

@@ -1,4 +1,4 @@
-//! Candidates whose requests cross: a reply is held back while the queue changes behind its reader's back.
+//! Candidates whose requests cross: a reply is held back while the queue changes.
 
 use rstest_reuse::apply;
 use zklock_testkit::wire::Opcode;
@@ -86,7 +86,7 @@ async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_kee
     }
     let nodes = space.children(PATH).await.len();
     first.close().await.unwrap();
-    // The last one learns first, and takes what it was shown for what is there.
+    // The last candidate gets its list first, and the list is outdated.
     lists.iter().rev().for_each(|list| list.release());
     soon(second.leadership()).await.unwrap();
     assert!(!third.is_leader());

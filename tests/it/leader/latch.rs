@@ -110,7 +110,7 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     server.pause().unwrap();
     let leader = client.leader(PATH).unwrap();
-    assert!(leader.term().await.unwrap().is_none(), "nobody told who leads");
+    assert!(leader.term().await.unwrap().is_none(), "there is no answer yet");
     soon(client.shutdown(Duration::ZERO)).await;
     for _ in 0..2 {
         let error = failed(leader.term().await);

@@ -1,4 +1,4 @@
-//! What is asked of candidates twice, too late, or without the right to it.
+//! Calls to candidates that are repeated, too late, or not permitted.
 
 use std::future::pending;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn to_requeue_twice_is_to_run_once_more(kind: Kind) {
     let second = soon(terms.recv()).await.unwrap();
     assert!(second.fencing_token() > first.fencing_token());
     selector.interrupt();
-    // One that is to run again would be back when another came and went.
+    // A candidate that runs again would be back by the time another one has led.
     space.until_empty(PATH).await;
     let other = space.client().await.leader_latch("/other").unwrap();
     soon(other.leadership()).await.unwrap();
@@ -86,7 +86,8 @@ async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_alr
     }
 }
 
-/// Runs in each way below a node that denies it, until each has said so; returns after that.
+/// Runs a latch, a selector and a leader below a node that denies them, until each has reported that three
+/// times.
 async fn run_in_vain(client: &Client) {
     let latch = client.leader_latch("/closed/a").unwrap();
     let selector = client.election("/closed/b").unwrap().auto_requeue().select(|_| pending::<()>());
@@ -98,7 +99,7 @@ async fn run_in_vain(client: &Client) {
     }
 }
 
-/// All but pings, which come by themselves.
+/// Returns the number of requests without pings, which are sent automatically.
 fn requests(proxy: &Proxy) -> u64 {
     proxy.requests_total() - proxy.requests(Opcode::PING)
 }
@@ -115,12 +116,13 @@ async fn a_denied_candidate_asks_once_and_not_again(kind: Kind) {
     run_in_vain(&client).await;
     let denied = requests(&proxy) - before;
     assert!(denied <= 3 * MOST, "three candidates sent {denied} requests");
-    // Each of these is a round trip, in which one that tried again without a pause would do so.
+    // Each of these is a round trip, during which a candidate that retries without a pause would send a
+    // request.
     for _ in 0..500 {
         soon(owner.mutex("/closed/x").unwrap().participants()).await.unwrap();
     }
     assert_eq!(requests(&proxy) - before, denied, "a denied candidate tries again");
 }
 
-/// To create a node, to list, to create the parents, and once more.
+/// The most requests of one candidate: twice a create, a list and the creation of the parents.
 const MOST: u64 = 6;

@@ -1,4 +1,4 @@
-//! Bodies that run to their end although leadership is lost or given up.
+//! Bodies that run to their end even if leadership is lost or given up.
 
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
@@ -10,7 +10,7 @@ use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/leader";
 
-/// A body at work, and what it takes to end it.
+/// A running body, and the means to end it.
 struct Work {
     token: FencingToken,
     end: oneshot::Sender<()>,
@@ -24,7 +24,7 @@ impl Work {
         Self { token: soon(begun).await.unwrap(), end, call }
     }
 
-    /// Ends the body, and says why the call failed.
+    /// Ends the body, and returns the reason why the call failed.
     async fn end(self) -> LossReason {
         self.end.send(()).expect("the body was not dropped");
         match failed(soon(self.call).await.unwrap()) {
@@ -36,12 +36,12 @@ impl Work {
 
 #[leader_only(on_lost = finish, guard = term)]
 async fn work(begun: oneshot::Sender<FencingToken>, ends: oneshot::Receiver<()>) -> Result<(), LockError> {
-    begun.send(term.fencing_token()).expect("somebody waits for the start");
+    begun.send(term.fencing_token()).expect("the test waits for the start");
     ends.await.expect("it is told to end");
     Ok(())
 }
 
-/// Looks again and again whether the office is handed on, in which time it would be.
+/// Checks for 20 round trips that leadership is not handed on.
 async fn assert_kept(space: &Space, next: &Client) {
     for _ in 0..20 {
         assert_eq!(space.children(PATH).await.len(), 2);

@@ -12,7 +12,7 @@ use zookeeper_client as zk;
 use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon, until};
 
 const PATH: &str = "/sweeper";
-/// A session that outlasts the restart of a real server on a busy machine.
+/// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(server: &Server, session: Duration) -> Client {

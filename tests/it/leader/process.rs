@@ -1,7 +1,7 @@
-//! Candidates in processes of their own, which are killed, stopped, cut off and told to resign.
+//! Candidates in their own processes, which are killed, stopped, told to resign, or lose their session.
 //!
-//! A candidate is this test binary, run again for the one test below with its orders in the environment. While it
-//! leads it writes into a log that all of them share.
+//! A candidate is this test binary, run for the single test below with its parameters in the environment.
+//! While it leads, it writes into a log that all candidates share.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -20,25 +20,27 @@ use crate::support::process::{Orders, Process};
 use crate::support::session_end::end_session;
 use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
 
-/// Each has an election of its own.
+/// The recipes, each with its own election.
 const RECIPES: [&str; 2] = ["/selector", "/latch"];
-/// The test that is a candidate in another process; there, its case does not matter.
+/// The test that runs as a candidate in another process, where its case does not matter.
 const CANDIDATE: &str =
     "leader::process::one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term::case_1_embedded";
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
 const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
-/// How often the leader of each election changes.
+/// The number of leader changes in each election.
 const CHANGES: usize = 100;
 const SESSION: Duration = Duration::from_secs(1);
-/// Longer than a lease of such a session, so that a leader whose session is ended by force has stopped, too.
+/// Longer than the lease of such a session, so that a leader whose session was ended by force has stopped by
+/// then.
 const HANDOVER: Duration = Duration::from_millis(700);
 const CANDIDATES: usize = 3;
 
-/// One thing that a leader did.
+/// An entry of the log, which shows that a leader was at work.
 struct Deed {
     epoch: u128,
-    /// Nanoseconds on the clock that all processes share, taken before the leader made sure that it leads.
+    /// The time in nanoseconds on a clock that all processes share, read before the leader checks that it
+    /// leads.
     at: u64,
     name: usize,
     session: i64,
@@ -58,7 +60,7 @@ fn boot_clock() -> u64 {
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).expect("time is positive")
 }
 
-/// Records again and again that it leads.
+/// Records repeatedly that it leads.
 async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     let epoch = u128::from(term.fencing_token());
@@ -72,7 +74,7 @@ async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
     }
 }
 
-/// The process of a candidate. Each line of its input has it resign, and the end of the input ends it.
+/// Runs as a candidate. Each line of the input makes it resign, and the end of the input ends it.
 async fn run_for_office((orders, [recipe, log, name]): (Orders, [String; 3])) {
     let config = Config::new(orders.connect).namespace(orders.namespace);
     let client = config.session_timeout(SESSION).tick_time(QUICK_TICK).connect().await.unwrap();
@@ -88,7 +90,7 @@ async fn run_for_office((orders, [recipe, log, name]): (Orders, [String; 3])) {
     }
 }
 
-/// What a candidate runs as.
+/// The recipe that a candidate runs.
 enum Running {
     Selector(LeaderSelector),
     Latch(LeaderLatch),
@@ -105,7 +107,7 @@ impl Running {
         }
     }
 
-    /// Works whenever a latch is elected; a selector does that by itself.
+    /// Works whenever a latch is elected. A selector does so automatically.
     async fn lead<F: Future<Output = ()>>(&self, work: impl Fn(Leadership) -> F) {
         let Self::Latch(latch) = self else { return pending().await };
         loop {
@@ -115,7 +117,7 @@ impl Running {
     }
 }
 
-/// The log; its file is removed when this is dropped.
+/// The log, whose file is removed on drop.
 struct Log(NamedTempFile);
 
 impl Log {
@@ -123,20 +125,20 @@ impl Log {
         Self(NamedTempFile::new().unwrap())
     }
 
-    /// The latest deed of the latest leader among those at the end of the log.
+    /// Returns the latest entry of the latest leader among those at the end of the log.
     fn latest(&self) -> Option<Deed> {
         let mut file = File::open(self.0.path()).unwrap();
         let length = file.seek(SeekFrom::End(0)).unwrap();
         file.seek(SeekFrom::Start(length.saturating_sub(1_000))).unwrap();
         let mut end = String::new();
         file.read_to_string(&mut end).unwrap();
-        // The first of several lines is a part of one.
+        // The first of several lines is incomplete.
         let whole = if length > 1_000 { end.split_once('\n')?.1 } else { &end };
         let whole = whole.rsplit_once('\n')?.0;
         whole.lines().filter_map(Deed::parse).max_by_key(|deed| (deed.epoch, deed.at))
     }
 
-    /// Waits until somebody leads after this epoch.
+    /// Waits for a leader with an epoch after this one.
     async fn leader_after(&self, epoch: u128) -> Deed {
         let deadline = Instant::now() + SOON;
         loop {
@@ -148,7 +150,7 @@ impl Log {
         }
     }
 
-    /// Checks that leaders were at work one after the other, with rising epochs; says how many terms there were.
+    /// Checks that leaders worked one after the other with rising epochs, and returns the number of terms.
     fn check(&self) -> usize {
         let text = fs::read_to_string(self.0.path()).unwrap();
         let mut terms: BTreeMap<u128, (u64, u64, usize)> = BTreeMap::new();
@@ -164,7 +166,7 @@ impl Log {
     }
 }
 
-/// Why the leader changes.
+/// The reason for a change of leader.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Resignation,
@@ -173,7 +175,8 @@ enum Fault {
     Stop,
 }
 
-/// What happens to leaders in turn: most of it takes no session to time out, or there would not be that many changes.
+/// The faults that strike leaders in turn. Most of them need no session timeout, which would take too long
+/// for this many changes.
 const FAULTS: [Fault; 8] = [
     Fault::Resignation,
     Fault::SessionEnd,
@@ -185,7 +188,7 @@ const FAULTS: [Fault; 8] = [
     Fault::Resignation,
 ];
 
-/// Three candidates in processes of their own.
+/// Three candidates in their own processes.
 struct Fleet<'a> {
     space: &'a Space,
     recipe: &'a str,
@@ -221,7 +224,7 @@ impl<'a> Fleet<'a> {
         next
     }
 
-    /// Makes it three candidates again, of which none has a node of an ended session.
+    /// Restores three candidates, none of which has a node of an ended session.
     async fn mend(&mut self, fault: Fault, (struck, fresh): (usize, usize)) {
         match fault {
             Fault::Kill => self.join(fresh),

@@ -1,4 +1,4 @@
-//! Functions that are not async, on the leader and on those that follow.
+//! Functions that are not async, on the leader and on followers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -90,7 +90,7 @@ fn work(
     ends: mpsc::Receiver<()>,
     has_ended: &AtomicBool,
 ) -> Result<(), LockError> {
-    begun.send(()).expect("somebody waits for the start");
+    begun.send(()).expect("the test waits for the start");
     ends.recv_timeout(SOON).expect("it is told to end");
     has_ended.store(true, Ordering::SeqCst);
     Ok(())
@@ -111,7 +111,7 @@ async fn a_body_keeps_the_office_until_it_returns(kind: Kind) {
     let next = second.leader(PATH).unwrap();
     assert!(!next.join().await.unwrap());
     soon(first.leader(PATH).unwrap().resign()).await;
-    // Each of these is a round trip, in which an office that is given up would be handed on.
+    // Each of these is a round trip, during which leadership that was given up would be handed on.
     for _ in 0..20 {
         assert_eq!(space.children(PATH).await.len(), 2);
         assert!(!next.is_leader());

@@ -1,4 +1,4 @@
-//! The ends of terms, and what may come between an election, a callback and a close.
+//! The ends of terms, and the events between an election, a callback and a close.
 
 use std::future::{pending, ready};
 use std::pin::pin;
@@ -14,15 +14,15 @@ use zookeeper_client as zk;
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/sweeper";
-/// Longer than what runs under a term is waited for when it is not polled any more.
+/// Longer than the grace period of a body that is no longer polled.
 const LONGER_THAN_GRACE: Duration = Duration::from_secs(6);
 const AN_HOUR: Duration = Duration::from_secs(3_600);
 
-/// Waits as long as a runtime that is busy would, in which the caller is.
+/// Blocks the caller's runtime, as a busy task would, until a condition holds.
 fn block_until(condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
-        assert!(started.elapsed() < crate::support::SOON, "it came in vain");
+        assert!(started.elapsed() < crate::support::SOON, "the condition did not hold in time");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -234,7 +234,7 @@ async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns(kind: Kin
     soon(leader.leadership()).await.unwrap();
     for round in 0..200 {
         let latch = client.leader_latch(PATH).unwrap();
-        // Latches and selectors may not run at one path.
+        // Latches and selectors must not share a path.
         let selector = client.election("/other").unwrap().select(|_| pending::<()>());
         tokio::time::sleep(Duration::from_micros(50) * (round % 40)).await;
         let (closed, ended) = tokio::join!(latch.close(), selector.close());

@@ -1,4 +1,4 @@
-//! What stands on the server is what Curator's `InterProcessSemaphoreV2` puts there.
+//! The nodes on the server are those of Curator's `InterProcessSemaphoreV2`.
 
 use rstest_reuse::apply;
 

@@ -1,4 +1,4 @@
-//! Interrupts what a client does at each frame that it sends or gets, one after the other.
+//! Interrupts the work of a client at each frame that it sends or receives, one after the other.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use zklock_testkit::{How, Proxy, RuleBuilder};
 use super::session_end::end_session;
 use super::{Kind, Space, TICK, soon, until};
 
-/// On which way a frame is.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// The server does not see what is struck.
+    /// The frame is struck before the server sees it.
     Request,
-    /// The server has done what was asked.
+    /// The frame is struck after the server has applied the request.
     Reply,
 }
 
@@ -23,7 +23,7 @@ impl Frame {
     pub(crate) const BOTH: [Self; 2] = [Self::Request, Self::Reply];
 }
 
-/// What happens before a client is back whose connection broke.
+/// The event that happens before the client reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meanwhile {
     Nothing,
@@ -53,9 +53,10 @@ impl Interrupted {
         }
     }
 
-    /// Starts `work`, and drops it when its n-th frame is on its way, for each of them; `after` sees what is left.
+    /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
+    /// each time.
     ///
-    /// Returns how many frames there were.
+    /// Returns the number of frames.
     pub(crate) async fn drop_at_each<T, F>(
         &self,
         frame: Frame,
@@ -88,9 +89,10 @@ impl Interrupted {
         unreachable!("work ends after finitely many frames")
     }
 
-    /// Starts `work`, and breaks its connection at its n-th frame, for each of them; `after` sees what came of it.
+    /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each
+    /// time.
     ///
-    /// Returns how many frames there were.
+    /// Returns the number of frames.
     pub(crate) async fn cut_at_each<T, F>(
         &self,
         (frame, meanwhile): (Frame, Meanwhile),
@@ -102,7 +104,7 @@ impl Interrupted {
         F: Future<Output = T> + Send + 'static,
     {
         for n in 1.. {
-            // No connection of an earlier one must be on its way.
+            // No reconnection of an earlier round may be under way.
             until(|| async { self.client.health() == Health::Connected }, "the client is connected").await;
             let cut = self.nth(frame, n).cut(How::Rst);
             let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();

@@ -1,4 +1,4 @@
-//! This test binary, run again for one of its tests in a process of its own, which can really be killed and stopped.
+//! This test binary, run again for one of its tests in its own process, which can be killed and stopped.
 
 use std::env;
 use std::io::Write;
@@ -11,25 +11,26 @@ use super::Space;
 const CONNECT: &str = "ZKLOCK_TEST_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_TEST_NAMESPACE";
 
-/// What the test that runs in another process has been told.
+/// The parameters of a test that runs in another process.
 pub(crate) struct Orders {
     pub(crate) connect: String,
     pub(crate) namespace: String,
 }
 
 impl Orders {
-    /// The orders, and what the variables of these names say; `None` where the test runs as one of many.
+    /// Returns the parameters and the values of these variables, or `None` if the test runs as part of the
+    /// suite.
     pub(crate) fn read<const N: usize>(names: [&str; N]) -> Option<(Self, [String; N])> {
         let orders = Self { connect: env::var(CONNECT).ok()?, namespace: env::var(NAMESPACE).ok()? };
-        Some((orders, names.map(|name| env::var(name).expect("whoever gives orders gives all of them"))))
+        Some((orders, names.map(|name| env::var(name).expect("all variables are set together"))))
     }
 }
 
-/// A process that runs one test; it is killed when this is dropped.
+/// A process that runs one test. It is killed on drop.
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Runs the test in the space, with more variables in its environment.
+    /// Runs the test in the space, with additional environment variables.
     pub(crate) fn start<const N: usize>(test: &str, space: &Space, variables: [(&str, String); N]) -> Self {
         let child = Command::new(env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture"])
@@ -51,9 +52,9 @@ impl Process {
         writeln!(self.0.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// What it prints, for whom asks first.
+    /// Returns the output of the process, which can be taken once.
     pub(crate) fn output(&mut self) -> ChildStdout {
-        self.0.stdout.take().expect("nobody has it yet")
+        self.0.stdout.take().expect("the output was not taken before")
     }
 }
 

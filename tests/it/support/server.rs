@@ -1,4 +1,4 @@
-//! The servers that tests run on: the one inside of this process, and a real one.
+//! The servers that tests run on: one in this process, and a real one.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Real,
 }
 
-/// The server of this kind that all tests of this binary share; it ends with the process.
+/// Returns the server of this kind that all tests of this binary share. It ends with the process.
 pub(crate) fn server(kind: Kind) -> &'static Server {
     static EMBEDDED: OnceLock<Server> = OnceLock::new();
     static REAL: OnceLock<Server> = OnceLock::new();
@@ -35,7 +35,7 @@ pub(crate) fn server(kind: Kind) -> &'static Server {
     shared.get_or_init(|| Server::start(kind))
 }
 
-/// The server of this kind that tests share whose sessions are to end soon; it ends with the process.
+/// Returns the server of this kind shared by tests whose sessions must end soon. It ends with the process.
 pub(crate) fn quick_server(kind: Kind) -> &'static Server {
     static EMBEDDED: OnceLock<Server> = OnceLock::new();
     static REAL: OnceLock<Server> = OnceLock::new();
@@ -46,29 +46,30 @@ pub(crate) fn quick_server(kind: Kind) -> &'static Server {
     shared.get_or_init(|| Server::start_with(kind, QUICK_TICK, 20 * QUICK_TICK, SELDOM))
 }
 
-/// The tick of servers whose sessions are to end soon.
+/// The tick of servers whose sessions must end soon.
 pub(crate) const QUICK_TICK: Duration = Duration::from_millis(200);
-/// How often servers look for used-up containers by default.
+/// The default interval at which servers look for used-up containers.
 const SELDOM: Duration = Duration::from_secs(60);
 
-/// A server of either kind, with what both can do.
+/// A server of either kind, with the operations that both support.
 pub(crate) enum Server {
     Embedded(EmbeddedServer),
     Real(ZooKeeper),
 }
 
 impl Server {
-    /// Starts one of a test's own, which may be stopped and killed. It grants sessions of ten seconds at most.
+    /// Starts a server for one test, which may stop and kill it. It grants session timeouts of ten seconds at
+    /// most.
     pub(crate) fn start(kind: Kind) -> Self {
         Self::start_granting(kind, 20 * TICK)
     }
 
-    /// Starts one that grants sessions of this length at most.
+    /// Starts a server that grants session timeouts of this length at most.
     pub(crate) fn start_granting(kind: Kind, session: Duration) -> Self {
         Self::start_with(kind, TICK, session, SELDOM)
     }
 
-    /// Starts one that deletes used-up containers all the time, instead of once a minute.
+    /// Starts a server that deletes used-up containers all the time, instead of once a minute.
     pub(crate) fn start_reaping(kind: Kind) -> Self {
         Self::start_with(kind, TICK, 20 * TICK, Duration::from_millis(10))
     }
@@ -152,7 +153,7 @@ impl Server {
         }
     }
 
-    /// Starts it again without any data, session or transaction.
+    /// Restarts the server without any data, session or transaction.
     pub(crate) fn restart_empty(&self) -> Result<(), Error> {
         match self {
             Self::Embedded(server) => server.restart_empty(),

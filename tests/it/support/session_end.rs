@@ -1,4 +1,4 @@
-//! Ends somebody else's session, as its expiry would, at a chosen moment.
+//! Ends another client's session at a chosen moment, as its expiry would.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,21 +8,22 @@ use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Opcode, Record, Requ
 
 use super::SOON;
 
-/// Attaches to the session with its password and closes it; its nodes are gone when this returns.
+/// Attaches to the session with its password and closes it. Its nodes are gone when this returns.
 pub(crate) fn end_session(server: SocketAddr, session_id: i64) {
-    // The owner reconnects at once when it is detached, and may win the session back before it is closed.
+    // The owner reconnects as soon as it is detached, and may win the session back before it is closed.
     while attach(server, session_id) != Some(0) {}
 }
 
-/// Sends the attachment and the end of the session in one packet; returns the session's id as the server
-/// knows it, which is zero if it knows none.
+/// Attaches to the session and closes it in one packet. Returns the session's id as the server knows it,
+/// which is zero if the server has no such session.
 fn attach(server: SocketAddr, session_id: i64) -> Option<i64> {
     let mut stream = TcpStream::connect(server).expect("the server accepts a connection");
     stream.set_read_timeout(Some(SOON)).expect("a timeout is set");
     let attachment = ConnectRequest {
         protocol_version: 0,
         last_zxid_seen: 0,
-        // Short, so that a session that is won back and lost again does not outlive its owner's own timeout.
+        // Short, so that a session that the owner wins back and loses again does not outlive the owner's own
+        // timeout.
         timeout: 1_000,
         session_id,
         password: Some(session_password(session_id).to_vec().into()),
@@ -31,7 +32,7 @@ fn attach(server: SocketAddr, session_id: i64) -> Option<i64> {
     let end = RequestHeader { xid: 1, opcode: Opcode::CLOSE_SESSION };
     stream.write_all(&[framed(&attachment), framed(&end)].concat()).expect("the server reads");
     let response = ConnectResponse::from_bytes(read_frame(&mut stream)?.into());
-    // The reply to the end of the session, or the end of the connection.
+    // The reply to the close of the session, or the end of the connection.
     read_frame(&mut stream);
     Some(response.expect("a connect response").session_id)
 }
