@@ -25,7 +25,7 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: K
             let (mutex, inside, tokens) = (client.mutex(PATH).unwrap(), inside.clone(), tokens.clone());
             tasks.spawn(async move {
                 let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!inside.swap(true, Ordering::SeqCst), "two holders at a time");
+                assert!(!inside.swap(true, Ordering::SeqCst), "two hold at the same time");
                 tokio::task::yield_now().await;
                 assert!(guard.is_held());
                 tokens.lock().unwrap().push(guard.fencing_token());

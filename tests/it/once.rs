@@ -22,7 +22,7 @@ const TICK: &str = "/ticks/invoices";
 /// Longer than any test.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Asks for a start under the lock, which is released again.
+/// Takes the lock, asks for a start, and releases the lock.
 async fn start(client: &Client, tick: &str, period: Duration) -> Result<bool, LockError> {
     let guard = client.mutex(PATH)?.lock().await?;
     let may_start = guard.once_per(tick, period).await;
@@ -45,7 +45,7 @@ async fn of_all_who_ask_in_one_period_the_first_starts(kind: Kind) {
         starts.push(start(client, TICK, HOUR).await.unwrap());
     }
     assert_eq!(starts, [true, false, false, false, false, false, false, false, false]);
-    // Another one counts for itself.
+    // Another tick counts separately.
     assert!(start(&clients[1], "/ticks/reports", HOUR).await.unwrap());
 }
 
@@ -63,7 +63,8 @@ async fn the_next_period_begins_by_the_servers_time_whoever_asks(kind: Kind) {
             }
         }
     }
-    // Four periods less the part by which a start may be early; the servers' times are in whole milliseconds.
+    // Four periods, less the part by which a start may be early. The servers' times are in whole
+    // milliseconds.
     assert!(starts[4] - starts[0] >= 1_600 - 20, "{starts:?}");
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{starts:?}");
 }
@@ -84,7 +85,7 @@ async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how(kind: Kin
         ("3600000", &*stat.ctime.to_string()),
         "the start counts from the creation"
     );
-    // A shorter period is over sooner, although the last start was of a longer one.
+    // A shorter period is over sooner, even if the last start was for a longer one.
     until(|| async { start(&next, TICK, Duration::from_millis(1)).await.unwrap() }, "it is over").await;
 }
 
@@ -175,7 +176,7 @@ async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kin
 async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    // The tick exists, so that what is asked next is written at once.
+    // The tick exists, so the next question writes it at once.
     assert!(start(&space.client().await, TICK, HOUR).await.unwrap());
     let mut events = client.events();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -250,7 +251,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     assert!(matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path } if path == "/prices"));
     assert_eq!(refused.to_string(), "request on /prices refused: its data is that of something else");
     assert_eq!(outsider.get_data(&space.full("/prices")).await.unwrap().0, b"7 EUR");
-    // The servers delete what is not persistent, and with it the memory of the last start.
+    // The servers delete nodes that are not persistent, and with them the memory of the last start.
     client.mutex("/unused").unwrap().lock().await.unwrap().release().await.unwrap();
     for transient in [PATH, "/unused", "/leased"] {
         let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
@@ -261,7 +262,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
             format!("request on {transient} refused: a tick is persistent, and never had children")
         );
     }
-    // One that somebody made in advance is used.
+    // A tick that was created in advance by hand is used.
     outsider.create(&space.full("/empty"), b"", &persistent).await.unwrap();
     assert!(guard.once_per("/empty", HOUR).await.unwrap() && !guard.once_per("/empty", HOUR).await.unwrap());
 }
@@ -279,7 +280,7 @@ async fn who_may_not_write_the_tick_is_denied_and_starts_nothing(kind: Kind) {
     assert!(matches!(&denied, LockError::Denied { path } if path == TICK), "{denied}");
 }
 
-/// Starts something else each time that it is called, and says what.
+/// Returns a function that asks for a start of another tick each time, and returns the answer with the tick.
 fn starts_of(client: &Client) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Output = Attempt> + Send>> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let client = client.clone();

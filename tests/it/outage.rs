@@ -1,4 +1,4 @@
-//! Servers that do not answer, and come back.
+//! Servers that stop answering and come back.
 
 use std::future::ready;
 use std::time::Duration;
@@ -12,8 +12,9 @@ use zklock_testkit::{How, Proxy};
 use crate::support::{Kind, Server, TICK, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/outage";
-/// A session that outlasts the start of a real server on a busy machine, and then a connection that was made too
-/// early: such a server never answers it, and the client gives it up after two fifths of the session.
+/// A session timeout that outlasts the start of a real server on a busy machine, and then a connection that
+/// was made too early: such a server never answers it, and the client gives it up after two fifths of the
+/// session timeout.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(server: &Server, session: Duration) -> Client {
@@ -59,7 +60,7 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one(kind
     proxy.cut(How::Fin);
     soon(return_.struck()).await;
     until(|| async { client.health() == Health::Suspended }, "the client noticed").await;
-    // The server accepts the session, and then nobody listens any more.
+    // The server accepts the session, and then the proxy is gone.
     let ping = proxy.on_request(Opcode::PING).always().hold();
     return_.release();
     soon(ping.struck()).await;
@@ -86,11 +87,11 @@ async fn a_long_outage_ends_the_lease_before_the_session_can_expire(kind: Kind) 
     });
     server.pause().unwrap();
     let (outcome, guard) = soon(body).await.unwrap();
-    // The server is stopped, so nobody but the clock can have told.
+    // The server is paused, so only the clock can have ended the lease.
     assert!(matches!(outcome, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{outcome:?}");
     server.resume().unwrap();
     until(|| async { client.health() == Health::Connected }, "the client is connected again").await;
-    assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is for ever");
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is permanent");
     drop(guard);
     soon(lock(&client)).await.release().await.unwrap();
 }
@@ -144,7 +145,7 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
     let mutex = client.mutex(PATH).unwrap();
     let phase = |error: LockError| match error {
         LockError::Timeout { path, phase, .. } if path == PATH => phase,
-        other => panic!("no timeout of the path: {other}"),
+        other => panic!("expected a timeout for the path, got: {other}"),
     };
     assert_eq!(phase(failed(soon(mutex.lock_timeout(short)).await)), Phase::Entering);
     assert_eq!(phase(failed(soon(mutex.try_lock()).await)), Phase::Entering);
@@ -178,7 +179,7 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
     let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(3)).await;
     let guard = lock(&client).await;
-    // Time is what is tested here: longer than a lease of a session of three seconds can last.
+    // This test is about time: four seconds are longer than the lease of a session of three seconds.
     sleep(Duration::from_secs(4)).await;
     assert_eq!(guard.state(), LeaseState::Held);
     guard.verify().await.unwrap();
@@ -190,7 +191,7 @@ async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked
     let server = Server::start(kind);
     let client = connect(&server, Duration::from_secs(3)).await;
     let guard = lock(&client).await;
-    // As above; the only thread of this runtime does nothing else meanwhile.
+    // As above. The only thread of this runtime is blocked meanwhile.
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(guard.state(), LeaseState::Held);
     guard.verify().await.unwrap();

@@ -1,4 +1,4 @@
-//! The nodes above the contenders: they come when needed, go when used up, and may be taken away.
+//! The nodes above the contenders: they are created on demand, deleted when used up, and may be wiped.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn lock(client: &Client) -> MutexGuard {
     client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
 }
 
-/// Deletes a node and all below it, although others create there.
+/// Deletes a node and all nodes below it, while others may create nodes there.
 async fn wipe(outsider: &zk::Client, path: &str) {
     loop {
         for child in outsider.list_children(path).await.unwrap_or_default() {
@@ -68,7 +68,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one(kind: Kin
     let config = Config::new(proxy.connect_string()).session_timeout(10 * TICK).tick_time(TICK);
     let client = config.connect().await.unwrap();
     let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
-    // The parents are made, and the one who made them is gone before it has a contender.
+    // The parents exist, and the client that created them gives up before it has a contender.
     let made = proxy.on_reply(Opcode::CREATE_CONTAINER).nth(5).hold();
     let mutex = client.mutex(PATH).unwrap();
     let locking = tokio::spawn(async move { mutex.lock().await.map(drop) });
@@ -98,7 +98,7 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
         released.unwrap();
     }
 
-    // Numbers start again with the parent: the late holder must not take another's node for its own.
+    // Sequence numbers start again with the parent. The late holder must not take another node for its own.
     let next = lock(&other).await;
     assert!(next.fencing_token() > late.fencing_token());
     assert!(failed(late.release().await).is_lost());
@@ -146,7 +146,7 @@ async fn servers_that_come_back_without_their_data_are_used_like_new_ones(kind: 
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
-/// An outsider with a digest, and all nodes on the way to a lock's contenders.
+/// Returns an outsider with the owner's digest, and all nodes on the path to a contender, including it.
 async fn owner_and_nodes(space: &Space) -> (zk::Client, Vec<String>) {
     let outsider = space.outsider().await;
     outsider.auth("digest", b"owner:secret").await.unwrap();
@@ -192,7 +192,7 @@ async fn parents_that_exist_keep_their_acl(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-/// Creates the namespace with these permissions for everybody, and below it a node that is open to all.
+/// Creates the namespace with these permissions for everyone, and below it a node that is open to all.
 async fn restrict(space: &Space, permission: zk::Permission) {
     let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
     let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
@@ -222,7 +222,7 @@ async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried(kind: K
     let (proxy, client) = space.proxied().await;
     let error = failed(soon(client.mutex("/store/1").unwrap().lock_timeout(Duration::MAX)).await);
     assert!(matches!(&error, LockError::Denied { path } if path == "/store/1"), "{error}");
-    // Once for the parent of the contender, and once for the parent of that.
+    // Once for the contender's parent, and once for the parent above it.
     assert_eq!(proxy.requests(Opcode::CREATE_CONTAINER), 2);
     assert_eq!(proxy.requests(Opcode::CREATE2), 1);
 }

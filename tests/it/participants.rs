@@ -1,4 +1,4 @@
-//! Who holds a lock and who waits for it, as others see it.
+//! The holder of a lock and its waiters, as other clients see them.
 
 use std::time::{Duration, SystemTime};
 
@@ -89,7 +89,7 @@ async fn each_is_described_as_the_server_knows_it(kind: Kind) {
         let stat = outsider.check_stat(&node).await.unwrap().expect("the node is there");
         let created = SystemTime::UNIX_EPOCH + Duration::from_millis(stat.ctime.cast_unsigned());
         assert_eq!(one.entered, created);
-        // The servers of the tests have the clock of this machine, and tell of it in milliseconds.
+        // The test servers use the clock of this machine, and report it in milliseconds.
         let slack = Duration::from_millis(1);
         assert!(before - slack <= created && created <= after + slack, "{before:?} {created:?} {after:?}");
     }

@@ -1,7 +1,7 @@
-//! Holders in processes of their own, which are really killed and stopped.
+//! Holders in their own processes, which are killed and stopped.
 //!
-//! The holder is this test binary, run again for the one test `holder_process` with its orders in the
-//! environment. It prints what happens to it, line by line.
+//! The holder is this test binary, run for the single test `holder_process` with its parameters in the
+//! environment. It prints the events of its hold line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::ChildStdout;
@@ -15,7 +15,7 @@ use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers};
 
 const PATH: &str = "/fleet/deploy";
-/// The test that is a holder in another process; there, its case does not matter.
+/// The test that runs as a holder in another process, where its case does not matter.
 const HOLDER: &str = "process::holder_process::case_1_embedded";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
 const SESSION: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ fn config(connect: &str, namespace: &str) -> Config {
     Config::new(connect).namespace(namespace).tick_time(TICK)
 }
 
-/// Counts its turns in ZooKeeper, through the guard, until it ends.
+/// Counts its turns in ZooKeeper through the guard, until it ends.
 #[distributed_lock(path = PATH, guard = held)]
 async fn hold(report: fn(&str)) -> Result<(), LockError> {
     struct Leaving(fn(&str));
@@ -47,7 +47,7 @@ fn report(line: &str) {
     writeln!(output, "holder: {line}").and_then(|()| output.flush()).expect("the parent reads");
 }
 
-/// Holds the lock for the parent, where there is one; the parent's tests depend on what it reports.
+/// Holds the lock for the parent process, if there is one. The tests of the parent depend on its report.
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holder_process(kind: Kind) {
@@ -60,8 +60,8 @@ async fn holder_process(kind: Kind) {
     report(&hold_until_lost(client).await);
 }
 
-/// Runs an annotated body inside a hold of its own, and says what is left of both after the loss: what the
-/// guard says first, and what becomes of a write of a holder that does not ask.
+/// Runs an annotated body inside a hold of its own, and describes both after the loss: whether the guard's
+/// state shows the loss, and the outcome of a write by a holder that does not check the state.
 async fn hold_until_lost(client: Client) -> String {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let outcome = guard.scope(zklock::scope(client, hold(report))).await;
@@ -96,11 +96,11 @@ impl Holder {
         Self { process, lines }
     }
 
-    /// The next line of the holder's report.
+    /// Returns the next line of the holder's report.
     fn reported(&mut self) -> String {
         loop {
             let mut line = String::new();
-            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the holder ended without a word");
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the holder ended without a report");
             if let Some((_, report)) = line.split_once("holder: ") {
                 return report.trim().to_owned();
             }
@@ -131,7 +131,7 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     let killed = Instant::now();
     let guard = crate::support::soon(waiting).await.unwrap().unwrap();
     let waited = killed.elapsed();
-    // The holder was busy, so its session was heard of just before it was killed.
+    // The holder was busy, so the server heard from its session just before it was killed.
     assert!(waited + TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
     assert!(guard.fencing_token().zxid() > token);
     guard.release().await.unwrap();
@@ -167,7 +167,7 @@ async fn a_holder_stopped_for_less_than_its_lease_goes_on(kind: Kind) {
         String::from_utf8(data).unwrap().parse::<u64>().unwrap()
     };
     holder.signal(Signal::STOP);
-    // The length of the stop is what is tested here: a part of a lease of a session of ten seconds.
+    // This test is about the length of the stop, which is a part of the lease of a session of ten seconds.
     tokio::time::sleep(SESSION / 2).await;
     let before = turns().await;
     holder.signal(Signal::CONT);

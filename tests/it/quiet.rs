@@ -1,4 +1,4 @@
-//! What is logged as a trouble, and what is none.
+//! Events that are logged as warnings, and cancellations that are not.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -12,7 +12,7 @@ use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
-/// Keeps what this process logs as warnings and errors.
+/// A subscriber that keeps the warnings and errors of this process.
 struct Loud;
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -24,8 +24,8 @@ fn lines() -> MutexGuard<'static, Vec<String>> {
 impl Loud {
     fn listen() {
         static ONCE: Once = Once::new();
-        // For the whole process, because sessions have threads of their own.
-        ONCE.call_once(|| tracing::subscriber::set_global_default(Self).expect("nobody else listens"));
+        // For the whole process, because sessions have their own threads.
+        ONCE.call_once(|| tracing::subscriber::set_global_default(Self).expect("no other subscriber is set"));
     }
 }
 
@@ -38,7 +38,7 @@ impl Subscriber for Loud {
         struct Line(String);
         impl Visit for Line {
             fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                write!(self.0, "{field}={value:?} ").expect("a string is written to");
+                write!(self.0, "{field}={value:?} ").expect("a string can be written to");
             }
         }
         let mut line = Line(String::new());
@@ -59,7 +59,7 @@ impl Subscriber for Loud {
     fn exit(&self, _: &Id) {}
 }
 
-/// What was logged of a lock.
+/// Returns the log lines about a lock.
 fn logged(path: &str) -> Vec<String> {
     lines().iter().filter(|line| line.contains(path)).cloned().collect()
 }
@@ -70,12 +70,12 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble(kind: 
     Loud::listen();
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    // The path is in no other test's lines.
+    // The path does not occur in the log lines of other tests.
     let path = space.namespace.clone();
     let (mutex, other) = (client.mutex(&path).unwrap(), space.client().await.mutex(&path).unwrap());
     let phases = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE, Opcode::GET_DATA];
     let replies = phases.map(|phase| (phase, true));
-    // Parents are created only once, and first.
+    // Parents are created only once, before all other nodes.
     let requests = [Opcode::CREATE_CONTAINER].into_iter().chain(phases).map(|phase| (phase, false));
     for (phase, is_reply) in requests.chain(replies) {
         let taken = match phase {

@@ -1,4 +1,4 @@
-//! What health endpoints are told of a client.
+//! The readiness of a client, as health endpoints see it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a contender does about requests that fail or whose outcome is unknown.
+//! Contenders whose requests fail or have an unknown outcome.
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,9 @@ fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
     tokio::spawn(async move { lock(&client).await })
 }
 
-/// A server's answer that says instead why it did not do what was asked.
+/// Turns a server's reply into one that reports an error.
 fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
-    /// The number of the request and the zxid, which stay.
+    /// The length of the xid and the zxid, which stay.
     const BEFORE_ERROR: usize = 4 + 8;
     [&reply[..BEFORE_ERROR], &error.0.to_be_bytes()].concat()
 }
@@ -57,7 +57,7 @@ async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done(kind: Ki
     soon(lost.struck()).await;
     let first = Instant::now();
     soon(lost.struck_times(7)).await;
-    // Pauses that double from 10 ms on; without them, requests follow each other at once.
+    // The pauses double from 10 ms on. Without them, the requests would follow each other at once.
     assert!(first.elapsed() >= Duration::from_millis(10 * (1 + 2 + 4 + 8 + 16 + 32)) / 2);
     proxy.clear();
     space.until_empty(PATH).await;
@@ -107,7 +107,7 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure(kind: Kind) {
     space.delete_children(PATH).await;
     delete.release();
     soon(releasing).await.unwrap().unwrap();
-    assert_eq!(proxy.requests(Opcode::DELETE), 1, "what is gone is not deleted again");
+    assert_eq!(proxy.requests(Opcode::DELETE), 1, "a node that is gone is not deleted again");
 
     let holder = lock(&space.client().await).await;
     let waiting = spawn_lock(&client);
@@ -155,7 +155,7 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(ki
     proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client);
     soon(sync.struck()).await;
-    // What was sent behind the sync waits with it.
+    // A list that was sent behind the sync waits with it.
     let before = proxy.replies(Opcode::GET_CHILDREN);
     assert_eq!(space.children(PATH).await.len(), 1);
     assert!(!locking.is_finished());
@@ -235,7 +235,7 @@ async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session(kind:
     space.until_queued(PATH, 3).await;
     holder.release().await.unwrap();
     space.until_queued(PATH, 2).await;
-    // The old node is the head of the queue now, and nobody holds the lock.
+    // The old node is now the head of the queue, and no client holds the lock.
     assert!(space.client().await.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
     assert!(!waiting.is_finished());
     end_session(space.server().address(), old);

@@ -1,4 +1,4 @@
-//! What is held follows the logical call.
+//! Holds follow the logical call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-/// Runs inside the lock and tells how many are inside at most.
+/// Runs inside the lock, and returns how many others were inside when it entered.
 async fn enter(mutex: &Mutex, inside: &AtomicUsize) -> Result<usize, LockError> {
     mutex
         .run(async |_| {
@@ -165,7 +165,7 @@ async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended(kin
             Some(heir)
         });
         let heir = inner.await.unwrap().unwrap();
-        // The call in between has ended; what it spawned has not.
+        // The call in between has ended, but the task that it spawned has not.
         assert!(mutex.try_lock().await.unwrap().is_none());
         end.send(()).unwrap();
         heir.await.unwrap().unwrap();
@@ -202,7 +202,7 @@ async fn other_paths_and_other_clients_are_not_held(kind: Kind) {
             let elsewhere = client.mutex("/accounts/2").unwrap().lock().await.unwrap();
             assert_ne!(elsewhere.fencing_token(), guard.fencing_token());
             assert!(failed(other.mutex(PATH).unwrap().lock_timeout(SHORT).await).is_timeout());
-            // The holds of other locks in between do not hide this one.
+            // Holds of other locks in between do not hide this one.
             let again = elsewhere.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
             assert_eq!(again.fencing_token(), guard.fencing_token());
         })
@@ -259,7 +259,7 @@ async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_ref
     assert!(is_refused(failed(soon(client.semaphore(PATH, 3).unwrap().acquire()).await)));
     assert!(held.is_held());
     let other = space.client().await.mutex(PATH).unwrap();
-    assert!(other.try_lock().await.unwrap().is_none(), "who was there first is not disturbed");
+    assert!(other.try_lock().await.unwrap().is_none(), "the first holder is not disturbed");
 }
 
 #[apply(on_both_servers)]

@@ -1,4 +1,4 @@
-//! What locks cost, counted by a server of the test's own.
+//! The number of requests that locks cost, counted by a server of the test's own.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use zklock::{Client, Config, LeaderLatch, Mutex, Permits, leader_only};
 
 use crate::support::{Kind, Server, on_both_servers, until};
 
-/// A session that sends nothing by itself within the time of a test.
+/// A session timeout so long that no heartbeat is sent within the time of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A lock of such a session.
+/// Returns a lock of a client whose session has this timeout.
 async fn quiet(server: &Server) -> Mutex {
     let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
     let mutex = client.mutex("/cost").unwrap();
@@ -19,11 +19,11 @@ async fn quiet(server: &Server) -> Mutex {
     mutex
 }
 
-/// Counts the requests of what the future does.
+/// Counts the requests that are sent while the future runs.
 pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
     let before = server.packets_received();
     future.await;
-    // The second question counts itself.
+    // The second question is itself counted.
     server.packets_received() - before - 1
 }
 
@@ -54,7 +54,7 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
-    // The first that comes makes the holder watch its own node, once.
+    // The first contender that arrives makes the holder watch its own node, once.
     assert!(waiter.try_lock().await.unwrap().is_none());
     let own = holder.participants().await.unwrap().remove(0).node;
     until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
@@ -64,11 +64,11 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     let questions = Cell::new(0);
     let is_queued = || async {
         questions.set(questions.get() + 1);
-        // The holder its node, and the waiter the holder and the queue.
+        // The holder watches its own node, and the waiter watches the holder's node and the queue.
         server.four_letter("mntr").unwrap().contains("zk_watch_count\t3\n")
     };
     let passes = async {
-        // A handle stays, or the end of the session would be counted too.
+        // One handle stays, or the end of the session would be counted too.
         let waiter = waiter.clone();
         let waiting = tokio::spawn(async move { waiter.lock().await.unwrap().release().await });
         until(is_queued, "the waiter watches the holder").await;
@@ -79,7 +79,8 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     assert_eq!(all - questions.get(), 5 + 1, "by the waiter, and the release by the holder");
 }
 
-/// Counts the requests of what the future does, with those in the background until so many ephemeral nodes are left.
+/// Counts the requests that are sent while the future runs, and afterwards until this many ephemeral nodes
+/// are left.
 async fn requests_until(server: &Server, left: usize, future: impl Future<Output = ()>) -> u64 {
     let (questions, settled) = (Cell::new(0), format!("zk_ephemerals_count\t{left}\n"));
     let is_settled = || async {
@@ -93,7 +94,7 @@ async fn requests_until(server: &Server, left: usize, future: impl Future<Output
     requests(server, all).await - questions.get()
 }
 
-/// A client whose session sends nothing by itself within the time of a test.
+/// Returns a client whose session sends no heartbeat within the time of a test.
 async fn quiet_client(server: &Server) -> Client {
     Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
 }
@@ -112,12 +113,12 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kin
             }
         };
         let cost = 10 * cost;
-        // Those that are taken first are seen to be no longer alone, and watched where the others take long.
+        // While the later permits are taken, the keepers of the earlier ones may watch their own nodes.
         let watches = 10 * u64::from(permits - 1);
         let all = requests_until(&server, 0, free).await;
         assert!((cost..=cost + watches).contains(&all), "{permits}: {all}");
     }
-    // What its number is, is asked for besides how the others share it.
+    // A shared number costs one request more, which reads it.
     let shared = Permits::shared("/limit", 8);
     let shared = quiet_client(&server).await.semaphore("/shared", shared).unwrap();
     let first = async { shared.acquire().await.unwrap().release().await.unwrap() };
@@ -133,7 +134,7 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
     let (holder, other) = (quiet_client(&server).await, quiet_client(&server).await);
     let (holder, other) = (holder.semaphore("/cost", 2).unwrap(), other.semaphore("/cost", 2).unwrap());
     let guard = holder.acquire_many(2).await.unwrap();
-    // Who comes makes the holder watch its own nodes, once each.
+    // A contender that arrives makes the holder watch its own nodes, once each.
     let watched = || async {
         assert!(other.try_acquire().await.unwrap().is_none());
         let permits = holder.participants().await.unwrap();
@@ -210,7 +211,8 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
     let first = leads.leader_latch("/latch").unwrap();
     first.leadership().await.unwrap();
     let second = follows.leader_latch("/latch").unwrap();
-    // In each election the leader watches its node, and the follower that one, the list and, after a second, its own.
+    // In each election the leader watches its own node. The follower watches the leader's node, the list and,
+    // after a second, its own node.
     until(|| async { server.watch_count() == 8 }, "all watches are there").await;
     let asks = async |client: &Client, latch: &LeaderLatch, leads: bool| {
         let leader = client.leader("/cost/7").unwrap();

@@ -1,4 +1,4 @@
-//! Holders that are asked to release, and those that are not asked.
+//! Requests to release, and the holders that get them.
 
 mod broken;
 
@@ -35,13 +35,14 @@ async fn holder(client: &Client) -> Participant {
     participants(client).await.remove(0)
 }
 
-/// Sets the data of a participant's node, as a client without any of zklock does.
+/// Sets the data of a participant's node, as a client without zklock does.
 async fn write_as_outsider(space: &Space, participant: &Participant, data: &[u8]) {
     let node = space.full(&format!("{}/{}", participant.path, participant.node));
     space.outsider().await.set_data(&node, data, None).await.unwrap();
 }
 
-/// Registers a callback; the receiver hears of the call, or of the callback having been dropped without one.
+/// Registers a callback. The receiver completes when the callback is called, and fails when it is dropped
+/// uncalled.
 fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
     let (called, is_called) = oneshot::channel();
     guard.on_revoke(move || called.send(()).unwrap());
@@ -58,7 +59,7 @@ async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in(kind: Kin
     guard.on_revoke(move || stop.send(()).unwrap());
     let work = tokio::spawn(async move {
         is_stopped.await.unwrap();
-        assert!(guard.is_held(), "to be asked is no loss");
+        assert!(guard.is_held(), "a request to release is no loss");
         guard.release().await.unwrap();
     });
     let waiting = spawn_lock(&b);
@@ -175,7 +176,7 @@ async fn after_the_release_nobody_is_called_and_the_request_is_no_error(kind: Ki
     client.revoke(&own).await.unwrap();
     assert!(soon(called).await.is_err(), "the callback is dropped without a call");
     client.break_lock(&own).await.unwrap();
-    // The next holder is none of theirs.
+    // The next holder is not affected.
     let guard = lock(&client).await;
     client.revoke(&own).await.unwrap();
     client.break_lock(&own).await.unwrap();

@@ -44,14 +44,14 @@ fn spawn_write(client: &Client) -> JoinHandle<WriteGuard> {
     tokio::spawn(async move { write(&client).await })
 }
 
-/// The children of the lock in the order of their sequence.
+/// Returns the children of the lock in the order of their sequence numbers.
 async fn queue(space: &Space) -> Vec<String> {
     let mut children = space.children(PATH).await;
     children.sort_unstable_by_key(|name| sequence(name).to_owned());
     children
 }
 
-/// What stands in a node's name where the server puts its number.
+/// Returns the sequence number that the server appended to a node's name.
 fn sequence(name: &str) -> &str {
     &name[name.len() - 10..]
 }
@@ -60,12 +60,12 @@ fn side(name: &str) -> &str {
     name.split('-').next_back().unwrap().trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// The sessions that watch the data of a child of the lock.
+/// Returns the sessions that watch the data of a child of the lock.
 fn watchers(space: &Space, node: &str) -> BTreeSet<i64> {
     watchers_on(space.server(), &space.full(&format!("{PATH}/{node}")))
 }
 
-/// The sessions that watch the data of the node with this path on the server.
+/// Returns the sessions that watch the data of the node with this path on the server.
 fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
     let watches = server.four_letter("wchp").unwrap();
     let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
@@ -73,7 +73,7 @@ fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
     sessions.map(|id| u64::from_str_radix(id, 16).unwrap().cast_signed()).collect()
 }
 
-/// Waits until a client waits for this node to go.
+/// Waits until a client waits for this node to be deleted.
 async fn until_waiting(space: &Space, client: &Client, node: &str) {
     let session = client.session_id().expect("the client has a session");
     until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;

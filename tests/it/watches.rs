@@ -114,7 +114,11 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
     for waiting in waiting {
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
-    assert_eq!(lists() - before, WAITERS as u64, "one list for each contender that left in front of a waiter");
+    assert_eq!(
+        lists() - before,
+        WAITERS as u64,
+        "one list for each contender that left in front of a waiter"
+    );
     space.until_empty(PATH).await;
 }
 

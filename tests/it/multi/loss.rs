@@ -1,4 +1,4 @@
-//! Members that are lost, under a holder and under one that still waits for others.
+//! Members that are lost, under a holder and while other members are waited for.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let mut events = client.events();
     space.delete_children(A).await;
     while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
-    // Somebody else has the first one in the meantime.
+    // Another client holds the first member meanwhile.
     let rival = other.mutex(A).unwrap().lock().await.unwrap();
     single.release().await.unwrap();
     space.until_queued(A, 2).await;

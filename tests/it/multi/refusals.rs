@@ -1,4 +1,4 @@
-//! Members that the server does not let a client have, or let go.
+//! Members that the server does not let a client acquire or release.
 
 use rstest_reuse::apply;
 use zklock::{LockError, Member};
@@ -7,7 +7,7 @@ use zookeeper_client as zk;
 use super::{A, B, C, lock, queues};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
-/// Creates the middle member's node with these permissions for everybody.
+/// Gives everyone only these permissions on the middle member's node, and returns a connection that has all.
 async fn restrict_middle(space: &Space, permission: zk::Permission) -> zk::Client {
     let client = space.client().await;
     lock(&client, &[A, B, C]).await.release().await.unwrap();
@@ -65,7 +65,7 @@ async fn a_member_that_cannot_be_released_does_not_keep_the_others(kind: Kind) {
     assert!(matches!(&error, LockError::Denied { path } if path == B), "{error}");
     let middle = async || outsider.list_children(&space.full(B)).await.unwrap().len();
     assert_eq!((space.children(A).await.len(), middle().await, space.children(C).await.len()), (0, 1, 0));
-    // What may not be deleted ends with its session.
+    // A node that may not be deleted ends with its session.
     client.shutdown(std::time::Duration::ZERO).await;
     assert_eq!(middle().await, 0);
 }

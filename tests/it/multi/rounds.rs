@@ -1,4 +1,4 @@
-//! Groups that have members in common never wait for each other's, in whatever order they are named.
+//! Groups with common members never deadlock, in whatever order the members are named.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 use super::{A, B, C, until_nothing_is_left};
 use crate::support::{Kind, Space, on_both_servers};
 
-/// What each session locks, in the order in which it names it.
+/// The locks of each session, in the order in which it names them.
 const GROUPS: [&[&str]; 4] = [&[A, B], &[B, A], &[A, B, C], &[C, B, A]];
 
-/// How many rounds all sessions do together: all that are asked for on the embedded server, and on a real one,
-/// which writes each to a disk, as many as take seconds.
+/// Returns the number of rounds of all sessions together: all ten thousand on the embedded server, and fewer
+/// on a real one, which writes each round to disk.
 fn rounds(kind: Kind) -> usize {
     match kind {
         Kind::Embedded => 10_000,
@@ -36,7 +36,7 @@ async fn ten_thousand_rounds_of_four_sessions_end_without_a_deadlock(kind: Kind)
             for _ in 0..rounds(kind) / GROUPS.len() {
                 let guard = multi.lock_timeout(Duration::MAX).await.unwrap();
                 for member in members {
-                    assert!(!member.swap(true, Ordering::SeqCst), "two holders at a time");
+                    assert!(!member.swap(true, Ordering::SeqCst), "two hold at the same time");
                 }
                 for member in members {
                     member.store(false, Ordering::SeqCst);
@@ -48,7 +48,7 @@ async fn ten_thousand_rounds_of_four_sessions_end_without_a_deadlock(kind: Kind)
     }
     let mut seen = 0;
     while !tasks.is_empty() {
-        // A deadlock is that nothing is done in a time in which there are rounds by the hundred.
+        // A deadlock is a time without any round in which hundreds of rounds are usual.
         match tokio::time::timeout(STILL, tasks.join_next()).await {
             Ok(ended) => ended.transpose().map(drop).unwrap(),
             Err(_) => {
@@ -62,5 +62,5 @@ async fn ten_thousand_rounds_of_four_sessions_end_without_a_deadlock(kind: Kind)
     until_nothing_is_left(&space).await;
 }
 
-/// How long no round at all may take.
+/// The longest time without any round.
 const STILL: Duration = Duration::from_secs(10);

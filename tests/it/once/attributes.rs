@@ -62,7 +62,7 @@ async fn busy() -> Result<Option<u8>, LockError> {
 async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    // A holder that never starts may be dead.
+    // A holder that never starts may have died.
     let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
     assert!(failed(zklock::scope(client.clone(), busy()).await).is_contended());
     assert!(holder.once_per(BUSY, HOUR).await.unwrap());
@@ -99,7 +99,7 @@ async fn a_look_at_the_tick_that_breaks_off_is_repeated(kind: Kind) {
     let (proxy, client) = space.proxied().await;
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     assert!(holder.once_per(SLOW, HOUR).await.unwrap());
-    // The first of these watches the node of the holder.
+    // The first request watches the holder's node.
     let cut = proxy.on_request(Opcode::GET_DATA).nth(2).cut(How::Rst);
     assert_eq!(soon(zklock::scope(client, slow())).await.unwrap(), None);
     assert_eq!(cut.hits(), 1);
@@ -234,7 +234,7 @@ async fn namesakes_are_refused_until_they_name_their_ticks(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
     let (invoices, reports) = (Invoices(client.clone()), Reports(client));
-    // Which of them is the first depends on the order of the tests.
+    // The order of the tests decides which of the two comes first.
     let sent = [invoices.send().await, reports.send().await];
     let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
     assert!(matches!(&refused[..], [LockError::InvalidConfig { setting: "once_per", .. }]), "{refused:?}");
@@ -279,7 +279,7 @@ async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
     let (first, again, strictly, _) = zklock::scope(follower.clone(), calls()).await;
     assert_eq!((first, again), (None, None));
     assert!(failed(strictly).is_not_leader());
-    // The next leader goes on from there.
+    // The next leader continues the period.
     leader.shutdown(Duration::ZERO).await;
     follower.leader("/office").unwrap().leadership().await.unwrap();
     assert_eq!(zklock::scope(follower, sweep()).await, None);

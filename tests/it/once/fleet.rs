@@ -1,7 +1,7 @@
-//! Replicas in processes of their own, whose timers fire often and none at the time of another's.
+//! Replicas in their own processes, whose timers fire often and at different times.
 //!
-//! A replica is this test binary, run again for the first test below with its orders in the environment. Each
-//! start is written into a log that all of them share, with the server's own time of it.
+//! A replica is this test binary, run for the first test below with its parameters in the environment. Each
+//! start is written into a log that all replicas share, with the time of the start on the server.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -18,7 +18,7 @@ use zookeeper_client as zk;
 use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers, until};
 
-/// The test that is a replica in another process; there, its case does not matter.
+/// The test that runs as a replica in another process, where its case does not matter.
 const REPLICA: &str =
     "once::fleet::work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed::case_1_embedded";
 const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
@@ -28,12 +28,12 @@ const SESSION: Duration = Duration::from_secs(2);
 const REPLICAS: usize = 5;
 const PATH: &str = "/sweep";
 const STARTED: &str = "/started";
-/// How often the timer of each replica fires.
+/// The interval of each replica's timer.
 const TIMER: Duration = Duration::from_millis(200);
-/// One start in each second, the first at its beginning.
+/// The number of seconds, each of which has one start. The first start is at the beginning.
 const SECONDS: usize = 20;
 
-/// What a replica does when it may start.
+/// The work of a replica.
 struct Work {
     outsider: zk::Client,
     namespace: String,
@@ -42,7 +42,7 @@ struct Work {
 }
 
 impl Work {
-    /// Writes down who started when, by the server's time.
+    /// Writes the name of this replica into the log, with the server's time of the start.
     async fn start(&self) {
         let started = self.outsider.get_data(&format!("{}{STARTED}", self.namespace)).await.unwrap().1.mtime;
         let mut log = OpenOptions::new().append(true).open(&self.log).unwrap();
@@ -63,7 +63,7 @@ async fn by_leader(work: &Work) -> Result<(), LockError> {
     Ok(())
 }
 
-/// The process of a replica, which ends with its input.
+/// Runs as a replica, which ends with its input.
 async fn sweep((Orders { connect, namespace }, [log, name, kind]): (Orders, [String; 3])) {
     let outsider = zk::Client::connect(&connect).await.unwrap();
     let config = Config::new(connect).namespace(&namespace).session_timeout(SESSION).tick_time(TICK);
@@ -88,7 +88,7 @@ async fn start_by_timer(work: &Work, kind: &str, offset: Duration) {
     }
 }
 
-/// One start: the replica, and the server's time in milliseconds.
+/// A start: the replica, and the server's time in milliseconds.
 #[derive(Debug)]
 struct Start {
     name: usize,
@@ -121,7 +121,7 @@ impl Fleet {
         lines.map(|(name, at)| Start { name: name.parse().unwrap(), at: at.parse().unwrap() }).collect()
     }
 
-    /// Waits for so many starts, each of which may take its second and as long as a dead session.
+    /// Waits for this many starts. Each may take its second, and as long as a killed replica's session.
     async fn until_started(&self, count: usize) {
         let enough = async {
             while self.starts().len() < count {
@@ -132,7 +132,7 @@ impl Fleet {
     }
 }
 
-/// Kills the one that started last, when it has nothing at the path that others would have to wait for.
+/// Kills the replica that started last, at a moment when it has no node that others would have to wait for.
 async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Process>]) -> usize {
     let name = fleet.starts().last().expect("there was a start").name;
     let replica = replicas[name].take().expect("it runs");
@@ -140,7 +140,7 @@ async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Process>]) -> usize {
         until(
             || async {
                 replica.signal(Signal::STOP);
-                // Nobody else holds the lock for long.
+                // No other replica holds the lock for long.
                 let is_free = timeout(TIMER, fleet.space.until_empty(PATH)).await.is_ok();
                 if !is_free {
                     replica.signal(Signal::CONT);
@@ -167,14 +167,14 @@ async fn starts_once_per_second(kind: Kind, work: &'static str) -> Vec<Start> {
     for (first, start) in starts.iter().enumerate() {
         for (later, other) in starts.iter().enumerate().skip(first + 1) {
             let periods = (later - first) as i64;
-            // The first of them may have been early by a twentieth of a period.
+            // The first start may have been early by a twentieth of a period.
             assert!(other.at - start.at >= periods * 1_000 - 50, "{start:?} and {other:?} of {starts:?}");
         }
     }
     starts
 }
 
-/// The longest time between two starts that follow each other.
+/// Returns the longest time between two consecutive starts.
 fn longest_gap(starts: &[Start]) -> i64 {
     starts.windows(2).map(|pair| pair[1].at - pair[0].at).max().expect("there are several starts")
 }
@@ -186,7 +186,7 @@ async fn work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed(kind
         return sweep(orders).await;
     }
     let starts = starts_once_per_second(kind, "lock").await;
-    // No turn is missed, as nobody waits for the one that was killed.
+    // No turn is missed, because no replica waits for the one that was killed.
     assert!(longest_gap(&starts) < 2_000, "{starts:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Places that are taken away by force.
+//! Places in the queue that are taken away by force.
 
 use std::time::Duration;
 
