@@ -22,9 +22,9 @@ use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/pool";
-/// Where those who come pass one by one.
+/// The parent of the contenders at the gate, which they pass one by one.
 const GATE: &str = "/pool/locks";
-/// Where each permit that is taken has a node.
+/// The parent of the permits, each of which has a node.
 const LEASES: &str = "/pool/leases";
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -36,7 +36,7 @@ async fn take(semaphore: &Semaphore, permits: u32) -> SemaphoreGuard {
     soon(semaphore.acquire_many_timeout(permits, Duration::MAX)).await.unwrap()
 }
 
-/// Takes permits in a task of its own, as long as it takes.
+/// Takes permits in a separate task, however long that takes.
 fn spawn_take(semaphore: &Semaphore, permits: u32) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
     let semaphore = semaphore.clone();
     tokio::spawn(async move { semaphore.acquire_many_timeout(permits, Duration::MAX).await })
@@ -47,7 +47,7 @@ async fn until_nothing_is_left(space: &Space) {
     space.until_empty(GATE).await;
 }
 
-/// Counts those inside, and refuses one too many.
+/// Counts the permits that are inside, and panics if there are too many.
 #[derive(Clone, Default)]
 struct Room(Arc<AtomicUsize>);
 
@@ -75,7 +75,7 @@ async fn as_many_as_there_are_permits_are_inside_at_a_time(kind: Kind) {
             tasks.spawn(async move {
                 let guard = take(&semaphore, 1).await;
                 room.enter(1, 3);
-                // None leaves before there are three.
+                // No task leaves before three are inside.
                 all_inside.wait().await;
                 assert!(guard.is_held());
                 room.leave(1);
@@ -255,7 +255,7 @@ async fn participants_are_those_who_have_permits_and_then_those_who_wait(kind: K
     let (holds, waits) =
         (("holder", Standing::Holds, Mode::Permit), ("waiter", Standing::Waits, Mode::Permit));
     assert_eq!(seen, [holds, holds, waits, waits]);
-    assert_eq!(participants[0].fencing_token, guard.fencing_token(), "the least of several");
+    assert_eq!(participants[0].fencing_token, guard.fencing_token(), "the smallest token of several");
     assert!(participants.is_sorted_by_key(|participant| participant.fencing_token));
     guard.release().await.unwrap();
     for waiting in [first, second] {

@@ -63,9 +63,7 @@ fn places() -> [Place; 8] {
             let runtime = one_worker();
             runtime.block_on(runtime.spawn(async move { take(&client) })).unwrap()
         }),
-        ("the future that a multi-thread runtime blocks on", |client| {
-            one_worker().block_on(async { take(&client) })
-        }),
+        ("`block_on` of a multi-thread runtime", |client| one_worker().block_on(async { take(&client) })),
         ("a task inside of `block_in_place`", |client| {
             let runtime = one_worker();
             runtime.block_on(runtime.spawn(async move { block_in_place(|| take(&client)) })).unwrap()

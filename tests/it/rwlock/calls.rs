@@ -1,4 +1,4 @@
-//! What one logical call holds, on either side.
+//! The holds of one logical call, on either side.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn each_side_is_entered_again_with_the_same_node_and_token(kind: Kind) {
         let reader = tried.scope(lock.read()).await.unwrap();
         assert_eq!(reader.fencing_token(), writer.fencing_token());
         assert_eq!(queue(&space).await.len(), 1);
-        // Those around it go first, but for the outermost.
+        // The holds around it are released first, except the outermost.
         drop(again);
         drop(tried);
         assert!(reader.is_held());
@@ -98,7 +98,7 @@ async fn who_reads_inside_of_a_write_may_not_write_there_either(kind: Kind) {
     let run = lock.run_write(async |writer| {
         let reader = lock.read().await.unwrap();
         check_upgrade(&failed(reader.scope(lock.write()).await));
-        // Beside the reader, a writer waits for it.
+        // Beside the reader, a writer has to wait for it.
         assert!(writer.scope(lock.try_write()).await.unwrap().is_none());
         reader.release().await.unwrap();
         lock.write().await.unwrap().release().await.unwrap();
@@ -141,7 +141,7 @@ async fn other_tasks_clients_and_guards_without_their_scope_are_strangers(kind: 
     reader.release().await.unwrap();
 }
 
-/// Reads, and meets another one that reads at the same time.
+/// Reads at the same time as another reader.
 async fn meet(lock: &RwLock, both: &Barrier) -> Result<(), LockError> {
     let run = lock.run_read(async |_| {
         both.wait().await;
@@ -164,7 +164,7 @@ async fn siblings_that_read_are_there_at_the_same_time(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-/// Writes, and tells how many others are inside.
+/// Writes, and returns how many others were inside.
 async fn alone(lock: &RwLock, inside: &AtomicUsize) -> usize {
     let run = lock.run_write(async |_| {
         let others = inside.fetch_add(1, Ordering::SeqCst);
@@ -207,7 +207,7 @@ async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_ou
         };
         let [waiting] = writer.scope(spawns).await;
         is_asked.await.unwrap();
-        // Once it waits, it is in front of readers that come after it.
+        // A waiting writer is in front of the readers that come after it.
         crate::support::until(
             || async {
                 match lock.try_read().await.unwrap() {

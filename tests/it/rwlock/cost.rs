@@ -1,4 +1,4 @@
-//! What a read-write lock costs, counted by a server.
+//! The number of requests that a read-write lock costs, counted by a server.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn connect(server: &Server) -> Client {
     Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
 }
 
-/// A lock of a session that sends nothing by itself.
+/// Returns a lock of a client whose session sends no heartbeat within the time of a test.
 async fn quiet(server: &Server) -> RwLock {
     let lock = connect(server).await.rwlock(PATH).unwrap();
     lock.read().await.unwrap().release().await.unwrap();
@@ -94,7 +94,8 @@ async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
         reader.release().await.unwrap();
     };
     let mut expected = 2 + 1 + 1 + 1;
-    // The participants: a list, and the data of the one that there is; and a question about watches.
+    // Listing the participants costs a list and the data of the only one. The question about watches costs
+    // one.
     expected += 2 + 1;
     let counted = requests(&server, downgraded).await;
     assert_eq!(counted, expected, "a write, the transaction, a watch and a release");
@@ -112,7 +113,7 @@ async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: 
         guard.verify().await.unwrap();
         guard.release().await.unwrap();
     };
-    assert_eq!(requests(&server, listens).await, 3 + 1 + 2, "two to verify, after which it was sent");
+    assert_eq!(requests(&server, listens).await, 3 + 1 + 2, "one to listen, and two to verify after it");
 
     let guard = lock.write().await.unwrap();
     guard.on_revoke(|| ());
@@ -120,7 +121,7 @@ async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: 
     let other = connect(&server).await;
     other.break_lock(&own).await.unwrap();
     soon(guard.lost()).await;
-    // A lost guard that is kept asks the server for nothing, however long that is.
+    // A lost guard sends no requests, however long it is kept.
     let kept = tokio::time::sleep(Duration::from_secs(1));
     assert_eq!(requests(&server, kept).await, 0);
     guard.release().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Downgrades whose connection breaks at the one transaction, and what is asked of the lock meanwhile.
+//! Downgrades whose connection breaks at their transaction, and requests on the lock meanwhile.
 
 use rstest_reuse::apply;
 use tokio::task::JoinHandle;
@@ -12,7 +12,7 @@ use crate::support::{Kind, failed, on_both_servers, soon, until};
 
 type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
 
-/// A writer whose successor is a writer that waits.
+/// Returns a writer, its node, and a writer that waits behind it.
 async fn write_and_let_wait(scene: &Scene) -> (WriteGuard, String, JoinHandle<WriteGuard>) {
     let writer = write(&scene.client).await;
     let waiting = spawn_write(&scene.other);
@@ -22,7 +22,8 @@ async fn write_and_let_wait(scene: &Scene) -> (WriteGuard, String, JoinHandle<Wr
     (writer, node, waiting)
 }
 
-/// The lock is held for reading with one node in the writer's place, and handed on to the writer that waits.
+/// Checks that the lock is held for reading, with one node in the writer's place, and hands it on to the
+/// waiting writer.
 async fn check_read_and_hand_on(
     scene: &Scene,
     node: &str,
@@ -42,7 +43,7 @@ async fn check_read_and_hand_on(
     scene.space.until_empty(PATH).await;
 }
 
-/// The writer that waits has the lock, and nothing else is left.
+/// Checks that the waiting writer gets the lock, and that no other node is left.
 async fn check_gone(scene: &Scene, waiting: JoinHandle<WriteGuard>) {
     let writer = soon(waiting).await.unwrap();
     scene.space.until_queued(PATH, 1).await;
@@ -122,7 +123,7 @@ async fn a_release_that_downgrades_is_cut_off_like_a_downgrade(kind: Kind) {
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         let reader = writer.scope(rwlock(&scene.client).read()).await.unwrap();
         let broken = scene.cut(cut);
-        // Nobody waits for what a guard does that is dropped.
+        // No caller waits for the downgrade of a guard that is dropped.
         drop(writer);
         scene.mend(broken, Meanwhile::Nothing).await;
         let is_reader = || async { side(&queue(&scene.space).await[0]) == "__READ__" };
@@ -131,7 +132,7 @@ async fn a_release_that_downgrades_is_cut_off_like_a_downgrade(kind: Kind) {
     }
 }
 
-/// Asks about a lock, and writes under it, in tasks of their own; `is_asked` is a reader of the same call.
+/// Verifies a lock and writes under it in a separate task. `is_asked` is a reader of the same call.
 fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
     tokio::spawn(async move {
         let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data(ledger, "now"));
@@ -157,7 +158,7 @@ async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
             true => scene.proxy.on_reply(Opcode::MULTI).nth(2).hold(),
             false => scene.proxy.on_request(Opcode::MULTI).nth(2).hold(),
         };
-        // These requests are on their way when the downgrade's follows them.
+        // These requests are sent before the request of the downgrade.
         let before = soon(ask(before, "/ledger")).await.unwrap();
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
         soon(held.struck()).await;
@@ -166,7 +167,7 @@ async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
             until(is_reader, "the writer is a reader").await;
         }
         let during = ask(during, "/ledger");
-        // The lease is checked without a request all the while.
+        // The lease can be checked all the time, because that takes no request.
         assert!(before.is_held() && !during.is_finished());
         held.release();
         let during = soon(during).await.unwrap();

@@ -1,4 +1,4 @@
-//! Writers that go on reading.
+//! Writers that go on as readers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use zookeeper_client as zk;
 use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
-/// Waits until the writer's node, the first of the queue, has become a reader's; returns its name.
+/// Waits until the writer's node, the first one of the queue, has become a reader's, and returns its name.
 async fn until_downgraded(space: &Space) -> String {
     until(|| async { side(&queue(space).await[0]) == "__READ__" }, "the writer is a reader").await;
     queue(space).await.remove(0)
@@ -74,7 +74,7 @@ async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_
     space.until_queued(PATH, 2).await;
     until_waiting(&space, &b, &queue(&space).await[0]).await;
     let reader = writer.downgrade().await.unwrap();
-    // The writer was woken, looked, and waits again.
+    // The writer was woken, has listed the queue again, and waits again.
     until_waiting(&space, &b, &until_downgraded(&space).await).await;
     let third = space.client().await;
     assert!(rwlock(&third).try_read().await.unwrap().is_none(), "a new reader must not pass the writer");
@@ -124,7 +124,7 @@ async fn a_writer_that_reads_and_stops_writing_reads_on(kind: Kind) {
         space.until_queued(PATH, 2).await;
         let before = queue(&space).await;
         let reader = writer.scope(rwlock(&a).read()).await.unwrap();
-        assert_eq!(queue(&space).await, before, "to read inside of a write costs no node");
+        assert_eq!(queue(&space).await, before, "reading inside of a write creates no node");
         if is_dropped {
             drop(writer);
         } else {
@@ -181,7 +181,7 @@ async fn strangers_neither_read_nor_downgrade_while_a_task_writes(kind: Kind) {
         assert!(failed(stranger.await.unwrap()).is_contended());
     });
     inside.await;
-    assert!(lock.try_read().await.unwrap().is_none(), "outside of its scope the holder is one too");
+    assert!(lock.try_read().await.unwrap().is_none(), "the holder is a stranger outside of its scope");
     writer.release().await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Contenders of Curator in the queue, of today and of before 5.5.
+//! Contenders of Curator in the queue, as since 5.5 and as before.
 
 use rstest_reuse::apply;
 use zklock::{LockError, Standing};
@@ -9,7 +9,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const UUID: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-/// Another client library at the queue, with sessions of its own.
+/// A client of another library in the queue, with its own session.
 struct Curator {
     zk: zk::Client,
     dir: String,
@@ -17,12 +17,12 @@ struct Curator {
 
 impl Curator {
     async fn new(space: &Space) -> Self {
-        // The parents exist from now on.
+        // This creates the parents.
         read(&space.client().await).await.release().await.unwrap();
         Self { zk: space.outsider().await, dir: space.full(PATH) }
     }
 
-    /// Enters the queue, as `LockInternals` does; returns the name.
+    /// Enters the queue as `LockInternals` does, and returns the name.
     async fn enter(&self, base: &str) -> String {
         let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
         let prefix = format!("_c_{UUID}-{base}");
@@ -30,7 +30,8 @@ impl Curator {
         format!("{prefix}{}", created.unwrap().1)
     }
 
-    /// Reads while it writes, as `ReadLock` does since 5.5: a node with the writer's sequence beside the writer's.
+    /// Reads inside of a write as `ReadLock` does since 5.5, with a second node that has the writer's
+    /// sequence number.
     async fn read_inside(&self, writer: &str) -> String {
         let options = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
         let name = format!("_c_{UUID}-__READ__{}", super::sequence(writer));

@@ -1,4 +1,4 @@
-//! A holder of either side that loses the lock is told.
+//! A holder of either side that loses the lock is notified.
 
 use std::time::Duration;
 

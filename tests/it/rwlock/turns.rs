@@ -1,4 +1,4 @@
-//! Whose turn it is, and who is woken up for it.
+//! The order of turns, and the waiters that are woken for them.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
     space.until_queued(PATH, 4).await;
     let names = queue(&space).await;
     until_waiting(&space, &b, &names[2]).await;
-    // The one that it watches goes first.
+    // The reader that it watches is released first.
     third.release().await.unwrap();
     until_waiting(&space, &b, &names[1]).await;
     first.release().await.unwrap();
@@ -127,7 +127,7 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-/// A client that tells how often it lists the queue.
+/// Returns a client, and a proxy that counts how often the client lists the queue.
 async fn counted(space: &Space) -> (Proxy, Client) {
     let proxy = Proxy::start(space.server().address()).unwrap();
     let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
@@ -146,7 +146,7 @@ async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
     for _ in 0..5 {
         clients.push(counted(&space).await);
     }
-    // The queue is W R1 R2 W3 R4 R5: R1 is nobody's, and W3 that of R4 and R5.
+    // The queue is W R1 R2 W3 R4 R5. No waiter watches R1, and both R4 and R5 watch W3.
     let place = |place: usize| &clients[place - 1].1;
     let leaves = spawn_read(place(1));
     space.until_queued(PATH, 2).await;
@@ -171,7 +171,7 @@ async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
     for reader in both {
         reader.release().await.unwrap();
     }
-    // One list to enter, with one more for the parents where they are missing, and one when its turn came.
+    // A list to enter, and a list when the turn comes.
     let lists: Vec<_> = clients.iter().map(|(proxy, _)| proxy.requests(Opcode::GET_CHILDREN)).collect();
     assert_eq!(lists, [1, 2, 2, 2, 2]);
 }

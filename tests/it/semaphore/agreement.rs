@@ -1,4 +1,4 @@
-//! Participants agree on the number of permits, and on what the path is used for.
+//! Participants agree on the number of permits, and on the recipe of the path.
 
 use rstest_reuse::apply;
 use zklock::LockError;

@@ -1,4 +1,4 @@
-//! Three servers, of which some or all are killed. Only real ones replicate each other.
+//! Three servers, some or all of which are killed. Only real servers replicate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use zklock_testkit::Ensemble;
 use super::{PATH, Room};
 use crate::support::{SOON, TICK, failed, soon, until};
 
-/// Outlasts the restart of three servers on a busy machine.
+/// A session timeout that outlasts the restart of three servers on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Clients that work under one permit, over and over.
+/// Clients that work under one permit repeatedly.
 struct Workers {
     clients: Vec<Client>,
     done: Arc<Vec<AtomicUsize>>,
@@ -51,13 +51,13 @@ impl Workers {
         self.done.iter().map(|done| done.load(Ordering::SeqCst)).collect()
     }
 
-    /// Waits until each of them has worked some more.
+    /// Waits until each client has worked some more.
     async fn all_work(&mut self) {
         let before = self.done();
         let mut is_done = Duration::ZERO;
         while !self.done().iter().zip(&before).all(|(now, before)| *now >= before + 2) {
             assert!(self.tasks.try_join_next().is_none(), "a worker failed");
-            assert!(is_done < PATIENCE, "waited in vain for work: {before:?}, {:?}", self.done());
+            assert!(is_done < PATIENCE, "timed out waiting for work: {before:?}, {:?}", self.done());
             sleep(TICK / 10).await;
             is_done += TICK / 10;
         }
@@ -71,7 +71,7 @@ impl Workers {
             }
         };
         let is_noticed = timeout(SOON, noticed).await.is_ok();
-        assert!(is_noticed, "waited in vain until all are {health:?}: {:?}", healths());
+        assert!(is_noticed, "timed out waiting until all are {health:?}: {:?}", healths());
     }
 }
 
@@ -84,7 +84,7 @@ async fn work_under_a_permit_stops_without_a_majority_and_goes_on_with_one() {
     let mut workers = Workers::start(&ensemble, 8).await;
     workers.all_work().await;
 
-    // Any one may fail, and the leader too.
+    // Any single server may fail, even the leader.
     ensemble.leader().unwrap().kill().unwrap();
     workers.all_work().await;
 
@@ -95,11 +95,11 @@ async fn work_under_a_permit_stops_without_a_majority_and_goes_on_with_one() {
     let semaphore = workers.clients[0].semaphore(PATH, 1).unwrap();
     let error = failed(soon(semaphore.acquire_timeout(Duration::from_millis(500))).await);
     assert!(error.is_timeout() && !error.is_contended(), "{error}");
-    assert_eq!(workers.done(), before, "nobody works without a majority");
+    assert_eq!(workers.done(), before, "no client works without a majority");
     tokio::task::block_in_place(|| followers[0].restart().unwrap());
     workers.all_work().await;
 
-    // All of them go, and come back with what they knew.
+    // All servers are killed, and come back with their data.
     for server in ensemble.servers() {
         let _ = server.kill();
     }

@@ -1,4 +1,5 @@
-//! Who comes first is served first, whatever number of permits it wants, and whatever happens to the gate.
+//! The first contender is served first, whatever number of permits it wants, and whatever happens to the
+//! gate.
 
 use rstest_reuse::apply;
 
@@ -13,7 +14,7 @@ async fn who_came_first_is_served_first_whatever_it_wants(kind: Kind) {
     let (one, two) = (semaphore(&client, 3), semaphore(&other, 3));
     let first = take(&one, 2).await;
     space.until_empty(GATE).await;
-    // It has one of the three it wants, and a second one that does not count yet.
+    // It has one of its three permits, and a second node that does not count yet.
     let large = spawn_take(&two, 3);
     space.until_queued(LEASES, 4).await;
     let mut waiting = Vec::new();
@@ -50,7 +51,7 @@ async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass(kind: Kind) {
     space.until_queued(GATE, 3).await;
     quitter.abort();
     space.until_queued(GATE, 2).await;
-    // The one inside the gate leaves both queues, so that the small wish of the last is met at once.
+    // The contender inside the gate leaves both queues, and the last one gets its single permit at once.
     inside.abort();
     soon(last).await.unwrap().unwrap().release().await.unwrap();
     assert!(guard.is_held());
@@ -69,7 +70,8 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     space.until_queued(LEASES, 4).await;
     let second = spawn_take(&semaphore(&other, 3), 3);
     space.until_queued(GATE, 2).await;
-    // Both would have passed the gate now, and could have a part each of what the other one wants.
+    // Without its gate node, the first contender could be inside together with the second one, and each could
+    // have some of the permits that the other one wants.
     let mut queue = space.children(GATE).await;
     queue.sort_by_key(|name| name[name.len() - 10..].to_owned());
     let outsider = space.outsider().await;
@@ -77,7 +79,7 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     until(|| async { !space.children(GATE).await.contains(&queue[0]) }, "the gate is open").await;
     holder.release().await.unwrap();
     let (mut first, mut second) = (first, second);
-    // Whoever is first; the other one needs what that one has.
+    // Either of them may be first. The other one needs the permits of the first.
     let (guard, waiting) = soon(async {
         tokio::select! {
             guard = &mut first => (guard, second),

@@ -1,4 +1,5 @@
-//! Takes of permits that are dropped, or whose connection breaks, at each of their requests and replies.
+//! Acquisitions of permits that are dropped, or whose connection breaks, at each of their requests and
+//! replies.
 
 use rstest_reuse::apply;
 
@@ -79,7 +80,7 @@ async fn a_take_dropped_after_any_delay_leaves_no_node_and_no_watch(kind: Kind) 
     let held = take(&holder, 2).await;
     for micros in (0..6_000).step_by(150) {
         let dropped = tokio::time::timeout(Duration::from_micros(micros), waiter.acquire_many(2)).await;
-        assert!(dropped.is_err(), "there is one");
+        assert!(dropped.is_err(), "only one permit is free");
     }
     space.until_empty(GATE).await;
     space.until_queued(LEASES, 2).await;
@@ -90,7 +91,7 @@ async fn a_take_dropped_after_any_delay_leaves_no_node_and_no_watch(kind: Kind) 
     crate::support::until(is_free, "no watch is left").await;
 }
 
-/// The take that was cut off has two permits, unless their session ended right after it got them.
+/// Checks that the interrupted acquisition has two permits, unless the session ended right after it got them.
 async fn check_two(scene: &Interrupted, meanwhile: Meanwhile, taken: Result<SemaphoreGuard, LockError>) {
     let guard = taken.unwrap();
     match guard.verify().await {
@@ -113,7 +114,7 @@ async fn a_take_cut_off_at_any_request_or_reply_has_its_permits_once(kind: Kind)
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
             let scene = Interrupted::new(kind).await;
-            // The parents exist from now on.
+            // This creates the parents.
             take(&semaphore(&scene.client, OF), 1).await.release().await.unwrap();
             let work = || {
                 let semaphore = semaphore(&scene.client, OF);

@@ -1,4 +1,4 @@
-//! Nodes that an outsider deletes, and sessions that end, under holders and those who wait.
+//! Nodes that an outsider deletes, and sessions that end, under holders and waiters.
 
 use rstest_reuse::apply;
 use zklock::LossReason;
@@ -21,7 +21,7 @@ async fn a_holder_is_told_when_one_of_its_permits_is_deleted(kind: Kind) {
     assert!(!guard.is_held());
     assert!(failed(guard.run(std::future::pending::<()>()).await).is_lost());
     assert!(failed(guard.release().await).is_lost());
-    // The other permit of the group came back with it.
+    // The other permit of the group was released with it.
     space.until_queued(LEASES, 1).await;
     assert!(kept.is_held());
     kept.release().await.unwrap();
@@ -73,7 +73,7 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind
     own.sort_by_key(|name| name[name.len() - 10..].to_owned());
     let outsider = space.outsider().await;
     let first = format!("{LEASES}/{}", own[0]);
-    // From then on the waiter hears of its end before it hears of what is released later.
+    // From then on, the waiter learns of the end of its permit before it learns of later releases.
     until(|| async { space.is_watched(&first) }, "the waiter watches what it has").await;
     outsider.delete(&space.full(&first), None).await.unwrap();
     guard.release().await.unwrap();
@@ -128,7 +128,7 @@ async fn those_who_wait_when_their_session_ends_enter_both_queues_again(kind: Ki
     .await;
     assert!(guard.is_held());
     guard.release().await.unwrap();
-    // Whichever came back first is served first, and makes room for the other.
+    // The contender that came back first is served first, and makes room for the other.
     let release = async |waiting: tokio::task::JoinHandle<_>| {
         let guard: Result<zklock::SemaphoreGuard, _> = soon(waiting).await.unwrap();
         guard.unwrap().release().await.unwrap();

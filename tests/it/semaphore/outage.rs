@@ -1,4 +1,4 @@
-//! Servers that are killed and restarted, and containers that are removed.
+//! Servers that are killed and restarted, and containers that are deleted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use zklock::{Client, Config};
 use super::{Room, semaphore, take};
 use crate::support::{Kind, Server, TICK, on_both_servers, soon, until};
 
-/// A session that outlasts the restart of a real server on a busy machine.
+/// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn connect(server: &Server) -> Client {
@@ -36,7 +36,7 @@ async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it(kin
             while own < 3 || !*stopped.borrow() {
                 let permits = 1 + number % 2;
                 let guard = semaphore.acquire_many_timeout(permits, Duration::MAX).await.unwrap();
-                // A guard that is suspended is held, but nobody knows; nothing is counted under it.
+                // A suspended guard may be held or not, so nothing is counted under it.
                 if guard.is_held() {
                     room.enter(permits, 2);
                     own += 1;
@@ -70,7 +70,7 @@ async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew(ki
         for guard in guards {
             guard.release().await.unwrap();
         }
-        // Also the number is gone with it, so that another one is as good.
+        // The number is gone too, so that the next one may differ.
         let is_gone = || async { outsider.check_stat(super::PATH).await.unwrap().is_none() };
         until(is_gone, "the containers are removed").await;
     }

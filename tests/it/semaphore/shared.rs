@@ -1,4 +1,4 @@
-//! The number of permits stands in a node of its own, and changes.
+//! A number of permits that is stored in a separate node, and changes.
 
 use rstest_reuse::apply;
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ async fn stated(space: &Space) -> Vec<u8> {
     space.outsider().await.get_data(&space.full(LIMIT)).await.unwrap().0
 }
 
-/// What waits for a permit that is not there yet.
+/// Spawns a waiter for a permit that is not free, and waits until it is in the queue.
 async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
     let taken = space.children(LEASES).await.len();
     space.until_empty(GATE).await;
@@ -56,7 +56,7 @@ async fn a_greater_number_lets_those_who_wait_in(kind: Kind) {
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
     let second = soon(waiting).await.unwrap().unwrap();
     space.until_queued(LEASES, 3).await;
-    // Anybody may change it, such as Curator.
+    // Any client may change the number, for example Curator.
     space.outsider().await.set_data(&space.full(LIMIT), &[0, 0, 0, 3], None).await.unwrap();
     let third = soon(behind).await.unwrap().unwrap();
     assert!(guard.is_held() && second.is_held() && third.is_held());
@@ -96,7 +96,7 @@ async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
     semaphore.set_permits(1).await.unwrap();
     until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter has seen the number").await;
     one.release().await.unwrap();
-    // The list that it got when the first one went shows it that it is still one too many.
+    // The waiter listed again when the first permit was released, and still has one too many in front of it.
     let participants = semaphore.participants().await.unwrap();
     assert_eq!(participants.len(), 2);
     assert!(!waiting.is_finished());
@@ -168,7 +168,7 @@ async fn a_number_that_is_deleted_is_seeded_again(kind: Kind) {
     let guard = take(&holder, 1).await;
     let waiting = waiter(&space, &other).await;
     space.outsider().await.delete(&space.full(LIMIT), None).await.unwrap();
-    // The waiter seeds its own, which is greater.
+    // The waiter creates the number with its own initial value, which is greater.
     let second = soon(waiting).await.unwrap().unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
     guard.release().await.unwrap();

@@ -1,4 +1,4 @@
-//! A try finds permits that are free, and leaves nothing where there are none.
+//! Tries find free permits, and leave nothing if there are none.
 
 use std::sync::Arc;
 
