@@ -171,7 +171,7 @@ async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
     for reader in both {
         reader.release().await.unwrap();
     }
-    // A list to enter, and a list when the turn comes.
+    // A list to enter, one more if the parents are missing, and one when the turn comes.
     let lists: Vec<_> = clients.iter().map(|(proxy, _)| proxy.requests(Opcode::GET_CHILDREN)).collect();
     assert_eq!(lists, [1, 2, 2, 2, 2]);
 }

@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.zookeeper.server.DataTree;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 
-/** Sets the counter of a node in the data of a server that does not run: `SetCounter DATA PATH NEXT`. */
+/** Sets the counter of a node in the data of a stopped server: `SetCounter DATA PATH NEXT`. */
 public class SetCounter {
     public static void main(String[] arguments) throws Exception {
         File directory = new File(arguments[0]);

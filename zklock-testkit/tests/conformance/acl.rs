@@ -1,4 +1,4 @@
-//! What an ACL allows, and what it must look like.
+//! The permissions that an ACL grants, and the ACLs that are valid.
 
 use zklock_testkit::wire::{
     Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, Id, Op, OpResult, Request, Response, SetAcl,
@@ -37,7 +37,7 @@ cases! {
 const EACH: [i32; 5] =
     [permissions::READ, permissions::WRITE, permissions::CREATE, permissions::DELETE, permissions::ADMIN];
 
-/// A node for each permission, which allows everybody that alone, and a child that allows nothing.
+/// Creates a node for each permission that grants it alone to everyone, with a child that grants nothing.
 async fn nodes(client: &mut Client, server: &Server) -> Vec<(i32, String)> {
     let mut nodes = Vec::new();
     for permission in EACH {
@@ -50,7 +50,7 @@ async fn nodes(client: &mut Client, server: &Server) -> Vec<(i32, String)> {
     nodes
 }
 
-/// With which of the permissions alone the request is not refused.
+/// Returns the permissions each of which is enough for the request.
 async fn allowing(server: &Server, request: impl Fn(String) -> Request) -> Vec<i32> {
     let mut client = server.client().await;
     let mut allowing = Vec::new();
@@ -190,7 +190,7 @@ async fn a_multi_is_not_allowed_as_a_whole(server: &Server) {
     assert_eq!(answer, Ok(Response::Multi(vec![OpResult::Created(server.path("/a/b"))])));
 }
 
-/// Refused by every request that brings an ACL along.
+/// Asserts that every request that carries an ACL refuses this one.
 async fn assert_invalid(client: &mut Client, server: &Server, acl: Vec<Acl>) {
     let create = Create { acl: acl.clone(), ..Create::new(server.path("/a"), "", CreateFlags::EPHEMERAL) };
     assert_eq!(client.create(create.clone()).await, Err(ErrorCode::INVALID_ACL), "{acl:?}");

@@ -1,4 +1,4 @@
-//! Who a connection is.
+//! The identities of a connection.
 
 use bytes::Bytes;
 use zklock_testkit::conversation::{Message, Reply};
@@ -228,7 +228,7 @@ async fn an_identity_is_answered_with_no_transaction(server: &Server) {
     assert_eq!(reply, Reply { xid: xid::AUTH, zxid: 0, outcome: Ok(Response::Empty) });
 }
 
-/// The server may answer it before what was asked earlier, so that only its effect has an order.
+/// The server may answer it before earlier requests, so that only its effect has an order.
 async fn an_identity_counts_for_what_follows(server: &Server) {
     let mut client = server.client().await;
     client.make_for(&server.path("/a"), vec![Acl::new(permissions::ALL, digest())]).await;

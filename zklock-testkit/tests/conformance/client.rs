@@ -9,7 +9,7 @@ use zklock_testkit::wire::{
     Request, Response, SetAcl, SetData, Stat, WatchEvent, WatcherType,
 };
 
-/// A conversation that is expected to go on; only what the server answers may be a failure.
+/// A conversation that must not break. Only the server's answers may be errors.
 pub(crate) struct Client(Conversation);
 
 impl Deref for Client {
@@ -55,7 +55,7 @@ impl Client {
         self.full(request).await.outcome
     }
 
-    /// The last transaction that the server has applied.
+    /// Returns the last transaction that the server has applied.
     pub(crate) async fn zxid(&mut self) -> i64 {
         self.full(Request::Ping).await.zxid
     }
@@ -88,7 +88,7 @@ impl Client {
         self.create(Create::new(path, "", flags)).await.expect("the node is created")
     }
 
-    /// Creates a persistent node with such an ACL.
+    /// Creates a persistent node with this ACL.
     pub(crate) async fn make_for(&mut self, path: &str, acl: Vec<Acl>) {
         let create = Create { acl, ..Create::new(path, "", CreateFlags::PERSISTENT) };
         self.create(create).await.expect("the node is created");
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    /// The names of a node's children in their order.
+    /// Returns the sorted names of a node's children.
     pub(crate) async fn children(&mut self, path: &str) -> Result<Vec<String>, ErrorCode> {
         match self.ask(Request::GetChildren { path: path.into(), watch: false }).await? {
             Response::Children(names) => Ok(sorted(names)),
@@ -157,7 +157,7 @@ impl Client {
         self.ask(Request::SetAcl(SetAcl { path: path.into(), acl, version: -1 })).await.map(stat_of)
     }
 
-    /// Adds an identity of the scheme `digest`, and tells how ACLs name it.
+    /// Adds an identity of the scheme `digest`.
     pub(crate) async fn authenticate(&mut self, user: &str, password: &str) {
         let auth = Some(Bytes::from(format!("{user}:{password}")));
         let answer = self.ask(Request::Auth { scheme: "digest".into(), auth }).await;
@@ -193,22 +193,22 @@ impl Client {
         Ok(())
     }
 
-    /// All events of what has been answered so far.
+    /// Returns all events of the requests that have been answered so far.
     pub(crate) async fn seen(&mut self) -> Vec<WatchEvent> {
         self.0.events().await.expect("the server answers")
     }
 
-    /// Waits until the server closes the connection, without having said anything more.
+    /// Waits until the server closes the connection, without sending anything more.
     pub(crate) async fn is_closed(&mut self) {
         let rest = self.0.until_closed().await.expect("the server closes the connection");
         assert_eq!(rest, []);
     }
 }
 
-/// Why there is no session.
+/// Returns the error of a connection that gets no session.
 pub(crate) async fn refusal(server: SocketAddr, request: ConnectRequest) -> ConversationError {
     match Conversation::connect(server, request).await {
-        Ok(conversation) => panic!("there is a session: {:?}", conversation.session()),
+        Ok(conversation) => panic!("expected no session, got: {:?}", conversation.session()),
         Err(error) => error,
     }
 }
@@ -241,7 +241,7 @@ pub(crate) fn children_changed(path: impl Into<String>) -> WatchEvent {
     WatchEvent { event: EventType::ChildrenChanged, path: path.into() }
 }
 
-/// A line of an ACL for everybody.
+/// Returns a line of an ACL for everyone.
 pub(crate) fn world(permissions: i32) -> Acl {
     Acl::new(permissions, Id::new("world", "anyone"))
 }

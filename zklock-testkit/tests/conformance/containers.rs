@@ -1,4 +1,4 @@
-//! Containers go some time after their last child.
+//! Containers are deleted some time after their last child.
 
 use zklock_testkit::wire::{Create, CreateFlags, ErrorCode, Op, Request};
 
@@ -23,13 +23,13 @@ fn container(path: &str) -> Request {
     Request::CreateContainer(Create::new(path, "", CreateFlags::CONTAINER))
 }
 
-/// Lets a node have had a child.
+/// Creates and deletes a child, so that the node has had one.
 async fn use_once(client: &mut Client, path: &str) {
     client.make(&format!("{path}/child")).await;
     client.delete(&format!("{path}/child")).await.unwrap();
 }
 
-/// Waits until the server has deleted such a container that came to be deletable later than all others.
+/// Waits until the server has deleted a container that became deletable later than all others.
 async fn until_containers_are_checked(client: &mut Client, server: &Server) {
     for name in ["/probe1", "/probe2"] {
         client.created(container(&server.path(name))).await.unwrap();
@@ -39,7 +39,7 @@ async fn until_containers_are_checked(client: &mut Client, server: &Server) {
 }
 
 async fn until_gone(client: &mut Client, path: &str) {
-    // A watch for the existence of what is gone already would tell of the next node there.
+    // If the node is gone already, a watch for its existence would report the next node at this path.
     if client.ask(Request::GetData { path: path.into(), watch: true }).await.is_ok() {
         assert_eq!(client.event().await.unwrap(), deleted(path));
     }
@@ -102,7 +102,7 @@ async fn the_end_of_a_container_is_told(server: &Server) {
     assert_eq!(client.event().await.unwrap(), children_changed(server.path("")));
 }
 
-/// Only the opcode decides what is created; the flag is checked and then forgotten.
+/// Only the opcode decides the kind of the new node. The flag is checked and then ignored.
 async fn the_flag_makes_no_container(server: &Server) {
     let mut client = server.reaper_client().await;
     let create = |path| Create::new(path, "", CreateFlags::CONTAINER);

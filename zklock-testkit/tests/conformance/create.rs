@@ -1,4 +1,4 @@
-//! Nodes of every kind are created, or refused.
+//! Creates that succeed, and creates that are refused.
 
 use zklock_testkit::wire::{Create, CreateFlags, ErrorCode, Request, Response, Stat};
 
@@ -83,7 +83,7 @@ async fn a_container_has_no_owner(server: &Server) {
     assert_eq!(client.stat(&path).await, Ok(stat));
 }
 
-/// Its stat cannot tell it, but it outlives its session.
+/// The stat does not show it, but the node outlives its session.
 async fn the_opcode_of_containers_makes_nothing_ephemeral(server: &Server) {
     let mut client = server.client().await;
     let create = Create::new(server.path("/a"), "", CreateFlags::EPHEMERAL);

@@ -1,4 +1,4 @@
-//! Nodes are deleted, or not.
+//! Deletes that succeed, and deletes that are refused.
 
 use zklock_testkit::wire::{CreateFlags, ErrorCode, Request};
 

@@ -1,4 +1,4 @@
-//! Frames that are cut, too long, or not what they should be.
+//! Frames that are truncated, too long, or malformed.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
@@ -74,7 +74,7 @@ async fn the_ensemble_is_not_changed(server: &Server) {
     assert_eq!(client.ask(request).await, Err(ErrorCode::RECONFIG_DISABLED));
 }
 
-/// Requests of every kind that has a body.
+/// Returns requests of every kind that has a body.
 fn requests(server: &Server) -> Vec<Request> {
     let path = || server.path("/a");
     let create = || Create::new(path(), "", CreateFlags::PERSISTENT);
@@ -209,7 +209,7 @@ async fn requests_may_come_with_the_greeting(server: &Server) {
     }
 }
 
-/// A request whose frame has so many bytes.
+/// Returns a request whose frame has this many bytes.
 fn of_length(server: &Server, length: usize) -> Request {
     let set = |size| {
         let data = Some(Bytes::from(vec![b'x'; size]));
@@ -227,7 +227,8 @@ async fn the_largest_frame_is_taken(server: &Server) {
 
 async fn a_larger_frame_ends_the_connection(server: &Server) {
     let mut client = server.client().await;
-    // Only the length is sent: the rest could not be written once the server has closed the connection.
+    // Only the length is sent, because the rest could not be written once the server has closed the
+    // connection.
     let length = u32::try_from(MAX_FRAME + 1).unwrap();
     client.send_bytes(&length.to_be_bytes()).await.unwrap();
     client.is_closed().await;
@@ -244,7 +245,7 @@ async fn the_largest_frame_can_be_set(server: &Server) {
     client.is_closed().await;
 }
 
-/// What is not UTF-8 becomes a character that no name may have.
+/// Bytes that are not UTF-8 become a character that no name may have.
 async fn a_path_that_is_no_text_is_bad(server: &Server) {
     let mut client = server.client().await;
     let mut body = Writer::default();
@@ -264,13 +265,13 @@ async fn a_negative_length_ends_the_connection(server: &Server) {
     }
 }
 
-/// Sends the first bytes of a connection, and tells what the server answers until it closes the connection.
+/// Sends the first bytes of a connection, and returns the server's answer until it closes the connection.
 async fn answer_to(server: &Server, bytes: &[u8]) -> Vec<u8> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
-    // A connection that is reset has been closed as well.
+    // A connection that is reset has also been closed.
     let _ = stream.read_to_end(&mut answer).await;
     answer
 }

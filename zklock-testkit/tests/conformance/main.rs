@@ -1,12 +1,13 @@
-//! The protocol of a ZooKeeper server, asserted of every kind of server in the same words.
+//! The protocol of a ZooKeeper server, with the same assertions for every kind of server.
 //!
-//! Every case runs on its own nodes of a server that all cases of its kind share, or on servers of its own.
-//! A case that fails on the real server is wrong; one that fails only on another kind is that kind's bug.
+//! Every case runs on its own nodes of a server that all cases of its kind share, or on its own servers. A
+//! case that fails on the real server is wrong. A case that fails only on another kind of server is a bug of
+//! that kind.
 //!
-//! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` needs the permission to read, and
-//! so do the events of a watch; an event tells its zxid; a one-shot watch does not replace a persistent one of
-//! the same path, and persistent watches have kinds of their own to be removed and checked by; a `check` outside
-//! of a multi is an unknown request instead of the end of the server; and a `create2` in a multi tells a stat.
+//! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` and the events of a watch need
+//! the permission to read; an event carries its zxid; a one-shot watch does not replace a persistent one of
+//! the same path, and persistent watches are removed and checked by types of their own; a `check` outside of
+//! a multi is an unknown request instead of the end of the server; and a `create2` in a multi returns a stat.
 
 mod case;
 mod client;
@@ -57,7 +58,7 @@ const THEMES: &[&[Case]] = &[
     write::CASES,
 ];
 
-#[expect(clippy::print_stdout, reason = "the number of cases is for whoever runs them")]
+#[expect(clippy::print_stdout, reason = "the number of cases is shown to the user")]
 fn main() {
     let arguments = Arguments::from_args();
     // The longest test comes first.

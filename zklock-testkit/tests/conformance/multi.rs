@@ -1,4 +1,4 @@
-//! All of several writes, or none.
+//! Several writes in one transaction: all of them are done, or none.
 
 use bytes::Bytes;
 use zklock_testkit::wire::{
@@ -210,7 +210,7 @@ async fn ephemeral_nodes_are_created(server: &Server) {
     assert_eq!(other.stat(&path).await, Err(ErrorCode::NO_NODE));
 }
 
-/// The answer names another opcode than the request.
+/// The answer has another opcode than the request.
 async fn containers_are_created(server: &Server) {
     let mut client = server.client().await;
     let container = Create::new(server.path("/a"), "", CreateFlags::CONTAINER);
@@ -227,7 +227,7 @@ async fn nodes_with_a_time_to_live_are_not_created(server: &Server) {
     assert_eq!(codes(&mut client, vec![op]).await, [ErrorCode::UNIMPLEMENTED.0]);
 }
 
-/// Whether the stat is told depends on the version of ZooKeeper.
+/// It depends on the version of ZooKeeper whether the answer has a stat.
 async fn a_create_that_asks_for_a_stat_is_done(server: &Server) {
     let mut client = server.client().await;
     let create = Create::new(server.path("/a"), "", CreateFlags::PERSISTENT);

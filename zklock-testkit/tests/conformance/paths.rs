@@ -1,4 +1,4 @@
-//! What a path must look like, which is not the same for all requests.
+//! The valid forms of a path, which are not the same for all requests.
 
 use zklock_testkit::wire::{
     Acl, CheckVersion, Create, CreateFlags, ErrorCode, Op, OpResult, Request, Response, SetAcl,
@@ -23,7 +23,7 @@ cases! {
     the_empty_path_is_the_root_for_reads,
 }
 
-/// What must not stand in a name, as far as UTF-8 can carry it.
+/// Characters that a name must not have, as far as UTF-8 can carry them.
 const BAD_CHARACTERS: [char; 11] =
     ['\0', '\u{1}', '\n', '\u{1f}', '\u{7f}', '\u{9f}', '\u{e000}', '\u{f8ff}', '\u{fff0}', '\u{ffff}', '😀'];
 
@@ -99,7 +99,7 @@ async fn nodes_of_the_server_are_not_deleted(server: &Server) {
     assert_eq!(client.children("/zookeeper").await, Ok(vec!["config".into(), "quota".into()]));
 }
 
-/// Paths that are bad wherever they are checked.
+/// Returns paths that are bad for every request that checks its path.
 fn bad_paths(server: &Server) -> Vec<String> {
     let mut paths: Vec<String> = ["", "a", "a/b", "//"].map(String::from).into();
     paths.extend(["/", "//a", "/.", "/..", "/./a", "/a/../b"].map(|path| server.path(path)));

@@ -1,4 +1,4 @@
-//! Watches that stay, of one node or of all below it.
+//! Watches that stay, of one node or of all nodes below it.
 
 use zklock_testkit::wire::{AddWatch, CreateFlags, ErrorCode, Request, Response, WatcherType};
 
@@ -212,7 +212,7 @@ async fn a_recursive_watch_is_no_watch_of_what_is_below(server: &Server) {
     assert_eq!(client.seen().await, [changed(server.path("/a"))]);
 }
 
-/// Other cases go on below the root, so that only what is ours is looked at.
+/// Other cases run below the root at the same time, so only the events of this case are checked.
 async fn the_root_is_watched_recursively(server: &Server) {
     let mut client = server.client().await;
     client.add_watch("/", RECURSIVE).await;

@@ -1,8 +1,8 @@
-//! Random clients talk to two servers in lockstep, which must say the same.
+//! Random clients talk to two servers in lockstep, and both servers must give the same answers.
 //!
-//! A run is a few sessions that take turns: each turn sends some requests at once and waits for all answers,
-//! so that both servers see one order. What each session is told, events and answers in their order, must be
-//! equal once what must differ has been taken out: see [`view`].
+//! A run is a few sessions that take turns. Each turn sends some requests at once and waits for all answers,
+//! so that both servers see one order. The events and answers of each session must be equal and in the same
+//! order, apart from values that have to differ: see [`view`].
 
 mod script;
 mod side;
@@ -19,13 +19,13 @@ use crate::server::{Kind, Options, Running};
 use script::Script;
 use side::Side;
 
-/// Which servers are compared.
+/// The servers that are compared.
 const PAIRS: [(Kind, Kind); 1] = [(Kind::Embedded, Kind::Real)];
 
-/// How many runs there are, of three sessions or more each.
+/// The number of runs, with three sessions or more each.
 const RUNS: u32 = 2_600;
 
-/// How many sessions these are at least.
+/// The least number of sessions in all runs.
 const LEAST_SESSIONS: usize = 10_000;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -36,7 +36,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .into()
 }
 
-/// How much was compared.
+/// The numbers of things that were compared.
 #[derive(Default)]
 struct Tally {
     runs: AtomicUsize,
@@ -51,9 +51,9 @@ impl Tally {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "how much was compared is for whoever runs the test")]
+#[expect(clippy::print_stdout, reason = "the tally is shown to the user")]
 fn compare(one: Kind, other: Kind) -> Result<(), Failed> {
-    // Nothing but the sessions of a run may cause a transaction.
+    // Only the sessions of a run may cause transactions.
     let options = Options { container_check_interval: Duration::from_secs(36_000), ..Options::default() };
     let servers = [one.start(&options), other.start(&options)];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! What nodes are told to be.
+//! Reads of nodes, and the stats that they return.
 
 use bytes::Bytes;
 use zklock_testkit::wire::{CreateFlags, ErrorCode, Op, OpResult, Request, Response, Stat};

@@ -1,4 +1,4 @@
-//! What a server still knows after it was killed.
+//! The state that a server keeps when it is killed.
 
 use zklock_testkit::wire::{Acl, ConnectRequest, Create, CreateFlags, Id, Request, permissions};
 

@@ -1,4 +1,4 @@
-//! The counter at the end of a name.
+//! The counter at the end of a sequential name.
 
 use zklock_testkit::wire::{CheckVersion, Create, CreateFlags, ErrorCode, Op, Request, Response};
 
@@ -60,7 +60,7 @@ async fn children_without_a_counter_count(server: &Server) {
     assert_eq!(next(&mut client, server).await, "0000000003");
 }
 
-/// They count in the version that a stat tells, which is why it is no counter to rely on.
+/// Deletions do count in the `cversion` of a stat, which therefore does not show the counter.
 async fn deletions_do_not_count(server: &Server) {
     let mut client = server.client().await;
     client.make(&server.path("/a")).await;
@@ -184,7 +184,7 @@ async fn a_failed_multi_that_is_pipelined_does_not_count(server: &Server) {
     assert_eq!(answers[2], Ok(Response::Path(server.path("/n-0000000001"))));
 }
 
-/// Whoever relies on names that are unique, or on their order, must stop before.
+/// A client that relies on unique names, or on their order, must stop before this value.
 async fn it_stops_at_its_greatest_value(server: &Server) {
     let own = server.own(&Options::default());
     let mut client = own.client().await;

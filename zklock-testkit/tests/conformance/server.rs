@@ -11,12 +11,12 @@ use zklock_testkit::{EmbeddedServer, Installation, ZooKeeper};
 
 use crate::client::Client;
 
-/// What is tested.
+/// A kind of server under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// ZooKeeper itself.
     Real,
-    /// Ours.
+    /// The embedded server of the testkit.
     Embedded,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// The server that all cases share.
+    /// Returns the server that all cases share.
     fn shared(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::default()));
         static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::default()));
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// The server that all cases of containers share, which looks for them all the time.
+    /// Returns the server that all cases of containers share, which checks its containers all the time.
     fn reaper(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
         static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::reaper()));
@@ -60,7 +60,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How a server is started.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) tick_time: Duration,
@@ -71,7 +71,7 @@ pub(crate) struct Options {
 }
 
 impl Default for Options {
-    /// Sessions may be short enough to wait for their end.
+    /// Returns settings that allow sessions short enough to wait for their end.
     fn default() -> Self {
         Self {
             tick_time: Duration::from_millis(200),
@@ -110,7 +110,7 @@ impl Options {
     }
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub(crate) enum Running {
     Real(ZooKeeper),
@@ -133,7 +133,7 @@ impl Running {
         }
     }
 
-    /// Sets the number that the next sequential child of a node gets; a real server is stopped for it.
+    /// Sets the number that the next sequential child of a node gets. A real server is restarted for this.
     pub(crate) fn set_counter(&self, path: &str, next: i32) {
         match self {
             Self::Real(server) => {
@@ -151,8 +151,8 @@ impl Running {
 }
 
 fn rewrite_counter(data: &Path, path: &str, next: i32) {
-    let zookeeper = Installation::find().expect("it was found before");
-    let classpath = std::env::join_paths(zookeeper.classpath()).expect("the class path was one before");
+    let zookeeper = Installation::find().expect("ZooKeeper was found before");
+    let classpath = std::env::join_paths(zookeeper.classpath()).expect("the entries come from a class path");
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/SetCounter.java");
     let mut java = Command::new(zookeeper.java());
     let output =
@@ -161,7 +161,7 @@ fn rewrite_counter(data: &Path, path: &str, next: i32) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What a case is run on: a place of its own in a server that others use at the same time.
+/// The environment of a case: its own node on a server that other cases use at the same time.
 pub(crate) struct Server {
     kind: Kind,
     root: String,
@@ -186,22 +186,22 @@ impl Server {
         self.kind.shared().client().await
     }
 
-    /// Opens a session with a server that deletes containers as soon as it may, where the case's own node is
-    /// a persistent one as well.
+    /// Opens a session with a server that deletes containers as soon as it may. The case's own node is a
+    /// persistent node there, too.
     pub(crate) async fn reaper_client(&self) -> Client {
         let mut client = self.kind.reaper().client().await;
-        // It is there already when this is not the first client of the case.
+        // The node exists already if this is not the first client of the case.
         let root = Create::new(&self.root, "", CreateFlags::PERSISTENT);
         let _ = client.create(root).await;
         client
     }
 
-    /// The case's own node, or one below it.
+    /// Returns the path of the case's own node, or of a node below it.
     pub(crate) fn path(&self, below: &str) -> String {
         format!("{}{below}", self.root)
     }
 
-    /// Starts a server that nobody else uses.
+    /// Starts a server for this case alone.
     pub(crate) fn own(&self, options: &Options) -> Running {
         self.kind.start(options)
     }

@@ -46,13 +46,13 @@ cases! {
     the_end_of_a_session_tells_its_nodes,
 }
 
-/// The shortest timeout that the shared server gives.
+/// The shortest timeout that the shared server grants.
 const SHORT: i32 = 400;
 
-/// Short enough to wait for its end, and long enough for some requests on a busy machine.
+/// A timeout that is short enough to wait for, and long enough for some requests on a busy machine.
 const BRIEF: i32 = 1_000;
 
-/// A session that expires soon after its client falls silent.
+/// Opens a session that expires soon after its client falls silent.
 async fn brief(server: &Server) -> Client {
     Client::connect(server.address(), ConnectRequest::with_timeout(BRIEF)).await
 }
@@ -67,7 +67,7 @@ fn none() -> ConnectResponse {
     }
 }
 
-/// The server says that there is no such session, and closes the connection.
+/// Asserts that the server answers that there is no such session.
 async fn assert_expired(server: &Server, session: &ConnectResponse) {
     match refusal(server.address(), ConnectRequest::attach(session)).await {
         ConversationError::NoSession(answer) => assert_eq!(answer, none()),
@@ -194,7 +194,7 @@ async fn a_wrong_password_gives_no_session(server: &Server) {
     assert!(client.stat(&server.path("/a")).await.is_ok());
 }
 
-/// The server closes the session's connection before it looks at the password.
+/// The server closes the session's connection before it checks the password.
 async fn a_wrong_password_ends_the_connection_all_the_same(server: &Server) {
     let mut client = server.client().await;
     let session = client.session().clone();
@@ -285,7 +285,7 @@ async fn what_follows_a_close_is_not_done(server: &Server) {
     // The server may have closed the connection already.
     let _ = client.send(Request::Create(create)).await;
     assert_eq!(client.reply(close).await.unwrap().outcome, Ok(Response::Empty));
-    // Whether the failure is told before the connection is closed is a race.
+    // It is a race whether the server reports the failure before it closes the connection.
     for message in client.until_closed().await.unwrap() {
         assert!(matches!(message, Message::Reply(Reply { outcome: Err(_), .. })), "{message:?}");
     }
@@ -343,7 +343,8 @@ async fn an_expired_session_loses_its_connection(server: &Server) {
     client.is_closed().await;
 }
 
-/// Whether a session is still there long after it would have expired without what it does.
+/// Returns whether a session that sends these requests still exists long after it would have expired without
+/// them.
 async fn outlives_its_timeout(server: &Server, request: impl Fn() -> Request) -> bool {
     let mut client = brief(server).await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;

@@ -1,4 +1,4 @@
-//! Watches that a client sets again after it has connected again, and what it has missed.
+//! Watches that a client sets again after a reconnect, and the changes that it has missed.
 
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::{Request, Response, SetWatches, WatchEvent, xid};
@@ -31,7 +31,7 @@ cases! {
     the_number_of_the_request_comes_back,
 }
 
-/// Sets watches and tells what has been missed.
+/// Sets watches, and returns the events that were missed.
 async fn set(client: &mut Client, watches: SetWatches) -> Vec<WatchEvent> {
     assert_eq!(client.ask(Request::SetWatches2(watches)).await, Ok(Response::Empty));
     client.seen().await

@@ -2,36 +2,36 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What the sessions of a run do.
+/// The actions of the sessions of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// How many sessions there are at a time.
+    /// The number of sessions at a time.
     pub(crate) sessions: usize,
-    /// What they do, one after the other.
+    /// Their actions, one after the other.
     pub(crate) turns: Vec<Turn>,
 }
 
-/// What one session does while the others wait.
+/// The action of one session, while the others wait.
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
-    /// It sends requests at once.
+    /// The session sends requests at once.
     Ask { session: usize, asks: Vec<Ask> },
-    /// It ends, and another one takes its place.
+    /// The session ends, and another one takes its place.
     Reopen { session: usize },
-    /// It comes back on another connection.
+    /// The session comes back on another connection.
     Reattach { session: usize, way: Way, watches: Watches },
 }
 
-/// How a session leaves its connection.
+/// The way in which a session leaves its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     /// The connection ends first.
     Dropped,
-    /// The server ends it, because there is another one.
+    /// The server ends the connection, because the session has another one.
     Kicked,
 }
 
-/// Which watches are set again.
+/// The watches that are set again.
 #[derive(Clone, Debug)]
 pub(crate) struct Watches {
     pub(crate) since: Since,
@@ -40,14 +40,14 @@ pub(crate) struct Watches {
     pub(crate) child: Vec<&'static str>,
 }
 
-/// What a client has seen before it connected again.
+/// The transactions that a client has seen before it connected again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Since {
-    /// All that it was told.
+    /// All up to the last reply.
     Last,
-    /// Nothing of this run.
+    /// None of this run.
     Start,
-    /// Nothing.
+    /// None.
     Nothing,
 }
 
@@ -56,7 +56,8 @@ pub(crate) enum Since {
 pub(crate) enum Ask {
     Create(Node),
     Create2(Node),
-    /// Without another flag: it is an ephemeral node to some that follow at once, and to others it is not.
+    /// Only with the flag of a container. With that of an ephemeral node, it would be ephemeral for some of
+    /// the requests that follow at once, and not for others.
     CreateContainer(&'static str),
     Delete(&'static str, i32),
     SetData(&'static str, i32),
@@ -103,7 +104,7 @@ pub(crate) enum Read {
     Children(&'static str),
 }
 
-/// Few enough for the sessions to meet, with names that a counter may give.
+/// Few enough for the sessions to meet, with names that a counter may produce.
 pub(crate) const PATHS: [&str; 12] = [
     "/a",
     "/b",
@@ -119,7 +120,7 @@ pub(crate) const PATHS: [&str; 12] = [
     "/b/s-0000000001",
 ];
 
-/// Where nodes are created, which need not be where they can be.
+/// The paths of new nodes, some of which cannot be created.
 const NEW: [&str; 12] =
     ["/a", "/a", "/b", "/b", "/a/c", "/a/d", "/b/c", "/a/c/e", "/.", "/a/", "/c/d/e", "/a/s-0000000001"];
 
@@ -129,7 +130,7 @@ fn path() -> impl Strategy<Value = &'static str> {
     select(&PATHS[..])
 }
 
-/// A path, or the run's own node.
+/// Returns a path, or the run's own node.
 fn any_path() -> impl Strategy<Value = &'static str> {
     prop_oneof![1 => Just(""), 6 => path()]
 }
@@ -190,7 +191,8 @@ fn ask() -> impl Strategy<Value = Ask> {
     prop_oneof![writes, reads]
 }
 
-/// Alone: what follows at once is judged by the new ACL or the old one, as it happens.
+/// Sent alone, because it is a race whether the new ACL or the old one applies to requests that follow at
+/// once.
 fn new_acl() -> impl Strategy<Value = Vec<Ask>> {
     (path(), 0..32).prop_map(|(path, permissions)| vec![Ask::SetAcl(path, permissions)])
 }
@@ -213,7 +215,7 @@ fn turn(sessions: usize) -> impl Strategy<Value = Turn> {
     ]
 }
 
-/// What the sessions of a run may do.
+/// Returns the scripts from which the runs are drawn.
 pub(crate) fn scripts() -> impl Strategy<Value = Script> {
     let script = |sessions| vec(turn(sessions), 1..15).prop_map(move |turns| Script { sessions, turns });
     (3..5_usize).prop_flat_map(script)

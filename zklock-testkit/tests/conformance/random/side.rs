@@ -13,12 +13,12 @@ use super::view::View;
 use crate::client::{Client, world};
 use crate::server::Running;
 
-/// One of the servers, and the sessions that a run has with it.
+/// One of the servers, and the sessions of a run on it.
 pub(crate) struct Side {
     address: SocketAddr,
     root: String,
     clients: Vec<Client>,
-    /// The last transaction that each session was told of.
+    /// The zxid of the last reply to each session.
     last: Vec<i64>,
     view: View,
 }
@@ -50,12 +50,12 @@ impl Side {
         client
     }
 
-    /// How many sessions there have been.
+    /// Returns the number of sessions that there have been.
     pub(crate) fn sessions(&self) -> usize {
         self.view.sessions()
     }
 
-    /// Does what one session does, and tells what it or the others are told.
+    /// Takes the turn of one session, and returns the messages that it or the others receive.
     pub(crate) async fn take(&mut self, turn: &Turn) -> Vec<Message> {
         match turn {
             Turn::Ask { session, asks } => {
@@ -80,7 +80,7 @@ impl Side {
         }
     }
 
-    /// Reads all there is, and ends the sessions.
+    /// Reads all nodes, and ends the sessions.
     pub(crate) async fn end(&mut self) -> Vec<Message> {
         let mut seen = Vec::new();
         let mut all = vec![""];
@@ -98,7 +98,7 @@ impl Side {
         seen
     }
 
-    /// Sends requests at once, and waits for the answers to all of them and for the events before those.
+    /// Sends requests at once, and waits for all of their answers and for the events before those.
     async fn exchange(&mut self, session: usize, requests: Vec<Request>) -> Vec<Message> {
         let client = &mut self.clients[session];
         let mut unanswered = requests.len();
@@ -117,7 +117,8 @@ impl Side {
         seen
     }
 
-    /// What all sessions were told when nodes were deleted together, which has no order.
+    /// Returns the messages of all sessions after nodes were deleted together, which happens in no defined
+    /// order.
     async fn events_of_all(&mut self) -> Vec<Message> {
         let mut all = Vec::new();
         for session in 0..self.clients.len() {
@@ -206,7 +207,7 @@ impl Side {
     }
 }
 
-/// Everybody may read in any case, because versions of ZooKeeper differ in what others are told.
+/// Everyone may always read, because versions of ZooKeeper differ in the answers to clients that may not.
 fn acl(bits: i32) -> Vec<Acl> {
     vec![world(bits | permissions::READ)]
 }

@@ -1,7 +1,7 @@
 use zklock_testkit::conversation::{Message, Reply};
 use zklock_testkit::wire::{OpResult, Response, Stat};
 
-/// What two servers may differ in: where a run begins, and the ids of its sessions.
+/// The values in which two servers may differ: the start of a run, and the ids of its sessions.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The last transaction before the run.
@@ -27,7 +27,7 @@ impl View {
         self.sessions.len()
     }
 
-    /// Replaces zxids by their distance from the start, and sessions by their numbers; forgets times.
+    /// Replaces zxids by their distance from the start and sessions by their numbers, and removes times.
     pub(crate) fn of(&self, message: Message) -> Message {
         match message {
             Message::Event(event) => Message::Event(event),
