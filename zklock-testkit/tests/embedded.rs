@@ -1,4 +1,4 @@
-//! What only the embedded server can do, and what it must bear.
+//! The operations that only the embedded server has, and the clients that it must withstand.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -65,7 +65,7 @@ fn program(listen: &str) -> Command {
     command
 }
 
-/// Does not leave the program behind when a test fails.
+/// Ends the program even if the test fails.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -149,7 +149,7 @@ async fn nothing_happens_during_a_pause_and_time_is_made_up_for_at_its_end() {
     server.pause().unwrap();
     let paused = Instant::now();
     client.send(Request::Create(Create::new("/a", "", CreateFlags::PERSISTENT))).await.unwrap();
-    // The state that is waited for is that of the clock: the session's timeout is over.
+    // The awaited state is that of the clock: the session's timeout has passed.
     wait_until("a timeout", || paused.elapsed() > Duration::from_millis(300));
     assert!(server.node("/a").is_none());
     assert_eq!(server.sessions().len(), 2);
@@ -233,7 +233,7 @@ async fn dropping_it_frees_the_port_and_closes_connections() {
     drop(EmbeddedServer::builder().listen(address).start().unwrap());
 }
 
-/// Counts the warnings of the server that tell of one address.
+/// Counts the server's warnings about the connections that [`raw`] opens.
 struct Warnings;
 
 static WARNED: AtomicUsize = AtomicUsize::new(0);
@@ -263,7 +263,7 @@ impl tracing::Subscriber for Warnings {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// A connection whose warnings are counted.
+/// Opens a connection whose warnings are counted, and sends these bytes.
 fn raw(server: &EmbeddedServer, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     PEER.lock().unwrap().push(stream.local_addr().unwrap().to_string());
@@ -283,7 +283,7 @@ async fn malformed_connections_end_with_one_line_each_and_disturb_nobody() {
         &0x7fff_ffff_u32.to_be_bytes(),
         &(-1_i32).to_be_bytes(),
         &[0, 0, 0, 4, 1, 2, 3, 4],
-        // A request before the greeting: a length, a number and an opcode.
+        // A request before the greeting: a length, an xid and an opcode.
         &[0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 11],
         &[0, 0, 0, 44, 0, 0],
     ];

@@ -1,4 +1,4 @@
-//! Three real ZooKeepers that replicate each other.
+//! Three real ZooKeeper servers that replicate each other.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 const SERVE_WITHIN: Duration = Duration::from_secs(20);
 
-/// A session on one server, without a client library that would go to another one.
+/// A session on one server, without a client library that would move it to another one.
 struct Session {
     stream: TcpStream,
 }
@@ -82,7 +82,7 @@ fn create(server: &ZooKeeper, path: &str, data: &'static str) {
     assert_eq!(created, Ok(Response::Path(path.to_owned())));
 }
 
-/// What a server has at a path, once it has all that its leader has.
+/// Asserts the data at a path of a server, once the server has caught up with its leader.
 #[track_caller]
 fn assert_has(server: &ZooKeeper, path: &str, expected: &'static str) {
     let mut session = Session::open(server);
@@ -97,7 +97,8 @@ fn serves(server: &ZooKeeper) -> bool {
     server.four_letter("srvr").is_ok_and(|answer| answer.contains("Mode: "))
 }
 
-/// The followers, once no server is behind or slow to answer.
+/// Returns the followers once there are two. A server that is behind or slow to answer may be missing at
+/// first.
 fn both_followers(ensemble: &Ensemble) -> Vec<&ZooKeeper> {
     let both = || ensemble.followers().ok().filter(|followers| followers.len() == 2);
     eventually(SERVE_WITHIN, both).expect("two servers follow")
@@ -188,7 +189,7 @@ fn nobody_serves_without_a_majority_until_it_is_back() {
     let (leader, followers) = (ensemble.leader().unwrap(), both_followers(&ensemble));
     create(leader, "/kept", "by one");
     followers.iter().for_each(|follower| follower.kill().unwrap());
-    wait_until("the last one stops to serve", || !serves(leader));
+    wait_until("the last one stops serving", || !serves(leader));
     assert!(Session::try_open(leader).is_err());
 
     followers[0].restart().unwrap();
@@ -230,7 +231,7 @@ fn an_ensemble_ends_with_its_killed_owner() {
     Owner::spawn("serve").check_that_nothing_outlives_it(3);
 }
 
-/// Not a test of its own: the process whose end the test above watches.
+/// Owns servers if the test above has started this process, and otherwise returns at once.
 #[test]
 fn owner_process() {
     if owner_orders().is_none() {

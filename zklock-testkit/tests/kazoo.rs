@@ -1,7 +1,7 @@
-//! Servers as kazoo sees them, a client in Python that knows nothing of zklock.
+//! Servers as seen by kazoo, a client in Python that knows nothing of zklock.
 //!
-//! Where there is no Python, the test says so and ends well, as does `cargo xtask test`. Where there is one, it
-//! fails rather than skips: without `venv` and pip, without a package index, and on any disagreement.
+//! Without Python, the test reports that and succeeds, and so does `cargo xtask test`. With Python, it fails
+//! rather than skips: without `venv` and pip, without a package index, and on any disagreement.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use zklock_testkit::{EmbeddedServer, ZooKeeper};
 
-/// A pinned version, so that a new one cannot break a build that was fine.
+/// Pinned, so that a new version cannot break a build that worked.
 const KAZOO: &str = "2.11.0";
 
 const CHECKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kazoo/checks.py");
@@ -19,8 +19,8 @@ const CHECKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kazoo/checks.py
 #[test]
 fn kazoo_finds_nothing_wrong() {
     if Command::new("python3").arg("--version").output().is_err() {
-        // Not by a macro, whose output the test harness would swallow.
-        writeln!(io::stderr(), "there is no python3: kazoo's checks are left out").unwrap();
+        // Not printed by a macro, whose output the test harness would capture.
+        writeln!(io::stderr(), "there is no python3: kazoo's checks are skipped").unwrap();
         return;
     }
     let python = python_with_kazoo();
@@ -33,12 +33,12 @@ fn check(python: &Path, server: SocketAddr) {
     assert!(output.ends_with("kazoo: all ok\n"), "{output}");
 }
 
-/// Gives the Python of a virtual environment that has kazoo, and makes it if it is not there yet or is broken.
+/// Returns the Python of a virtual environment with kazoo, which is created if it is missing or broken.
 fn python_with_kazoo() -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let environment = place.join(format!("kazoo-{KAZOO}"));
     let python = environment.join("bin/python");
-    // Another run of the tests may be at it.
+    // Another test run may use the environment at the same time.
     let lock = File::create(place.join("kazoo.lock")).unwrap();
     lock.lock().unwrap();
     if !has_kazoo(&python) {
@@ -59,7 +59,7 @@ fn missing_is_fine(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Runs a command, which must end well, and gives what it printed.
+/// Runs a command, which must succeed, and returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

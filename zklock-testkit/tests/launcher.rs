@@ -1,4 +1,4 @@
-//! The launcher against a real ZooKeeper.
+//! The launcher, with a real ZooKeeper.
 
 use std::ffi::OsString;
 use std::fs;
@@ -82,7 +82,7 @@ fn a_killed_server_restarts_with_its_address_and_data() {
 /// Makes the server write a transaction, without a client library.
 fn open_session(zookeeper: &ZooKeeper) {
     let (timeout, password) = (30_000_u32.to_be_bytes(), 16_u32.to_be_bytes());
-    // Its parts: length, protocol version and last transaction seen, timeout, session, password.
+    // The parts: length, protocol version and last zxid seen, timeout, session id, password.
     let request = [&44_u32.to_be_bytes()[..], &[0; 12], &timeout, &[0; 8], &password, &[0; 16]].concat();
     let mut stream = TcpStream::connect(zookeeper.address()).unwrap();
     stream.write_all(&request).unwrap();
@@ -118,7 +118,7 @@ fn a_killed_server_leaves_no_directory_behind_a_killed_owner() {
     Owner::spawn("kill").check_that_nothing_outlives_it(1);
 }
 
-/// Not a test of its own: the process whose end the tests above watch.
+/// Owns a server if a test above has started this process, and otherwise returns at once.
 #[test]
 fn owner_process() {
     let Some(orders) = owner_orders() else { return };
@@ -132,7 +132,7 @@ fn owner_process() {
     wait_to_be_killed();
 }
 
-/// The environment with the real search path, but only this variable besides.
+/// Returns an environment with the real search path and this variable only.
 fn only(variable: &'static str, value: &Path) -> impl Fn(&str) -> Option<OsString> {
     let value = OsString::from(value);
     move |name| match name {

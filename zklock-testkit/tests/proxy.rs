@@ -33,17 +33,17 @@ fn proxy() -> Proxy {
     Proxy::start(zookeeper().address()).unwrap()
 }
 
-/// A client that is not behind the proxy, and sees what the server has done.
+/// Opens a direct connection, which shows the state of the server.
 async fn observer() -> Client {
     Client::open(zookeeper().address()).await
 }
 
-/// Waits for what is to happen.
+/// Waits for an event that must happen.
 async fn soon<T>(event: impl Future<Output = T>) -> T {
     timeout(SOON, event).await.expect("it happens")
 }
 
-/// Waits for a state that nothing tells.
+/// Polls until a state is reached for which there is no event.
 async fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
     let wait = async {
         while !state() {
@@ -53,7 +53,7 @@ async fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
     timeout(SOON, wait).await.unwrap_or_else(|_| panic!("never happened: {what}"));
 }
 
-/// The test as a server: a client behind a proxy, and the server's end of its connection.
+/// A client behind a proxy, and the server's end of its connection, which the test plays.
 struct Played {
     proxy: Proxy,
     client: Framed,
@@ -101,7 +101,7 @@ fn inverted(body: &Bytes) -> Bytes {
     body.iter().map(|byte| !byte).collect()
 }
 
-/// How a stream ends, after nothing else.
+/// Returns how a stream ends. No frame may come before its end.
 async fn end(framed: &mut Framed) -> Result<(), ErrorKind> {
     framed.receive().await.map(|frame| assert_eq!(frame, None)).map_err(|error| error.kind())
 }
@@ -380,7 +380,7 @@ async fn nothing_reaches_clients_through_a_blackhole() {
     wait_until("the reply arrives", || proxy.replies(CREATE) == 1).await;
     assert!(observer().await.exists("/blackhole-to-client").await);
     proxy.cut(How::Fin);
-    // The reply came first, and would be seen first.
+    // The reply came before the cut, so the client would see it first.
     assert_eq!(client.end().await, IN_ORDER);
 }
 
@@ -405,7 +405,7 @@ async fn a_connection_made_in_a_blackhole_lives_only_if_its_client_stays() {
         let mut gone = TcpStream::connect(proxy.address()).await.unwrap();
         gone.write_all(b"gone").await.unwrap();
         gone.shutdown().await.unwrap();
-        // The proxy closes it only after it has noticed.
+        // The proxy closes the connection only after it has noticed that the client is gone.
         assert_eq!(soon(gone.read(&mut [0])).await.unwrap(), 0);
         let mut stays = TcpStream::connect(proxy.address()).await.unwrap();
         stays.write_all(b"stay").await.unwrap();
@@ -569,7 +569,7 @@ fn a_four_letter_word_passes_without_a_runtime() {
 async fn a_server_that_does_not_run_resets_clients() {
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let proxy = Proxy::start(unused).unwrap();
-    // The reset may come before the connection is seen as made.
+    // The reset may come before the connection is reported as open.
     let ended = match TcpStream::connect(proxy.address()).await {
         Ok(client) => end(&mut Framed::new(client)).await,
         Err(error) => Err(error.kind()),

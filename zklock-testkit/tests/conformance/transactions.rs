@@ -1,4 +1,4 @@
-//! Which requests are transactions: told by the zxids of a server that nobody else uses.
+//! The requests that are transactions, as the zxids of a server show that no other case uses.
 
 use bytes::Bytes;
 use zklock_testkit::wire::{
@@ -62,7 +62,7 @@ fn writes_that_fail() -> Vec<(Request, ErrorCode)> {
     ]
 }
 
-/// One case, because a server of its own is dear.
+/// A single case, because starting a server is expensive.
 async fn writes_are_transactions_even_if_they_fail(server: &Server) {
     let own = server.own(&Options::default());
     let mut client = own.client().await;

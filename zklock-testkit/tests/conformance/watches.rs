@@ -1,4 +1,4 @@
-//! Watches that tell one event.
+//! One-shot watches, each of which reports one event.
 
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::{Acl, Create, CreateFlags, ErrorCode, Request, SetData, WatchEvent, WatcherType};

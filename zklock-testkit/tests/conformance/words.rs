@@ -1,4 +1,4 @@
-//! Four-letter words, as far as anybody relies on them.
+//! Four-letter words, as far as clients rely on them.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ async fn ask(server: std::net::SocketAddr, word: &str) -> String {
     answer
 }
 
-/// The lines of an answer by what stands before a separator.
+/// Returns the lines of an answer by the text before the separator.
 async fn table(server: std::net::SocketAddr, word: &str, separator: char) -> BTreeMap<String, String> {
     let answer = ask(server, word).await;
     let lines = answer.lines().filter_map(|line| line.split_once(separator));
@@ -79,7 +79,7 @@ async fn mntr_tells_numbers(server: &Server) {
 async fn numbers_are_those_of_the_server(server: &Server) {
     let own = server.own(&Options::default());
     let before = table(own.address(), "mntr", '\t').await;
-    assert_eq!(before["zk_znode_count"], "5", "the root by two names, and those of the server itself");
+    assert_eq!(before["zk_znode_count"], "5", "the root under two names, and the server's own nodes");
     assert_eq!((before["zk_ephemerals_count"].as_str(), before["zk_watch_count"].as_str()), ("0", "0"));
     let (mut one, mut other) = (own.client().await, own.client().await);
     one.make("/a").await;
@@ -91,7 +91,7 @@ async fn numbers_are_those_of_the_server(server: &Server) {
     let after = table(own.address(), "mntr", '\t').await;
     assert_eq!(after["zk_znode_count"], "7");
     assert_eq!((after["zk_ephemerals_count"].as_str(), after["zk_watch_count"].as_str()), ("1", "3"));
-    // Those of earlier questions may not be gone yet.
+    // The connections of earlier questions may still be open.
     assert!(after["zk_num_alive_connections"].parse::<u32>().unwrap() >= 3);
     assert_eq!(table(own.address(), "srvr", ':').await["Node count"], "7");
     let number = zklock_testkit::wire::Request::GetAllChildrenNumber { path: "/".into() };
@@ -102,7 +102,7 @@ async fn numbers_are_those_of_the_server(server: &Server) {
     packets_of_requests_are_counted(own.address(), other).await;
 }
 
-/// The question is a packet itself.
+/// The question itself is a packet, too.
 async fn packets_of_requests_are_counted(server: std::net::SocketAddr, mut client: crate::client::Client) {
     let received =
         async || -> u64 { table(server, "mntr", '\t').await["zk_packets_received"].parse().unwrap() };

@@ -1,4 +1,4 @@
-//! The decoder of the protocol, with frames of real clients and servers and with what random damage makes of them.
+//! The decoder of the protocol, with frames of real clients and servers and with randomly damaged ones.
 
 mod property;
 
@@ -14,7 +14,8 @@ use proptest::sample::Index;
 use property::{Kind, check, frames, read_request, round_trip};
 use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Record, Request};
 
-/// The inputs that the fuzzer starts from: frames of kazoo, of zklock and of a real server, recorded between them.
+/// The inputs that the fuzzer starts from: frames of kazoo, of zklock and of a real server, recorded on the
+/// wire.
 static CORPUS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/decode");
     let entries = fs::read_dir(directory).expect("the corpus is there");
@@ -23,7 +24,7 @@ static CORPUS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     paths.iter().map(|path| fs::read(path).expect("it can be read")).collect()
 });
 
-/// The frames of the corpus, those of connections one by one.
+/// Returns the frames of the corpus, with connections split into their frames.
 fn real_frames() -> Vec<(Kind, Bytes)> {
     let mut all = Vec::new();
     for input in CORPUS.iter() {
@@ -35,13 +36,13 @@ fn real_frames() -> Vec<(Kind, Bytes)> {
     all
 }
 
-/// Whether it is a request whose content is not looked at, so that any content will do.
+/// Returns whether the frame is a request whose content is not decoded, so that any content is valid.
 fn is_opaque(kind: Kind, frame: &Bytes) -> bool {
     let decoded = (kind == Kind::Request).then(|| read_request(frame.clone()));
     matches!(decoded, Some(Ok((_, Request::Unknown { .. }))))
 }
 
-/// Whether it is a greeting with the last byte, which old ones lack.
+/// Returns whether the frame is a greeting with the last byte, which old clients and servers leave out.
 fn says_read_only(kind: Kind, frame: &Bytes) -> bool {
     let frame = frame.clone();
     match kind {
@@ -94,7 +95,7 @@ enum Damage {
     Insert(Index, u8),
     Remove(Index),
     Truncate(Index),
-    /// A length that is not true, negative or huge.
+    /// A length that is wrong, negative or huge.
     Overwrite(Index, i32),
 }
 

@@ -1,4 +1,4 @@
-//! What must hold for every sequence of bytes, shared by the tests and the fuzz target.
+//! The properties of every sequence of bytes, shared by the tests and the fuzz target.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use zklock_testkit::wire::{
     RequestHeader, Response, WatchEvent, Writer, xid,
 };
 
-/// What a frame is, which its bytes do not say. An input begins with the number of one.
+/// The kind of a frame, which its bytes do not show. An input begins with the number of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -30,13 +30,13 @@ impl Kind {
     }
 }
 
-/// Decodes the input; what can be decoded is encoded and decoded again, and must stay the same.
+/// Decodes the input. If that succeeds, the value is encoded and decoded again, and must stay the same.
 pub(crate) fn check(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else {
         return;
     };
     let frame = Bytes::copy_from_slice(rest);
-    // What cannot be decoded has an error, which is all that is asked of it.
+    // An input that cannot be decoded only has to return an error.
     let _ = match Kind::of(kind) {
         Kind::Connection => {
             converse(rest);
@@ -46,7 +46,7 @@ pub(crate) fn check(input: &[u8]) {
     };
 }
 
-/// Decodes a frame, makes sure that its content survives, and gives its encoding.
+/// Decodes a frame, checks that its content survives an encoding, and returns that encoding.
 pub(crate) fn round_trip(kind: Kind, frame: &Bytes) -> Result<Bytes, Malformed> {
     match kind {
         Kind::ConnectRequest => twice(frame, ConnectRequest::from_bytes, Record::to_bytes),
@@ -114,7 +114,7 @@ fn write_reply((opcode, header, body): &Reply) -> Bytes {
     writer.finish()
 }
 
-/// Cuts a connection into frames; the last one may be shorter than it says.
+/// Cuts a connection into frames. The last one may be shorter than its length.
 pub(crate) fn frames(mut rest: &[u8]) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let (length, after) = rest.split_first_chunk()?;
@@ -143,7 +143,7 @@ fn converse(input: &[u8]) {
         }
         model.take_outputs().iter().for_each(|output| can_be_sent(header.opcode, output));
     }
-    // Whatever was left goes with the session, and what stays can be looked at.
+    // Ephemeral nodes are deleted with the session, and the remaining nodes can be looked up.
     model.advance(Duration::from_secs(100));
     assert!(model.ephemerals().is_empty() && model.sessions().is_empty());
     for path in model.paths() {
@@ -151,7 +151,7 @@ fn converse(input: &[u8]) {
     }
 }
 
-/// A client understands what the server says to such a request.
+/// Checks that a client can decode the server's output for such a request.
 fn can_be_sent(opcode: Opcode, output: &Output) {
     match output {
         Output::Send(_, Message::Reply(header, response)) if header.error == ErrorCode::OK => {

@@ -1,7 +1,7 @@
 """Checks a ZooKeeper server with kazoo, a client that knows nothing of zklock.
 
-Argument: the address of the server. Each check prints one line, and the last one says that all went well; the
-first that fails ends the script with a traceback.
+Argument: the address of the server. Each check prints one line, and the last line reports that all checks
+passed. The first check that fails ends the script with a traceback.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ SOON = 20
 CLIENTS = 4
 ROUNDS = 5
 
-# A check that hangs shows where, and ends.
+# After this many seconds, the script prints a traceback, which shows the check that hangs, and ends.
 HANGS_AFTER = 150
 
 
 class Server:
-    """The server, in a tree of its own for one check."""
+    """The server, with a separate tree for one check."""
 
     def __init__(self, address):
         self.address = address
@@ -52,7 +52,7 @@ class Server:
 
     @contextlib.contextmanager
     def clients(self, count, chroot=""):
-        """Clients with a session each."""
+        """Yields clients with a session each."""
         clients = [KazooClient(hosts=self.address + chroot, timeout=10) for _ in range(count)]
         try:
             for client in clients:
@@ -65,7 +65,7 @@ class Server:
 
 
 def wait_until(what, state):
-    """Polls until the state is there."""
+    """Polls until the state is reached."""
     end = time.monotonic() + SOON
     while not state():
         assert time.monotonic() < end, f"never happened: {what}"
@@ -74,7 +74,7 @@ def wait_until(what, state):
 
 @contextlib.contextmanager
 def raises(error):
-    """Expects the body to fail so."""
+    """Expects the body to raise this error."""
     try:
         yield
     except error:
@@ -84,7 +84,10 @@ def raises(error):
 
 @contextlib.contextmanager
 def threads():
-    """Threads whose failures are those of the check; it does not wait for any if it has failed itself."""
+    """Yields a function that starts threads, whose failures fail the check.
+
+    A check that fails itself does not wait for them.
+    """
     started = []
 
     def start(function, *arguments):
@@ -112,7 +115,7 @@ def threads():
 
 
 class Inside:
-    """Counts who is inside of something."""
+    """Counts the threads that are inside at the same time."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -318,7 +321,7 @@ def reconnect(server):
         client.add_auth("digest", "ann:secret")
         session = client.client_id
         client.add_listener(states.put)
-        # kazoo offers no way to lose a connection.
+        # kazoo has no call that breaks a connection.
         client._connection._socket.shutdown(socket.SHUT_RDWR)
         assert states.get(timeout=SOON) == KazooState.SUSPENDED
         assert states.get(timeout=SOON) == KazooState.CONNECTED

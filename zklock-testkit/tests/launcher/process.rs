@@ -1,4 +1,4 @@
-//! Processes that own servers, and that these end with them.
+//! Processes that own servers, and the check that the servers end with them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,32 +18,32 @@ pub(crate) fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
     assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
 }
 
-/// The letter of `/proc` for what a process does, if there is such a process.
+/// Returns the state of a process as the letter in `/proc`, or `None` if there is no such process.
 pub(crate) fn process_state(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// A process that nobody has waited for yet has ended all the same.
+/// Returns whether a process has ended, even if its parent has not waited for it yet.
 fn has_ended(pid: u32) -> bool {
     matches!(process_state(pid), None | Some('Z' | 'X'))
 }
 
-/// What the owner is to do with its servers, if this process is one.
+/// Returns the orders of the owner, if this process is one.
 pub(crate) fn owner_orders() -> Option<String> {
     std::env::var(OWNER).ok()
 }
 
-/// Tells the test that this process owns these servers.
+/// Reports to the test that this process owns these servers.
 pub(crate) fn tell_of(servers: &[ZooKeeper]) {
     for server in servers {
         eprintln!("OWNED {} {}", server.pid().unwrap(), server.directory().display());
     }
 }
 
-/// Tells the test that this process may be killed, and waits for that.
+/// Reports to the test that this process may be killed, and waits for that.
 pub(crate) fn wait_to_be_killed() {
-    // A child that outlives its parent must not keep the servers; this one ends with the test.
+    // A child that outlives its parent must not keep the servers alive. This one ends with the test.
     let mut sibling = Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::null()).spawn().unwrap();
     eprintln!("READY");
     sibling.wait().unwrap();
@@ -57,7 +57,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Runs the process until it has followed its orders.
+    /// Starts the process, and waits until it has followed its orders.
     pub(crate) fn spawn(orders: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "owner_process", "--nocapture"])
@@ -75,7 +75,7 @@ impl Owner {
         Self { process, _sibling_input, servers: servers.collect() }
     }
 
-    /// Kills the process, and waits until the processes and directories of so many servers are gone.
+    /// Kills the process, and waits until the processes and directories of this many servers are gone.
     #[track_caller]
     pub(crate) fn check_that_nothing_outlives_it(mut self, servers: usize) {
         assert_eq!(self.servers.len(), servers);

@@ -1,4 +1,4 @@
-//! A client that speaks frames, and does nothing that it was not asked for.
+//! A client that sends and receives frames, and does nothing on its own.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use zklock_testkit::wire::{
     ReplyHeader, Request, RequestHeader, Response, Writer, frames, xid,
 };
 
-/// How long anything may take that is to happen.
+/// The longest wait for an event that must happen.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// What a client needs to come back to its session.
+/// The values that a client needs to come back to its session.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) id: i64,
@@ -42,7 +42,7 @@ impl Framed {
         self.stream.write_all(&frame).await
     }
 
-    /// The next frame, or `None` at the end of the stream.
+    /// Returns the next frame, or `None` at the end of the stream.
     pub(crate) async fn receive(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             if let Some(body) = self.frames.decode(&mut self.buffer)? {
@@ -69,7 +69,7 @@ impl Client {
         Self::attach(address, &Session { id: 0, password: vec![0; 16].into() }).await.unwrap().unwrap()
     }
 
-    /// Connects to a session, or tells how the connection ended.
+    /// Connects to a session, or returns how the connection ended.
     pub(crate) async fn attach(address: SocketAddr, session: &Session) -> io::Result<Option<Self>> {
         let mut wire = Framed::new(TcpStream::connect(address).await?);
         wire.send(connect_request(session).to_bytes()).await?;
@@ -79,7 +79,7 @@ impl Client {
         Ok(Some(Self { wire, session, next_xid: 1 }))
     }
 
-    /// Sends a request, and tells its number.
+    /// Sends a request, and returns its xid.
     pub(crate) async fn send(&mut self, request: &Request) -> i32 {
         let xid = if *request == Request::Ping { xid::PING } else { self.next_xid };
         self.next_xid += 1;
@@ -87,13 +87,13 @@ impl Client {
         xid
     }
 
-    /// The header of the next reply or event, and what follows it.
+    /// Returns the header of the next reply or event, and its body.
     pub(crate) async fn reply(&mut self) -> (ReplyHeader, Bytes) {
         let mut reader = Reader::new(self.wire.receive().await.unwrap().expect("the connection goes on"));
         (ReplyHeader::read(&mut reader).unwrap(), reader.rest())
     }
 
-    /// Asks, and waits for the answer, which is the next frame.
+    /// Sends a request, and waits for its answer, which must be the next frame.
     pub(crate) async fn ask(&mut self, request: Request) -> Result<Response, ErrorCode> {
         let xid = self.send(&request).await;
         let (header, body) = self.reply().await;
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Asks until there is such a node.
+    /// Polls until the node exists.
     pub(crate) async fn wait_for(&mut self, path: &str) {
         let wait = async {
             while !self.exists(path).await {
@@ -124,7 +124,7 @@ impl Client {
         timeout(SOON, wait).await.expect("the node is created");
     }
 
-    /// How the connection ends, after nothing else.
+    /// Returns how the connection ends. No frame may come before its end.
     pub(crate) async fn end(&mut self) -> Result<(), io::ErrorKind> {
         match self.wire.receive().await {
             Ok(None) => Ok(()),
