@@ -101,7 +101,7 @@ async fn one_deadline_holds_for_all_members_together(kind: Kind) {
     let elapsed = started.elapsed();
     assert!(elapsed >= wait && elapsed < wait * 5 / 3, "{elapsed:?}");
     assert_eq!(error.to_string(), format!("timed out after 1.5s waiting behind others for lock {B}"));
-    assert_eq!(space.children(A).await, [""; 0], "it is released before this is told");
+    assert_eq!(space.children(A).await, [""; 0], "it is released before the error is returned");
     space.until_queued(B, 1).await;
     second.release().await.unwrap();
     until_nothing_is_left(&space).await;
