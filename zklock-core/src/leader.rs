@@ -1,10 +1,14 @@
-//! One leader among candidates: elections, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
+//! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
-//! * [`roster`]: the candidates that a client has by itself, one at each path for all who ask.
-//! * [`latch`]: leads from its election until it is closed; [`campaign`] is its work.
-//! * [`selector`]: leads while a callback runs.
-//! * [`leadership`]: one term, which both have.
-//! * [`office`]: what is run for, and how.
+//! Uses the floors below: `once`, `guard`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
+//! `queue`, `path`, `token` and `error`.
+//!
+//! * [`election`]: the settings of a candidate, and the entry into an election.
+//! * [`latch`]: a candidate that leads from its election until it is closed; [`campaign`] is its task.
+//! * [`selector`]: a candidate that leads while a callback runs.
+//! * [`leadership`]: one term of either.
+//! * [`office`]: the position that a candidate runs for.
+//! * [`roster`]: the shared candidates of a client, one per path.
 
 mod campaign;
 mod election;
@@ -26,35 +30,36 @@ pub use self::selector::LeaderSelector;
 pub use self::selector::control::{Ended, Verdict};
 
 impl Client {
-    /// The election at `path`, to be set up and entered.
+    /// Returns the election at `path`, to be configured and entered.
     ///
-    /// Nothing is sent.
+    /// No request is sent.
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex).
+    /// The same as [`mutex`](Self::mutex).
     pub fn election(&self, path: impl AsRef<str>) -> Result<Election, LockError> {
         Ok(Election::new(self.clone(), self.path(path)?))
     }
 
-    /// Enters the election at `path` with all defaults; see [`Election::latch`].
+    /// Enters the election at `path` with the default settings; see [`Election::latch`].
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex).
+    /// The same as [`mutex`](Self::mutex).
     pub fn leader_latch(&self, path: impl AsRef<str>) -> Result<LeaderLatch, LockError> {
         Ok(self.election(path)?.latch())
     }
 
-    /// Enters the election at `path` with all defaults, and leads while `callback` runs; see [`Election::select`].
+    /// Enters the election at `path` with the default settings, and leads while `callback` runs; see
+    /// [`Election::select`].
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex).
+    /// The same as [`mutex`](Self::mutex).
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime.
+    /// Panics if called outside of a tokio runtime.
     ///
     /// # Examples
     ///
@@ -79,13 +84,13 @@ impl Client {
         Ok(self.election(path)?.select(callback))
     }
 
-    /// The one candidate of this client at `path`, which all who ask for it share.
+    /// Returns this client's candidate at `path`, which all callers share.
     ///
-    /// Nothing is sent before it joins the election.
+    /// No request is sent until the candidate joins the election.
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex).
+    /// The same as [`mutex`](Self::mutex).
     pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
         Leader::new(self.clone(), path.as_ref())
     }

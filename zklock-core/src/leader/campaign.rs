@@ -1,4 +1,4 @@
-//! The work of a candidate that runs until it is closed.
+//! Runs a latch in its election until it is closed.
 
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -11,19 +11,19 @@ use crate::session::drive::Progress;
 use super::leadership::Leadership;
 use super::office::Office;
 
-/// Where a candidate is.
+/// The position of a candidate in its election.
 #[derive(Clone)]
 pub(super) enum Position {
-    /// Whether it is the first is not known yet.
+    /// It is not known yet whether the candidate is first in the queue.
     Starts,
     Follows,
     Leads(Leadership),
-    /// It runs no more; with the reason, unless it was closed.
+    /// The candidate has ended: with an error, or with `Ok` because it was closed.
     Ended(Result<(), LockError>),
 }
 
 impl Position {
-    /// The term of a candidate that leads at this instant.
+    /// Returns the term of a candidate that leads at this instant.
     pub(super) fn current(&self) -> Option<Leadership> {
         match self {
             Self::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
@@ -32,7 +32,7 @@ impl Position {
     }
 }
 
-/// Runs for the office until it is closed, on the client's thread.
+/// The task of a latch, which runs for the office on the client's thread until it is closed.
 pub(super) struct Campaign {
     pub(super) office: Office,
     pub(super) told: watch::Sender<Position>,
@@ -51,7 +51,7 @@ impl Campaign {
     async fn campaign(&self) -> Result<(), LockError> {
         while let Some(lease) = self.elected().await? {
             let reason = self.hold(&lease).await;
-            // What was lost is told already, and a release that fails goes on.
+            // The listeners have been told of a loss, and of a release that failed.
             lease.release().await.ok();
             if reason != LossReason::Resigned {
                 self.close.run_until_cancelled(sleep(self.office.hold_down)).await;
@@ -60,7 +60,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Waits to be elected, and tells when it is known that this takes others to leave.
+    /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front.
     async fn elected(&self) -> Result<Option<Lease>, LockError> {
         let (told, mut progress) = watch::channel(Progress::Connecting);
         let queued = async {
@@ -82,7 +82,7 @@ impl Campaign {
         }
     }
 
-    /// Leads, in one term after the other, as long as the lease can be kept; says why that ended.
+    /// Leads in one term after another for as long as the lease lasts; returns the reason of its end.
     async fn hold(&self, lease: &Lease) -> LossReason {
         let tenure = lease.tenure();
         let mut nth = 0;

@@ -1,4 +1,4 @@
-//! An election, and how a client runs in it.
+//! The settings of a candidate, and the entry into an election.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,10 @@ use super::office::{Office, Policy, Requeue};
 use super::selector::LeaderSelector;
 use super::selector::control::Verdict;
 
-/// An election at one path, and how this client runs in it.
+/// An election at one path, with the settings of this client's candidate.
 ///
-/// Nothing is sent before [`latch`](Self::latch) or [`select`](Self::select).
+/// Creating and configuring an election sends no request; [`latch`](Self::latch) and [`select`](Self::select)
+/// enter it.
 ///
 /// # Examples
 ///
@@ -61,17 +62,20 @@ impl Election {
         }
     }
 
-    /// Has a selector run again after each term, after a pause that grows if its callback fails.
+    /// Makes a selector run again after each term.
+    ///
+    /// After a failed callback it pauses first: for 100 ms, and twice as long after each further failure, up
+    /// to 30 s.
     #[must_use]
     pub fn auto_requeue(self) -> Self {
         Self { requeue: Requeue::Always, ..self }
     }
 
-    /// Sets the id by which others see this candidate, the client's identity by default.
+    /// Sets the id under which other participants see this candidate, by default the identity of the client.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] for one of more than 1024 bytes.
+    /// [`LockError::InvalidConfig`] if the id is longer than 1024 bytes.
     pub fn identity(self, identity: impl Into<String>) -> Result<Self, LockError> {
         let identity = identity.into();
         if identity.len() > LONGEST_IDENTITY {
@@ -81,39 +85,43 @@ impl Election {
         Ok(Self { identity, ..self })
     }
 
-    /// Sets what a leader does when the connection breaks.
+    /// Sets the reaction of the leader to a broken connection, by default [`Policy::GiveUpWhenSuspended`].
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// Keeps a candidate that ceased to lead, but for its own wish, from leading again for so long: a
-    /// connection that flaps then does not make leaders flap. None by default.
+    /// Sets the least time between the involuntary end of a term and the next term of the same candidate,
+    /// zero by default.
+    ///
+    /// It keeps a flapping connection from making leadership flap. A selector also pauses for at least this
+    /// time after its callback has failed.
     #[must_use]
     pub fn hold_down(self, hold_down: Duration) -> Self {
         Self { hold_down, ..self }
     }
 
-    /// Has a candidate that is elected wait for so long before its first term. None by default.
+    /// Sets the pause between an election and the first term after it, zero by default.
     ///
-    /// A lease ends before the session of its leader can expire, but nothing warns a leader whose session somebody
-    /// ends: it learns of that when its successor does, or at the latest when its lease ends. With a pause of the
-    /// session timeout in all candidates, no two lead at once even then.
+    /// A lease ends before the session of its leader can expire. But a leader gets no warning if somebody
+    /// else ends its session: it learns of the loss when its successor does, or at the latest when its lease
+    /// ends. If all candidates pause for the session timeout, no two of them lead at once even then.
     #[must_use]
     pub fn handover(self, handover: Duration) -> Self {
         Self { handover, ..self }
     }
 
-    /// Enters the election as a latch: leads from being elected until it is closed (Curator's `LeaderLatch`).
+    /// Enters the election as a latch, which leads from its election until it is closed (Curator's
+    /// `LeaderLatch`).
     ///
-    /// It runs from now on, whether or not a server can be reached yet. A latch is started by being made, and
-    /// once; another one of the same client at the same path is another candidate.
+    /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
+    /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
         let (worker, client) = (self.client.worker().clone(), self.client.clone());
         LeaderLatch::start(Some(client), self.office(worker, Role::Latch))
     }
 
-    /// Enters the election as a latch that is a part of its client, and ends with it.
+    /// Enters the election as a latch that belongs to its client, and ends with it.
     pub(super) fn latch_of_client(self) -> LeaderLatch {
         let worker = self.client.worker().clone();
         LeaderLatch::start(None, self.office(worker, Role::Latch))
@@ -123,7 +131,7 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
     ///
     /// # Cancel safety
     ///
@@ -133,14 +141,15 @@ impl Election {
         self.clone().office(worker, Role::Latch).participants().await
     }
 
-    /// Enters the election as a selector: leads while `callback` runs (Curator's `LeaderSelector`).
+    /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
     ///
-    /// The callback runs on the runtime of the caller, once for each term. It is dropped at its next await when
-    /// the term is over; when it returns, leadership is given up. While it does not await, the office is kept.
+    /// The callback runs on the caller's runtime, once per term. When it returns, leadership is given up. If
+    /// the term ends first, the callback is dropped at its next await; until then, the candidate keeps its
+    /// place in the election.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime.
+    /// Panics if called outside of a tokio runtime.
     pub fn select<F, R>(self, callback: F) -> LeaderSelector
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
@@ -160,5 +169,5 @@ impl Election {
     }
 }
 
-/// Everybody who waits reads it.
+/// In bytes. A waiter reads the data of the node that it watches.
 const LONGEST_IDENTITY: usize = 1024;

@@ -1,4 +1,4 @@
-//! Leads from the election until it is closed.
+//! A candidate that leads from its election until it is closed.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use super::office::Office;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///
-/// While the connection is broken it does not lead, with the default [`Policy`](crate::Policy), but keeps its
-/// place, and leads again in another term when the servers confirm it. Dropping the latch closes it in the
+/// With the default [`Policy`](crate::Policy), it does not lead while the connection is broken. It keeps its
+/// place, and leads again in a new term once the servers confirm it. Dropping the latch closes it in the
 /// background.
 ///
 /// # Examples
@@ -36,7 +36,7 @@ pub struct LeaderLatch {
     office: Office,
     position: watch::Receiver<Position>,
     close: CancellationToken,
-    /// Keeps the client alive, unless the latch is a part of it.
+    /// Keeps the client alive, unless the latch belongs to the client.
     _client: Option<Client>,
 }
 
@@ -54,7 +54,7 @@ impl LeaderLatch {
         self.office.path()
     }
 
-    /// Tells whether this candidate leads at this instant, from memory and by the lease clock.
+    /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn is_leader(&self) -> bool {
         match &*self.position.borrow() {
             Position::Leads(leadership) => leadership.is_leading(),
@@ -62,15 +62,15 @@ impl LeaderLatch {
         }
     }
 
-    /// The term of this candidate, if it leads at this instant.
+    /// Returns the term of this candidate if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
         self.position.borrow().current()
     }
 
-    /// What the election says of this candidate, from memory: its term, if it leads at this instant. `None` before
-    /// there is an answer, and after the end.
+    /// Returns the election's answer from memory: the term of this candidate, if it leads at this instant.
+    /// The outer `None` means that there is no answer yet, or that the candidate has ended.
     pub(super) fn answer(&self) -> Option<Option<Leadership>> {
-        // One that was dropped with its client's thread could not say that it ended.
+        // A campaign that was dropped with the client's thread has not published its end.
         self.position.has_changed().ok()?;
         match &*self.position.borrow() {
             Position::Starts | Position::Ended(_) => None,
@@ -82,9 +82,9 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// [`LockError::Closed`] if the latch or its client is closed meanwhile, and what makes it impossible to
-    /// run: [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`],
-    /// [`LockError::AuthFailed`], [`LockError::InvalidConfig`].
+    /// [`LockError::Closed`] if the latch or its client is closed. [`LockError::Denied`],
+    /// [`LockError::Refused`], [`LockError::MixedRecipes`], [`LockError::AuthFailed`] or
+    /// [`LockError::InvalidConfig`] if the candidate cannot run.
     ///
     /// # Cancel safety
     ///
@@ -106,7 +106,7 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// Those of [`leadership`](Self::leadership), and [`LockError::Timeout`].
+    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`].
     ///
     /// # Cancel safety
     ///
@@ -117,11 +117,12 @@ impl LeaderLatch {
 
     /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
     ///
-    /// From then on [`is_leader`](Self::is_leader) says more than that nobody was asked yet.
+    /// Before this answer, a `false` from [`is_leader`](Self::is_leader) does not mean that another candidate
+    /// leads.
     ///
     /// # Errors
     ///
-    /// Those of [`leadership`](Self::leadership).
+    /// The same as [`leadership`](Self::leadership).
     ///
     /// # Cancel safety
     ///
@@ -140,7 +141,7 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// Those of [`settled`](Self::settled), and [`LockError::Timeout`].
+    /// The same as [`settled`](Self::settled), and [`LockError::Timeout`].
     ///
     /// # Cancel safety
     ///
@@ -149,9 +150,9 @@ impl LeaderLatch {
         self.within(wait, Phase::Entering, self.settled()).await
     }
 
-    /// Tells, from memory, whether the first answer is there; fails as [`settled`](Self::settled) does.
+    /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
-        // One that was dropped with its client's thread could not say that it ended.
+        // A campaign that was dropped with the client's thread has not published its end.
         let is_gone = self.position.has_changed().is_err();
         match &*self.position.borrow() {
             Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
@@ -180,7 +181,7 @@ impl LeaderLatch {
         LockError::Closed { path: self.path().to_owned() }
     }
 
-    /// The changes between leading and not leading, from what it is now on.
+    /// Returns the changes between leading and not leading, beginning with the present state.
     pub fn changes(&self) -> LeaderChanges {
         LeaderChanges { position: self.position.clone(), told: None }
     }
@@ -189,7 +190,7 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
     ///
     /// # Cancel safety
     ///
@@ -198,11 +199,11 @@ impl LeaderLatch {
         self.office.participants().await
     }
 
-    /// The leader as the servers know it, if there is one.
+    /// Returns the current leader, as the servers know it, or `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Those of [`participants`](Self::participants).
+    /// The same as [`participants`](Self::participants).
     ///
     /// # Cancel safety
     ///
@@ -211,14 +212,15 @@ impl LeaderLatch {
         self.office.leader().await
     }
 
-    /// Leaves the election: what runs under the term is cancelled, then the office is given up, and this
-    /// returns when the servers have done it. Closing a latch that ended already, with its client for example,
-    /// changes nothing. It takes the latch, which therefore is closed once.
+    /// Leaves the election: cancels the bodies under the term, gives up leadership, and waits until the
+    /// servers have confirmed it.
+    ///
+    /// Closing a latch that has already ended, for example with its client, has no effect.
     ///
     /// # Errors
     ///
-    /// [`LockError::Timeout`] if that takes longer than the client's default wait; it goes on in the
-    /// background. What ended the latch before, if that was an error.
+    /// [`LockError::Timeout`] if that takes longer than the client's default wait; it then goes on in the
+    /// background. The error that ended the latch before, if any.
     ///
     /// # Cancel safety
     ///
@@ -229,7 +231,7 @@ impl LeaderLatch {
         let ended = async move {
             position.wait_for(|position| matches!(position, Position::Ended(_))).await.ok();
         };
-        // The client's thread may be over, and the latch with it.
+        // If the client's thread has ended, so has the latch.
         if let Err(Unanswered::InTime) = self.office.worker.call(waited, ended).await {
             let path = self.path().to_owned();
             return Err(LockError::Timeout { path, waited, phase: Phase::Releasing });
@@ -256,19 +258,19 @@ impl fmt::Debug for LeaderLatch {
     }
 }
 
-/// Tells when a candidate begins and ceases to lead.
+/// The changes of a latch between leading and not leading.
 #[derive(Clone)]
 pub struct LeaderChanges {
     position: watch::Receiver<Position>,
-    /// What was told last.
+    /// The value returned last.
     told: Option<bool>,
 }
 
 impl LeaderChanges {
-    /// Waits until it leads or does not lead, other than at the last call; `None` after the latch was closed
-    /// and the end of its leadership told.
+    /// Waits for the next change, and returns whether the latch leads after it; `None` after its end.
     ///
-    /// Changes that follow each other closely may be left out in pairs.
+    /// The first call returns the present state at once. The end of leadership is reported before `None`.
+    /// Changes in quick succession may be skipped in pairs.
     ///
     /// # Cancel safety
     ///

@@ -20,9 +20,10 @@ use crate::token::FencingToken;
 
 use super::office::Policy;
 
-/// One term of leadership, from the election until it ends for ever. Cheap to clone.
+/// One term of leadership, from its beginning to its end, which is final. Cheap to clone.
 ///
-/// A leader that leads again, also after a broken connection, has another term with a greater token.
+/// A candidate that leads again, for example after a broken connection, does so in a new term with a greater
+/// fencing token.
 #[derive(Clone)]
 pub struct Leadership {
     term: Arc<Term>,
@@ -35,14 +36,15 @@ struct Term {
     policy: Policy,
     end: OnceLock<LossReason>,
     over: CancellationToken,
-    /// What runs under this term.
+    /// The bodies that run under this term.
     bodies: TaskTracker,
-    /// What of it is not to be interrupted: a step that is taken just now, and what runs to its end.
+    /// The parts of them that are not interrupted: a step that is being taken, and a body that runs to its
+    /// end.
     steps: TaskTracker,
 }
 
 impl Leadership {
-    /// The `nth` term under one lease, counted from zero.
+    /// Begins the `nth` term under one lease, counted from zero.
     pub(super) fn begin(worker: Arc<Worker>, tenure: Arc<Tenure>, policy: Policy, nth: u32) -> Self {
         let token = tenure.token().handed_on(nth);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
@@ -55,21 +57,21 @@ impl Leadership {
         self.term.tenure.path().relative()
     }
 
-    /// The epoch: a number that is greater than those of all terms before, whoever led.
+    /// Returns the epoch of this term, which is greater than that of every earlier term of any candidate.
     pub fn fencing_token(&self) -> FencingToken {
         self.term.token
     }
 
-    /// Tells whether this term goes on at this instant, by the lease clock and without a request.
+    /// Returns whether this term still lasts at this instant, by the lease clock and without a request.
     pub fn is_leading(&self) -> bool {
         self.check().is_ok()
     }
 
-    /// Waits until this term is over, and says why.
+    /// Waits until this term is over, and returns the reason.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost; the end is told to everyone who asks, also later.
+    /// Nothing is lost: every later call returns the same reason.
     pub async fn lost(&self) -> LossReason {
         tokio::select! {
             biased;
@@ -79,25 +81,26 @@ impl Leadership {
         .unwrap_or(LossReason::SessionEnded)
     }
 
-    /// A token that is cancelled when this term is over, for libraries that take one.
+    /// Returns a token that is cancelled when this term is over, for libraries that take one.
     ///
-    /// Cancelling it by hand changes nothing about the term.
+    /// Cancelling the token by hand does not end the term.
     pub fn cancellation_token(&self) -> CancellationToken {
         self.term.over.child_token()
     }
 
-    /// Ends this term at once; the office is given up in the background, when what ran under this term is
-    /// cancelled.
+    /// Ends this term at once.
+    ///
+    /// Leadership is given up in the background, once the bodies under this term have been cancelled.
     pub fn resign(&self) {
         self.finish(LossReason::Resigned);
     }
 
-    /// Asks the servers whether this term goes on: one round trip.
+    /// Asks the servers whether this term still lasts, in one round trip.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if it does not, [`LockError::Timeout`] if they do not answer within the client's
-    /// default wait.
+    /// [`LockError::Lost`] if the term is over, and [`LockError::Timeout`] if the servers do not answer
+    /// within the client's default wait.
     ///
     /// # Cancel safety
     ///
@@ -110,57 +113,63 @@ impl Leadership {
         answer.map_err(|unanswered| unanswered.into_error(self.term.tenure.path(), within))
     }
 
-    /// Runs a future, and drops it when this term is over, before another leader can be elected.
+    /// Runs a future under this term, and drops it when the term is over, before another leader can be
+    /// elected.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the term went on until the future ended.
+    /// [`LockError::Lost`] if the term ended before the future did; `Ok` means that it lasted to the end of
+    /// the future.
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is.
+    /// The same as that of the future, which is dropped at its current await.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         let _running = self.term.bodies.token();
-        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
+        // Boxed, so that the futures of nested locked calls do not multiply in size.
         let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(future)));
         poll_fn(|context| {
-            // Before the check, so that either this step is waited for, or it sees that the term is over.
+            // Taken before the check: either the end of the term waits for this step, or the step sees the
+            // end.
             let _step = self.term.steps.token();
             run.as_mut().poll(context)
         })
         .await
     }
 
-    /// Runs a future to its end, also when this term is over meanwhile.
+    /// Runs a future to its end, even if this term ends in the meantime.
     ///
-    /// It is for what must not be dropped halfway. As long as the office is still this client's, as after
-    /// [`resign`](Self::resign) or in a short outage, it is not handed on before the future has ended; if the
-    /// session is lost, a successor may work beside it. A future that does not end keeps the office. In a term
-    /// that is over already it does not begin.
+    /// Use it for work that must not be dropped halfway. As long as leadership still belongs to this client,
+    /// as after [`resign`](Self::resign) or in a short outage, it is not handed on before the future has
+    /// ended. If the session is lost, a successor may work at the same time. A future that never ends keeps
+    /// leadership. If the term is already over, the future does not start.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the term went on until the future ended.
+    /// [`LockError::Lost`] if the term ended before the future did; `Ok` means that it lasted to the end of
+    /// the future.
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is: so it is when what awaits it is dropped, as the callback of a
-    /// selector is at the end of its term.
+    /// The same as that of the future, which is dropped at its current await. This also happens if an outer
+    /// future is dropped, such as the callback of a selector at the end of its term.
     pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
-        // Before the check, so that either it is waited for, or it sees that the term is over.
+        // Taken before the check: either the end of the term waits for the future, or the future does not
+        // start.
         let _step = self.term.steps.token();
         self.check()?;
         let value = Box::pin(future).await;
         self.check().map(|()| value)
     }
 
-    /// Calls a function on this thread, also when this term is over meanwhile.
+    /// Calls a function on this thread, even if this term ends in the meantime.
     ///
-    /// It is [`run_to_end`](Self::run_to_end) for code that is not async.
+    /// This is [`run_to_end`](Self::run_to_end) for code that is not async.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the term went on until the function returned.
+    /// [`LockError::Lost`] if the term ended before the function returned; `Ok` means that it lasted until
+    /// then.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         let _step = self.term.steps.token();
         self.check()?;
@@ -168,7 +177,7 @@ impl Leadership {
         self.check().map(|()| value)
     }
 
-    /// Waits until this term has to end, and says why; the leader is still in office then.
+    /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).
     pub(super) async fn ending(&self) -> LossReason {
         let tenure = &self.term.tenure;
         tokio::select! {
@@ -180,30 +189,31 @@ impl Leadership {
         }
     }
 
-    /// Ends this term, and waits for what runs under it.
+    /// Ends this term, and waits for the bodies under it.
     ///
-    /// What is not polled any more is not waited for in the end, because it will not take another step. A step
-    /// that does not end is, and what runs to its end, because a successor must not work beside it.
+    /// After a grace period it stops waiting for a body that is not polled, because that body takes no
+    /// further step. It waits without limit for a step that is being taken, and for a body that runs to its
+    /// end, because a successor must not work at the same time.
     pub(super) async fn end(&self, reason: LossReason) {
         self.finish(reason);
         let Term { bodies, steps, .. } = &*self.term;
         bodies.close();
         steps.close();
         if timeout(GRACE, bodies.wait()).await.is_err() {
-            tracing::error!(path = self.path(), "what a leader runs does not end although its term is over");
+            tracing::error!(path = self.path(), "the body of a leader still runs after the end of its term");
         }
         steps.wait().await;
     }
 
-    /// Ends this term for ever; the first reason stays.
+    /// Ends this term for good; the first reason is kept and returned.
     fn finish(&self, reason: LossReason) -> LossReason {
         let first = *self.term.end.get_or_init(|| reason);
         self.term.over.cancel();
         first
     }
 
-    /// Fails once this term is over. What makes it fail once ends the term, so that it does not lead again
-    /// after it was seen not to.
+    /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
+    /// never leads again.
     fn check(&self) -> Result<(), LockError> {
         let Term { tenure, policy, end, .. } = &*self.term;
         let reason = match (end.get(), tenure.state(), policy) {
@@ -226,5 +236,5 @@ impl fmt::Debug for Leadership {
     }
 }
 
-/// How long what runs under a term is given to end, when the term is over.
+/// The time that the bodies under a term have to end after it is over.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! What candidates run for.
+//! The position that candidates run for, and their election to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::session::drive::Progress;
 
-/// What a leader does when the connection breaks, which does not mean yet that it lost the office.
+/// The reaction of a leader to a broken connection, which does not yet mean that leadership is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Give up at once: no two leaders, but a term ends with every short outage (Curator's
-    /// `StandardConnectionStateErrorPolicy`).
+    /// Give up leadership at once. No two candidates lead at the same time, but every short outage ends a
+    /// term (Curator's `StandardConnectionStateErrorPolicy`).
     #[default]
     GiveUpWhenSuspended,
-    /// Go on until the office is lost or may be, by the lease clock (`SessionConnectionStateErrorPolicy`).
+    /// Keep leading until leadership is lost, or until the lease clock runs out
+    /// (`SessionConnectionStateErrorPolicy`).
     GiveUpWhenLost,
 }
 
@@ -34,7 +35,7 @@ pub(super) enum Requeue {
     Always,
 }
 
-/// What one candidate runs for.
+/// The position that one candidate runs for, with the settings of the candidate.
 #[derive(Clone)]
 pub(super) struct Office {
     pub(super) worker: Arc<Worker>,
@@ -50,8 +51,9 @@ impl Office {
         self.door.path.relative()
     }
 
-    /// Waits to be elected; `None` once `close` is cancelled and nothing is left of the candidate. `told` is told
-    /// how far that is.
+    /// Waits for the election and the handover pause, and reports the progress to `told`.
+    ///
+    /// Returns `None` once `close` is cancelled and the contender is withdrawn.
     pub(super) async fn elected(
         &self,
         close: &CancellationToken,

@@ -1,4 +1,4 @@
-//! The candidates that a client has by itself, one at each path for all who ask.
+//! Keeps the shared candidates of a client, one per path.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +14,11 @@ use super::election::Election;
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
 
-/// The candidates of one client, by their paths. They end with it, and do not keep it alive.
+/// The candidates of one client, by path. They end with the client, and do not keep it alive.
 #[derive(Default)]
 struct Roster(RwLock<Candidates>);
 
-/// Few, so that comparing their paths takes less time than hashing one.
+/// The candidates by path: so few that comparing paths takes less time than hashing one.
 type Candidates = BTreeMap<String, Arc<Candidate>>;
 
 impl Roster {
@@ -55,7 +55,7 @@ impl Candidate {
         self.latch.is_settled().is_err()
     }
 
-    /// Waits for the first answer of the election, but not for long.
+    /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
     async fn settled(&self, within: Duration) -> Result<(), LockError> {
         match self.latch.settled_timeout(within).await {
             Err(LockError::Timeout { .. }) => Ok(()),
@@ -64,10 +64,11 @@ impl Candidate {
     }
 }
 
-/// The one candidate of a client in an election, which all who ask for it share.
+/// The candidate of a client in an election, which all callers share.
 ///
-/// It joins the election at [`join`](Self::join) or when it is first asked for its [`term`](Self::term), and
-/// stays there until its client is shut down or dropped. Cheap to clone.
+/// It joins the election at the first call of [`join`](Self::join), [`term`](Self::term) or
+/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped. Cheap to
+/// clone.
 ///
 /// # Examples
 ///
@@ -86,10 +87,10 @@ pub struct Leader {
     place: Place,
 }
 
-/// Where a candidate is.
+/// The way in which a handle finds its candidate.
 #[derive(Clone)]
 enum Place {
-    /// There was one already; it is looked up once.
+    /// A candidate that existed before the handle, and needs no further lookup.
     Known(Arc<Candidate>),
     New(NodePath),
 }
@@ -115,44 +116,46 @@ impl Leader {
         }
     }
 
-    /// Joins the election, waits up to two seconds for its first answer, and tells whether this client leads.
+    /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
+    /// leads.
     ///
-    /// Where it joined already, nothing is sent. A candidate that could not run starts anew.
+    /// If this client has already joined, no request is sent. A candidate that has ended, for example because
+    /// it could not run, is replaced by a new one.
     ///
     /// # Errors
     ///
-    /// Those of [`LeaderLatch::leadership`].
+    /// The same as [`LeaderLatch::leadership`].
     ///
     /// # Cancel safety
     ///
-    /// The candidate stays in the election.
+    /// Nothing is lost; the candidate stays in the election.
     pub async fn join(&self) -> Result<bool, LockError> {
         let candidate = self.anew();
         candidate.settled(SETTLE).await?;
         Ok(candidate.latch.is_leader())
     }
 
-    /// Tells whether this client leads at this instant, from memory; not before it joined.
+    /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
         self.joined().is_some_and(|candidate| candidate.latch.is_leader())
     }
 
-    /// The term of this client, if it leads.
+    /// Returns the term of this client, or `None` if it does not lead.
     ///
-    /// The first call joins the election. In the first two seconds after that it waits for the election's first
-    /// answer, so that one who is alone does not take itself for a follower; from then on the answer comes from
-    /// memory.
+    /// The first call joins the election. A call in the first two seconds after that waits for the first
+    /// answer of the election, so that a lone candidate does not take itself for a follower. All other calls
+    /// are answered from memory.
     ///
     /// # Errors
     ///
-    /// Those of [`LeaderLatch::leadership`]: a candidate that cannot run says so each time, until
-    /// [`join`](Self::join) starts it anew.
+    /// The same as [`LeaderLatch::leadership`]. If the candidate cannot run, each call returns its error,
+    /// until [`join`](Self::join) replaces the candidate.
     ///
     /// # Cancel safety
     ///
-    /// The candidate stays in the election.
+    /// Nothing is lost; the candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
-        // All calls but the first have their answer at one look.
+        // The fast path for every call after the first answer.
         if let Place::Known(candidate) = &self.place
             && let Some(term) = candidate.latch.answer()
         {
@@ -162,7 +165,7 @@ impl Leader {
         if !candidate.latch.is_settled()? {
             let left = SETTLE.saturating_sub(candidate.since.elapsed());
             if !left.is_zero() {
-                // Boxed, so that the many calls that do not wait have no room to make for it.
+                // Boxed, so that this future does not enlarge that of the many calls that do not wait.
                 Box::pin(candidate.settled(left)).await?;
             }
         }
@@ -173,21 +176,22 @@ impl Leader {
     ///
     /// # Errors
     ///
-    /// Those of [`LeaderLatch::leadership`].
+    /// The same as [`LeaderLatch::leadership`].
     ///
     /// # Cancel safety
     ///
-    /// The candidate stays in the election.
+    /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
         self.enter().latch.leadership().await
     }
 
-    /// Gives the term up, if this client leads, and runs again behind the others. What runs under the term is
-    /// told to end when this returns.
+    /// Resigns if this client leads, and runs again from the tail of the candidates.
+    ///
+    /// When this returns, the term is over, and the bodies under it have been told to end.
     ///
     /// # Cancel safety
     ///
-    /// The term is given up in the background.
+    /// The resignation goes on in the background.
     pub async fn resign(&self) {
         if let Some(term) = self.joined().and_then(|candidate| candidate.latch.current()) {
             term.resign();
@@ -199,7 +203,7 @@ impl Leader {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
     ///
     /// # Cancel safety
     ///
@@ -211,13 +215,13 @@ impl Leader {
     fn joined(&self) -> Option<Arc<Candidate>> {
         match &self.place {
             Place::Known(candidate) if !candidate.has_ended() => Some(candidate.clone()),
-            // One that could not run may have been replaced.
+            // A candidate that has ended may have been replaced.
             Place::Known(_) | Place::New(_) => Roster::of(&self.client).at(self.path()),
         }
     }
 
     fn enter(&self) -> Arc<Candidate> {
-        // All calls but the first find it, and do not keep each other waiting.
+        // Every call but the first finds the candidate without the write lock, and does not block the others.
         self.joined().unwrap_or_else(|| {
             let mut candidates = Roster::of(&self.client).write();
             match candidates.get(self.path()) {
@@ -251,5 +255,5 @@ impl fmt::Debug for Leader {
     }
 }
 
-/// How long the first who ask wait for an election's first answer.
+/// The longest wait of the first callers for the election's first answer.
 const SETTLE: Duration = Duration::from_secs(2);

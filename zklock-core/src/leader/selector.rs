@@ -1,4 +1,4 @@
-//! Leads while a callback runs.
+//! A candidate that leads while its callback runs.
 
 use std::fmt;
 use std::future::Future;
@@ -23,10 +23,10 @@ pub(super) mod control;
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
-/// When the callback returns, leadership is given up, and the candidate runs again only if it is told to:
-/// by [`requeue`](Self::requeue), or always, by [`Election::auto_requeue`](crate::Election::auto_requeue). It
-/// goes to the tail of the candidates then, so that each leads in turn. Dropping the selector closes it in the
-/// background.
+/// When the callback returns, leadership is given up. The candidate runs again only if it is told to: once by
+/// [`requeue`](Self::requeue), or always by [`Election::auto_requeue`](crate::Election::auto_requeue). It
+/// then goes to the tail of the candidates, so that each of them leads in turn. Dropping the selector closes
+/// it in the background.
 pub struct LeaderSelector {
     client: Client,
     office: Office,
@@ -59,26 +59,26 @@ impl LeaderSelector {
         self.office.path()
     }
 
-    /// Tells whether this candidate leads at this instant, from memory and by the lease clock.
+    /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn has_leadership(&self) -> bool {
         self.control.term.borrow().as_ref().is_some_and(Leadership::is_leading)
     }
 
-    /// Has this candidate run once more after its current or next term; `false` if it will already.
+    /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
     pub fn requeue(&self) -> bool {
         let is_new = !self.control.is_queued.swap(true, Ordering::AcqRel);
         self.control.queued.notify_one();
         is_new
     }
 
-    /// Ends the current term, if there is one: its callback is dropped at its next await.
+    /// Ends the current term, if there is one; its callback is dropped at its next await.
     pub fn interrupt(&self) {
         if let Some(term) = &*self.control.term.borrow() {
             term.resign();
         }
     }
 
-    /// What the last callback that failed said, or how it panicked.
+    /// Returns the error or the panic of the last callback that failed, as text.
     pub fn last_failure(&self) -> Option<String> {
         self.control.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -87,7 +87,7 @@ impl LeaderSelector {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants).
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
     ///
     /// # Cancel safety
     ///
@@ -96,11 +96,11 @@ impl LeaderSelector {
         self.office.participants().await
     }
 
-    /// The leader as the servers know it, if there is one.
+    /// Returns the current leader, as the servers know it, or `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Those of [`participants`](Self::participants).
+    /// The same as [`participants`](Self::participants).
     ///
     /// # Cancel safety
     ///
@@ -109,7 +109,7 @@ impl LeaderSelector {
         self.office.leader().await
     }
 
-    /// Waits until this candidate runs no more, and says why.
+    /// Waits until this candidate has ended, and returns the reason.
     ///
     /// # Cancel safety
     ///
@@ -118,18 +118,19 @@ impl LeaderSelector {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
-            // The client's thread ended.
+            // The client's thread has ended.
             Ok(None) | Err(_) => Ended::Closed,
         }
     }
 
-    /// Leaves the election, and waits until the callback has ended and the office is given up. Closing a selector
-    /// that ended already changes nothing. It takes the selector, which therefore is closed once.
+    /// Leaves the election, and waits until the callback has ended and leadership is given up.
+    ///
+    /// Closing a selector that has already ended has no effect.
     ///
     /// # Errors
     ///
-    /// [`LockError::Timeout`] if that takes longer than the client's default wait, as with a callback that does
-    /// not await; the office is kept as long as the callback runs.
+    /// [`LockError::Timeout`] if that takes longer than the client's default wait, for example because the
+    /// callback does not reach an await. The candidate keeps its place as long as the callback runs.
     ///
     /// # Cancel safety
     ///

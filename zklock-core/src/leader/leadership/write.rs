@@ -1,4 +1,4 @@
-//! Writes that are applied only while a leader is in office.
+//! Writes that are applied only while their leader leads.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::session::ops::Write;
 use super::Leadership;
 
 impl Leadership {
-    /// Replaces the data of the node at `path`, if and only if this leader is in office then.
+    /// Replaces the data of the node at `path`, if and only if this client still leads at that moment.
     ///
     /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
     ///
     /// # Errors
     ///
-    /// Those of [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    /// The same as [`MutexGuard::set_data`](crate::MutexGuard::set_data).
     ///
     /// # Cancel safety
     ///
@@ -25,11 +25,11 @@ impl Leadership {
         self.write(path, Write::SetData(data.into())).await
     }
 
-    /// Creates a persistent node at `path`, if and only if this leader is in office then.
+    /// Creates a persistent node at `path`, if and only if this client still leads at that moment.
     ///
     /// # Errors
     ///
-    /// Those of [`MutexGuard::create`](crate::MutexGuard::create).
+    /// The same as [`MutexGuard::create`](crate::MutexGuard::create).
     ///
     /// # Cancel safety
     ///
@@ -38,11 +38,11 @@ impl Leadership {
         self.write(path, Write::Create(data.into())).await
     }
 
-    /// Deletes the node at `path`, if and only if this leader is in office then.
+    /// Deletes the node at `path`, if and only if this client still leads at that moment.
     ///
     /// # Errors
     ///
-    /// Those of [`MutexGuard::delete`](crate::MutexGuard::delete).
+    /// The same as [`MutexGuard::delete`](crate::MutexGuard::delete).
     ///
     /// # Cancel safety
     ///
@@ -51,17 +51,18 @@ impl Leadership {
         self.write(path, Write::Delete).await
     }
 
-    /// Tells whether this leader may start what is to start at most once per `period` in the whole fleet.
+    /// Returns whether this leader may now start work that starts at most once per `period` in the whole
+    /// fleet.
     ///
     /// See [`MutexGuard::once_per`](crate::MutexGuard::once_per).
     ///
     /// # Errors
     ///
-    /// Those of [`MutexGuard::once_per`](crate::MutexGuard::once_per).
+    /// The same as [`MutexGuard::once_per`](crate::MutexGuard::once_per).
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future may leave the period begun without a start.
+    /// Dropping the future may begin the period although no work has started.
     ///
     /// # Examples
     ///

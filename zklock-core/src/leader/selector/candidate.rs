@@ -1,4 +1,4 @@
-//! Runs for the office and has the callback run in it, on the client's thread.
+//! Runs a selector on the client's thread, and starts its callback in each term.
 
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -22,15 +22,15 @@ pub(super) struct Candidate<F> {
     pub(super) office: Office,
     pub(super) control: Arc<Control>,
     pub(super) callback: Arc<F>,
-    /// Where the callback runs.
+    /// The runtime of the callback.
     pub(super) runtime: Handle,
 }
 
-/// What became of a callback.
+/// The way in which a callback ended.
 enum Outcome {
     Ended,
     Failed,
-    /// Its runtime ended, and will not run it again.
+    /// Its runtime has shut down, and cannot run it again.
     Stopped,
 }
 
@@ -60,7 +60,7 @@ where
         Ended::Closed
     }
 
-    /// Waits until it is to run, and a pause after a failure is over.
+    /// Waits for `pause`, and then until the candidate is to run.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
         while self.office.requeue != Requeue::Always && !self.control.is_queued.load(Ordering::Acquire) {
@@ -69,7 +69,7 @@ where
         self.control.is_queued.store(false, Ordering::Release);
     }
 
-    /// Runs the callback for one term; returns when both are over, with what came of them.
+    /// Runs the callback for one term; returns how the callback and the term ended, once both have.
     async fn lead(&self, lease: Lease) -> (Outcome, LossReason) {
         let (worker, tenure, policy) =
             (self.office.worker.clone(), lease.tenure().clone(), self.office.policy);
@@ -92,7 +92,7 @@ where
         (self.judge(ended), term.lost().await)
     }
 
-    /// Runs the callback, if the term is not over before the runtime of the callback comes to it.
+    /// Starts the callback on its runtime, where it does not run if the term is over by then.
     fn spawn(&self, term: &Leadership) -> JoinHandle<Result<R::Output, LockError>> {
         let (callback, term) = (self.callback.clone(), term.clone());
         let body = {
@@ -102,18 +102,18 @@ where
         self.runtime.spawn(async move { term.run(body).await })
     }
 
-    /// Says what became of a callback, and reports a failure.
+    /// Determines how a callback ended, and reports a failure.
     fn judge(&self, ended: Result<Result<R::Output, LockError>, JoinError>) -> Outcome {
         let failure = match ended {
             Ok(Ok(verdict)) => verdict.failure(),
-            // The term was over before the callback was.
+            // The term ended before the callback did.
             Ok(Err(_)) => None,
             Err(stopped) if stopped.is_cancelled() => return Outcome::Stopped,
             Err(panic) => Some(panic.to_string()),
         };
         match failure {
             Some(failure) => {
-                tracing::error!(path = self.office.path(), failure, "what a leader runs failed");
+                tracing::error!(path = self.office.path(), failure, "the callback of a leader failed");
                 let last = &self.control.last_failure;
                 *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
                 Outcome::Failed

@@ -1,4 +1,4 @@
-//! What the handle and the candidate of a selector share.
+//! The state that the handle and the candidate of a selector share.
 
 use std::error::Error;
 use std::sync::Mutex;
@@ -10,29 +10,29 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LockError;
 use crate::leader::leadership::Leadership;
 
-/// What the handle and the candidate share.
+/// The state that the handle and the candidate share.
 pub(super) struct Control {
     pub(super) close: CancellationToken,
-    /// It is to run again.
+    /// The candidate is to run again.
     pub(super) is_queued: AtomicBool,
     pub(super) queued: Notify,
     pub(super) term: watch::Sender<Option<Leadership>>,
     pub(super) last_failure: Mutex<Option<String>>,
 }
 
-/// Why a selector runs no more.
+/// The reason for which a selector has ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Ended {
-    /// It was closed, or its client was, or the runtime of its callback ended.
+    /// The selector or its client was closed, or the runtime of its callback has shut down.
     Closed,
-    /// It cannot run.
+    /// The candidate cannot run, for this reason.
     Failed(LockError),
 }
 
-/// What a callback may return: nothing, or a `Result` whose error is reported.
+/// The return type of a callback: `()`, or a `Result` whose error is reported.
 pub trait Verdict: Send + 'static {
-    /// What went wrong, if anything did.
+    /// Returns the failure as text, if there was one.
     fn failure(self) -> Option<String>;
 }
 
