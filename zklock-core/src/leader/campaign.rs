@@ -82,7 +82,7 @@ impl Campaign {
         }
     }
 
-    /// Leads in one term after another for as long as the lease lasts; returns the reason of its end.
+    /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.
     async fn hold(&self, lease: &Lease) -> LossReason {
         let tenure = lease.tenure();
         let mut nth = 0;

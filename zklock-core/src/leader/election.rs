@@ -169,5 +169,5 @@ impl Election {
     }
 }
 
-/// In bytes. A waiter reads the data of the node that it watches.
+/// The longest identity in bytes: each waiter reads the data of the node that it watches.
 const LONGEST_IDENTITY: usize = 1024;

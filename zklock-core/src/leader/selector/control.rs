@@ -20,7 +20,7 @@ pub(super) struct Control {
     pub(super) last_failure: Mutex<Option<String>>,
 }
 
-/// The reason for which a selector has ended.
+/// The reason why a selector has ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Ended {
