@@ -1,4 +1,6 @@
-//! A handle on the locks of one ensemble.
+//! The client: a handle on the locks and elections of one ensemble.
+//!
+//! Uses the floors below: `lease`, `session`, `tick`, `events`, `path` and `error`.
 
 pub(crate) mod config;
 mod connect_string;
@@ -21,13 +23,13 @@ use self::worker::Worker;
 
 pub use self::readiness::Readiness;
 
-/// A handle on the locks of one ensemble, cheap to clone.
+/// A handle on the locks and elections of one ensemble, cheap to clone.
 ///
-/// It owns one ZooKeeper session at a time, on a thread of its own, and opens the next by itself when
-/// one ends: locks that were held are lost then, and new ones can be taken.
+/// It owns one ZooKeeper session at a time, on a thread of its own. When a session ends, the locks held in it
+/// are lost; the client automatically opens the next session, in which locks can be taken again.
 ///
-/// The session is closed when the last of the clones, locks and guards is dropped, in the background.
-/// A process that exits before that leaves its locks to expire with the session; call
+/// When the last of the clones, locks and guards is dropped, the session is closed in the background. A
+/// process that exits before that leaves its locks to expire with the session. Call
 /// [`shutdown`](Self::shutdown) to leave nothing behind.
 ///
 /// # Examples
@@ -47,7 +49,7 @@ pub struct Client {
     owner: Arc<Owner>,
 }
 
-/// Stops the worker when the last handle is gone.
+/// The owner of the worker, which it stops when the last handle is dropped.
 struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
@@ -58,41 +60,42 @@ impl Client {
         Self { owner: Arc::new(Owner { worker, candidates: Slot::default() }) }
     }
 
-    /// What happens to the locks of this client from now on.
+    /// Returns the events of this client's locks from now on.
     pub fn events(&self) -> Events {
         self.worker().listen()
     }
 
-    /// What may be believed of the client's session now.
+    /// Returns the current health of the client's session.
     pub fn health(&self) -> Health {
         self.worker().health()
     }
 
-    /// Whether this client can take locks and lead now, from memory.
+    /// Returns whether this client can take locks and lead now, from memory.
     pub fn readiness(&self) -> Readiness {
         if self.worker().closing().is_cancelled() { Readiness::Closing } else { self.health().into() }
     }
 
-    /// The id of the current session, as servers print it; `None` while there is none.
+    /// Returns the id of the current session, as the servers know it; `None` while no session is open.
     pub fn session_id(&self) -> Option<i64> {
         self.worker().current_session().map(|session| session.id())
     }
 
-    /// The name by which others see this client's contenders.
+    /// Returns the name under which other participants see this client's contenders.
     pub fn identity(&self) -> &str {
         self.worker().settings().identity.as_str()
     }
 
-    /// The bound of acquisitions that name none.
+    /// Returns the longest wait of acquisitions that do not set their own.
     pub fn default_wait(&self) -> Duration {
         self.worker().default_wait()
     }
 
     /// Refuses new acquisitions, waits up to `grace` for guards to be released, and closes the session.
     ///
-    /// Locks still held after `grace` are lost. Nothing of this client is left on the servers when this
-    /// returns, unless they could not be reached; then it ends with the session's timeout. All clones of
-    /// the client are shut down. Returns at the latest a few seconds after `grace`.
+    /// Locks still held after `grace` are lost. When this returns, nothing of this client is left on the
+    /// servers, unless they could not be reached; in that case the rest disappears with the session's
+    /// timeout. All clones of the client are shut down. This returns at the latest a few seconds after
+    /// `grace`.
     ///
     /// # Cancel safety
     ///
@@ -109,12 +112,12 @@ impl Client {
         &self.owner.worker
     }
 
-    /// The place for the candidates that belong to the client, which end with it.
+    /// The slot for the candidates that belong to the client, and end with it.
     pub(crate) fn candidates(&self) -> &Slot {
         &self.owner.candidates
     }
 
-    /// Tells whether both handles are of one client.
+    /// Returns whether both handles belong to the same client.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.owner, &other.owner)

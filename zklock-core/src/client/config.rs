@@ -1,4 +1,4 @@
-//! How a client is set up.
+//! The configuration of a client.
 
 mod env;
 
@@ -18,7 +18,7 @@ use super::connect_string::ConnectString;
 use super::settings::Settings;
 use super::worker::Worker;
 
-/// How to connect to an ensemble, and the defaults of its locks.
+/// The configuration of a client: its ensemble, its session, and the defaults of its locks.
 ///
 /// # Examples
 ///
@@ -61,10 +61,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// A configuration with all defaults, for servers given as ZooKeeper's connect string:
-    /// `host:port,host:port/chroot`.
+    /// Creates a configuration with default settings for the servers of a connect string.
     ///
-    /// The port defaults to 2181. The chroot is created when it is first needed.
+    /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181. The
+    /// chroot is created when it is first needed.
     pub fn new(connect: impl Into<String>) -> Self {
         Self {
             connect: connect.into(),
@@ -80,72 +80,81 @@ impl Config {
         }
     }
 
-    /// Puts all paths below this one, an absolute path that is created when first needed.
+    /// Sets the namespace: an absolute path in front of all paths of this client, none by default.
+    ///
+    /// It is created when it is first needed.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
-    /// Asks for this session timeout, 30 s by default; the servers may grant another.
+    /// Sets the session timeout to request, 30 s by default; the servers may grant another one.
     ///
-    /// After a holder died, its lock is free when this time has passed. ZooKeeper grants between 2 and 20
-    /// ticks, which is 4 s to 40 s with its defaults. Times below 26 s, with the default timing of the
-    /// servers, make a holder prove its lease by writes that change nothing, one every tenth of this time.
+    /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
+    /// is 4 s to 40 s with its defaults. Below 26 s, with the default timing of the servers, a holder proves
+    /// its lease by writes that change nothing, one every tenth of the timeout. Zero and more than 24 hours
+    /// are invalid.
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
     }
 
-    /// Bounds acquisitions that name no bound, and all other requests; 10 s by default.
+    /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by
+    /// default.
+    ///
+    /// Zero is invalid.
     #[must_use]
     pub fn default_wait(mut self, wait: Duration) -> Self {
         self.default_wait = wait;
         self
     }
 
-    /// Bounds [`connect`](Self::connect); 10 s by default.
+    /// Sets the longest wait of [`connect`](Self::connect), 10 s by default; zero is invalid.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Adds a digest by which this client is known to ACLs.
+    /// Adds digest credentials, by which ACLs identify this client.
     #[must_use]
     pub fn digest(mut self, user: &str, password: &str) -> Self {
         self.digests.push(format!("{user}:{password}"));
         self
     }
 
-    /// Sets who may touch the nodes that this client creates; anyone by default.
+    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
     #[must_use]
     pub fn acl(mut self, acl: Acl) -> Self {
         self.acl = acl;
         self
     }
 
-    /// Sets the name by which others see this client's contenders: host, process and a random number by
-    /// default.
+    /// Sets the name under which other participants see this client's contenders, by default the host, the
+    /// process id and a random number.
     ///
-    /// It is the data of their nodes, of up to 1024 bytes, and what Curator's `getParticipants` reads.
+    /// It is stored as the data of their nodes, where Curator's `getParticipants` reads it. More than 1024
+    /// bytes are invalid, and so is `__REVOKE__`, which in that place asks a holder to release.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = identity.into();
         self
     }
 
-    /// States the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
+    /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
+    ///
+    /// More than 24 hours are invalid.
     #[must_use]
     pub fn tick_time(mut self, tick_time: Duration) -> Self {
         self.tick_time = tick_time;
         self
     }
 
-    /// States the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
+    /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
     ///
-    /// For so long may a server answer reads after it lost its leader.
+    /// A server may answer reads for this long after it has lost its leader. More than 24 hours are invalid.
     #[must_use]
     pub fn sync_limit(mut self, sync_limit: Duration) -> Self {
         self.sync_limit = sync_limit;
@@ -156,12 +165,14 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] before anything is sent, [`LockError::Connect`] if no server gives a
-    /// session within the connect timeout, [`LockError::AuthFailed`] if they refuse the credentials.
+    /// * [`LockError::InvalidConfig`] if a setting is invalid, or if the granted session timeout leaves no
+    ///   lease.
+    /// * [`LockError::Connect`] if no server opens a session within the connect timeout.
+    /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends the client; nothing stays behind.
+    /// Dropping the future ends the client, and leaves nothing behind.
     pub async fn connect(self) -> Result<Client, LockError> {
         let within = self.connect_timeout;
         let client = self.start()?;
@@ -171,14 +182,16 @@ impl Config {
 
     /// Starts a client that connects in the background, for services that may start before their servers.
     ///
-    /// Locks and candidates wait for the first session as for any later one; [`Client::readiness`] tells of it.
+    /// Locks and candidates wait for the first session as for any later one; [`Client::readiness`] shows
+    /// whether it is open.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`]. What the servers refuse is told by the first call that needs them.
+    /// [`LockError::InvalidConfig`] if a setting is invalid. A refusal by the servers is returned by the
+    /// first call that needs them.
     pub fn start(self) -> Result<Client, LockError> {
         let worker = Worker::start(self.validated()?)
-            .map_err(|error| invalid("connect", format!("no thread for the session: {error}")))?;
+            .map_err(|error| invalid("connect", format!("cannot start the session thread: {error}")))?;
         Ok(Client::new(worker))
     }
 
@@ -193,16 +206,16 @@ impl Config {
         limited("sync_limit", self.sync_limit, LONGEST_SESSION)?;
         if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
             let user = digest.chars().take(3).collect::<String>();
-            return Err(invalid("digests", format!("the one that starts with {user:?} has no `:`")));
+            return Err(invalid("digests", format!("the digest that starts with {user:?} has no `:`")));
         }
         if self.acl == Acl::CreatorAll && self.digests.is_empty() {
-            return Err(invalid("acl", "creator_all needs a digest, or nobody could use the nodes"));
+            return Err(invalid("acl", "creator_all needs a digest, or no client could use the nodes"));
         }
         if self.identity.len() > LONGEST_IDENTITY {
             return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
         }
         if self.identity.as_bytes() == REVOKE {
-            return Err(invalid("identity", "it is what asks a holder to release".to_owned()));
+            return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
         }
         Ok(Settings {
             root: format!("{}{namespace}", connect.chroot),
@@ -222,7 +235,7 @@ impl Config {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Digests are secrets.
+        // Digests are secrets, and are therefore left out.
         f.debug_struct("Config")
             .field("connect", &self.connect)
             .field("namespace", &self.namespace)
@@ -272,7 +285,7 @@ const fn sync_limit() -> Duration {
     Duration::from_secs(10)
 }
 
-/// Processes in containers may agree in their host and number.
+/// The random part distinguishes processes in containers, which may share the host name and the process id.
 fn identity() -> String {
     let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
     format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
@@ -280,7 +293,7 @@ fn identity() -> String {
 
 /// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
 const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
-/// Everybody who waits reads it.
+/// The longest identity in bytes: each waiter reads the data of the node that it watches.
 const LONGEST_IDENTITY: usize = 1024;
 
 #[cfg(test)]

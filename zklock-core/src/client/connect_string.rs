@@ -1,4 +1,4 @@
-//! ZooKeeper's connect string: `host:port,host:port/chroot`.
+//! Parses ZooKeeper's connect string: `host:port,host:port/chroot`.
 
 use crate::path;
 
@@ -11,18 +11,18 @@ pub(super) struct ConnectString {
 }
 
 impl ConnectString {
-    /// Parses a connect string; the error says what is wrong with which part.
+    /// Parses a connect string; the error names the part that is invalid, and the cause.
     ///
-    /// The chroot is split off because the client library requires it to exist; here it is a prefix of
-    /// all paths, and is created with them.
+    /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
+    /// paths, and is created with them.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let hosts_start = text.rfind("://").map_or(0, |scheme| scheme + "://".len());
         let (servers, chroot) = match text[hosts_start..].find('/') {
             Some(slash) => text.split_at(hosts_start + slash),
             None => (text, ""),
         };
-        let chroot =
-            path::validate_root(chroot).map_err(|reason| format!("the chroot {chroot:?}: {reason}"))?;
+        let chroot = path::validate_root(chroot)
+            .map_err(|reason| format!("the chroot {chroot:?} is invalid: {reason}"))?;
         for server in servers.split(',') {
             validate_server(server).map_err(|reason| format!("the server {server:?} {reason}"))?;
         }
@@ -33,9 +33,9 @@ impl ConnectString {
 fn validate_server(server: &str) -> Result<(), &'static str> {
     let address = server.strip_prefix("tcp://").unwrap_or(server);
     if address.contains("://") {
-        return Err("has a scheme that is not supported");
+        return Err("has an unsupported scheme");
     }
-    // The last colon of a bracketed IPv6 address is not in front of a port.
+    // The last colon of a bracketed IPv6 address does not separate a port.
     let (host, port) = match address.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (address, None),
@@ -79,9 +79,9 @@ mod tests {
             ("a:port", "the server \"a:port\" has no valid port"),
             ("a:0", "the server \"a:0\" has no valid port"),
             ("a:70000", "the server \"a:70000\" has no valid port"),
-            ("http://a:1", "the server \"http://a:1\" has a scheme that is not supported"),
-            ("a:1/app//b", "the chroot \"/app//b\": it has an empty segment"),
-            ("a:1/app/", "the chroot \"/app/\": it must not end with `/`"),
+            ("http://a:1", "the server \"http://a:1\" has an unsupported scheme"),
+            ("a:1/app//b", "the chroot \"/app//b\" is invalid: it has an empty segment"),
+            ("a:1/app/", "the chroot \"/app/\" is invalid: it must not end with `/`"),
         ] {
             assert_eq!(ConnectString::parse(text), Err(named.to_owned()), "{text:?}");
         }

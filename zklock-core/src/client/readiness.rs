@@ -1,12 +1,13 @@
-//! Whether a client can take locks and lead, for health endpoints.
+//! The readiness of a client, for health endpoints.
 
 use std::fmt;
 
 use crate::session::Health;
 
-/// Whether a client can take locks and lead at this instant, as far as it knows.
+/// The readiness of a client to take locks and lead at this instant, as far as it knows.
 ///
-/// Readiness is ordered from the best to the worst, so that the greatest of several is that of all together.
+/// The values are ordered from the best to the worst, so that the greatest over several clients is the
+/// readiness of all of them together.
 ///
 /// # Examples
 ///
@@ -19,27 +20,27 @@ use crate::session::Health;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Readiness {
-    /// Its session is open and connected.
+    /// The session is open and connected.
     Ready,
-    /// Its session is disconnected, or has not been answered again yet, and may live on.
+    /// The session is disconnected, or has reconnected without an answer yet; it may still be alive.
     Suspended,
-    /// No session is open; the client goes on to open the next one.
+    /// No session is open; the client keeps trying to open the next one.
     Disconnected,
-    /// Its shutdown has begun, or is over: it takes no more locks.
+    /// The shutdown of the client has begun or is over; it takes no more locks.
     Closing,
-    /// There is no client to ask; a [`Client`](crate::Client) never says so of itself.
+    /// There is no client to ask; [`Client::readiness`](crate::Client::readiness) never returns this value.
     NotInstalled,
 }
 
 impl Readiness {
-    /// Tells whether it can.
+    /// Returns whether the client can take locks and lead.
     pub fn is_ready(self) -> bool {
         self == Self::Ready
     }
 }
 
 impl From<Health> for Readiness {
-    /// That of a client that is not shut down, by its session's health.
+    /// Derives the readiness of a client that is not shut down from the health of its session.
     fn from(health: Health) -> Self {
         match health {
             Health::Connected => Self::Ready,

@@ -1,14 +1,14 @@
-//! A configuration that was found valid.
+//! The settings of a client: a configuration that has been validated.
 
 use std::time::Duration;
 
 use crate::session::Opening;
 
-/// A configuration that was found valid.
+/// A configuration that has been validated.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) opening: Opening,
-    /// Chroot and namespace, in front of every path.
+    /// The chroot and the namespace: the prefix of every path.
     pub(crate) root: String,
     pub(crate) default_wait: Duration,
     pub(crate) identity: String,

@@ -1,22 +1,22 @@
-//! A place in a client for what a higher floor keeps with it.
+//! A slot in which a client keeps a value for a higher floor.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Holds one value of a type that the client does not know; it is dropped with the client.
+/// One value of a type that the client does not know, dropped with the client.
 #[derive(Default)]
 pub(crate) struct Slot(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Slot {
-    /// Returns the value, which is made by the first call.
+    /// Returns the value, which the first call creates.
     ///
     /// # Panics
     ///
-    /// If another type was asked for before: a slot has one user.
+    /// Panics if an earlier call asked for another type: a slot has one user.
     pub(crate) fn get_or_default<T: Any + Default + Send + Sync>(&self) -> &T {
         let value = self.0.get_or_init(|| Box::new(T::default()));
-        value.downcast_ref().expect("a slot holds values of one type")
+        value.downcast_ref().expect("a slot is used with one type only")
     }
 }
 

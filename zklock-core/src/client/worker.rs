@@ -1,4 +1,4 @@
-//! The thread of a client: it opens one session after the other, and runs all that belongs to them.
+//! The thread of a client, which opens one session after another and runs the tasks that belong to them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::tick::Memory;
 
 use super::settings::Settings;
 
-/// What the tasks and handles of one client share.
+/// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
     settings: Settings,
     runtime: Handle,
@@ -27,25 +27,25 @@ pub(crate) struct Worker {
     tasks: TaskTracker,
     events: Source,
     memory: Memory,
-    /// No new acquisitions.
+    /// Cancelled when no new acquisitions are accepted.
     closing: CancellationToken,
-    /// No more waiting for guards.
+    /// Cancelled when the client no longer waits for guards.
     stopping: CancellationToken,
-    /// The session is closed.
+    /// Cancelled when the thread ends, after it has closed the session.
     done: CancellationToken,
 }
 
-/// Why requests have no answer.
+/// The reason why requests have no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// None came within the bound.
+    /// No answer came within the bound.
     InTime,
     /// The client's thread has ended.
     Ended,
 }
 
 impl Unanswered {
-    /// The error of requests about the lock at `path`.
+    /// Returns the error of requests about the lock at `path`.
     pub(crate) fn into_error(self, path: &NodePath, waited: Duration) -> LockError {
         let path = path.relative().to_owned();
         match self {
@@ -55,22 +55,23 @@ impl Unanswered {
     }
 }
 
-/// The client's session.
+/// The state of the client's session.
 #[derive(Clone)]
 enum Current {
-    /// None is open; the last failure says why.
+    /// No session is open; the error is that of the last attempt to open one, if any.
     Opening(Option<OpenError>),
     Open(Arc<Session>),
 }
 
 impl Worker {
-    /// Starts the thread.
+    /// Starts the client's thread.
     pub(crate) fn start(settings: Settings) -> std::io::Result<Arc<Self>> {
         let (ready, started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name("zklock-session".into());
         thread.spawn(move || {
             let done = CancellationToken::new();
-            // Dropped after the runtime, which ends the tasks that wait for servers that do not answer.
+            // Dropped after the runtime, whose end stops the tasks that still wait for servers that do not
+            // answer.
             let _done = done.clone().drop_guard();
             let runtime = match Builder::new_current_thread().enable_time().build() {
                 Ok(runtime) => runtime,
@@ -81,7 +82,7 @@ impl Worker {
                 runtime.block_on(worker.supervise());
             }
         })?;
-        started.recv().unwrap_or_else(|_| Err(std::io::Error::other("the session's thread ended")))
+        started.recv().unwrap_or_else(|_| Err(std::io::Error::other("the session thread failed to start")))
     }
 
     fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
@@ -115,12 +116,12 @@ impl Worker {
         self.settings.identity.as_bytes().into()
     }
 
-    /// Where what happens to locks is told.
+    /// The hub to which the events of locks are sent.
     pub(crate) fn events(&self) -> Hub {
         self.events.hub()
     }
 
-    /// The periods that are known not to be over.
+    /// The memory of the periods that are known not to be over.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -133,12 +134,13 @@ impl Worker {
         &self.closing
     }
 
-    /// Runs a task on the client's thread; it is dropped at once where the thread has ended.
+    /// Runs a task on the client's thread. The task is dropped at once if the thread has ended.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Performs requests on the client's thread, whether the caller waits for them or not.
+    /// Performs requests on the client's thread for up to `within`, even if the caller stops waiting for
+    /// them.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         within: Duration,
@@ -154,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// Waits on the client's thread, which runs whatever the caller's runtime does, and no longer than the caller.
+    /// Waits on the client's thread, independently of the caller's runtime, for as long as the caller waits.
     pub(crate) async fn pause(&self, wait: Duration) {
         let (mut reply, elapsed) = oneshot::channel();
         self.spawn(async move {
@@ -164,7 +166,7 @@ impl Worker {
         elapsed.await.ok();
     }
 
-    /// Asks the servers about `path`, in the session of the moment or the next one.
+    /// Asks the servers about `path`, in the current session or the next one.
     pub(crate) async fn ask<T, R>(
         self: &Arc<Self>,
         path: &NodePath,
@@ -216,7 +218,7 @@ impl Worker {
         }
     }
 
-    /// Waits until the first session is open.
+    /// Waits until the first session is open, for at most `within`.
     pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
         let mut current = self.current.subscribe();
         let settled = async move {
@@ -237,7 +239,7 @@ impl Worker {
         }
     }
 
-    /// Stops without waiting for guards.
+    /// Stops the client without waiting for guards.
     pub(crate) fn stop(&self) {
         self.closing.cancel();
         self.stopping.cancel();
@@ -248,19 +250,19 @@ impl Worker {
         let worker = self.clone();
         let (stopping, tasks) = (self.stopping.clone(), self.tasks.clone());
         tasks.close();
-        // Not one of the tracked tasks, for which it waits.
+        // Not a tracked task, because it waits for the tracked tasks.
         let waits = self.runtime.spawn(async move {
             timeout(grace, tasks.wait()).await.ok();
             worker.stop();
         });
-        // The thread may have ended already, and the task with it.
+        // If the thread has already ended, it has dropped the task.
         if waits.await.is_err() {
             stopping.cancel();
         }
         self.done.cancelled().await;
     }
 
-    /// Opens one session after the other until the client is stopped, and closes the last one.
+    /// Opens one session after another until the client is stopped, and closes the last one.
     async fn supervise(&self) {
         let mut pause = SHORTEST_PAUSE;
         while !self.stopping.is_cancelled() {
@@ -275,7 +277,7 @@ impl Worker {
                     self.current.send_replace(Current::Opening(None));
                 }
                 Some(Err(error)) => {
-                    tracing::warn!(?error, servers = self.settings.opening.servers, "no session");
+                    tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
                     self.current.send_replace(Current::Opening(Some(error)));
                     self.stopping.run_until_cancelled(sleep(pause)).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
@@ -286,8 +288,8 @@ impl Worker {
     }
 }
 
-/// Between attempts to open a session.
+/// The shortest pause between attempts to open a session, doubled after each failure.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Bounds the farewell to bodies that do not end, and then that to servers that do not answer.
+/// The bound on waiting for bodies that do not end, and then for servers that do not answer.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! A configuration from environment variables.
+//! Reads a configuration from environment variables.
 
 use std::time::Duration;
 
@@ -10,10 +10,13 @@ use super::{Config, invalid};
 impl Config {
     /// Reads the configuration from environment variables.
     ///
-    /// `ZKLOCK_CONNECT` is required. Optional are `ZKLOCK_NAMESPACE`, `ZKLOCK_SESSION_TIMEOUT`,
-    /// `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT` as
-    /// durations such as `30s` or `1m 30s`, `ZKLOCK_DIGEST` as `user:password`, `ZKLOCK_ACL` as `open` or
-    /// `creator_all`, and `ZKLOCK_IDENTITY`.
+    /// `ZKLOCK_CONNECT` is required. The other variables are optional:
+    ///
+    /// * `ZKLOCK_NAMESPACE` and `ZKLOCK_IDENTITY`.
+    /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and
+    ///   `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
+    /// * `ZKLOCK_DIGEST`: `user:password`.
+    /// * `ZKLOCK_ACL`: `open` or `creator_all`.
     ///
     /// # Errors
     ///
@@ -29,7 +32,7 @@ impl Config {
             None => Ok(()),
             Some(text) => humantime::parse_duration(&text)
                 .map(|value| *slot = value)
-                .map_err(|error| invalid(name, format!("{text:?} is no duration such as `30s`: {error}"))),
+                .map_err(|error| invalid(name, format!("{text:?} is not a duration such as `30s`: {error}"))),
         };
         duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
         duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
@@ -94,7 +97,7 @@ mod tests {
             (vec![], "invalid setting `ZKLOCK_CONNECT`: it is not set"),
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DEFAULT_WAIT", "5")],
-                "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is no duration such as `30s`",
+                "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is not a duration such as `30s`",
             ),
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
