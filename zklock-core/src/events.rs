@@ -1,4 +1,6 @@
-//! What happens to the locks of a client, for logs, metrics and tests.
+//! The events of a client's locks, for logs, metrics and tests.
+//!
+//! Uses the floors below: `path`, `token` and `error`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,74 +14,76 @@ use crate::error::{LockError, LossReason};
 use crate::path::NodePath;
 use crate::token::FencingToken;
 
-/// Something that happened to a lock of this client.
+/// An event of a lock of this client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LockEvent {
     /// The lock's path below the client's namespace.
     pub path: String,
-    /// What happened.
+    /// The kind of the event.
     pub kind: LockEventKind,
 }
 
-/// What happened to a lock.
+/// The kind of an event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LockEventKind {
-    /// A contender is in the queue, with so many in front of it; said again when that changes.
+    /// A contender is in the queue; sent again when the number in front of it changes.
     ///
-    /// Nothing more is said of one whose call was dropped, or ended because its period has begun.
+    /// No further event follows if its call is dropped, or ends because its period has begun.
     Queued {
-        /// How many are in front.
+        /// The number of contenders in front.
         ahead: usize,
     },
-    /// A contender that did not want to wait found others in front.
+    /// A contender that does not wait found others in front.
     Contended,
-    /// The lock is held; said for each permit of a semaphore, and each member of a multi-lock.
+    /// The lock is held; sent once per permit of a semaphore, and once per member of a multi-lock.
     Acquired {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// The connection broke while the lock was held.
     Suspended {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
-    /// After that, the servers confirmed that the lock is held.
+    /// After a suspension, the servers confirmed that the lock is still held.
     Confirmed {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
-    /// A write lock lets readers in.
+    /// A write lock was downgraded, and lets readers in.
     Downgraded {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// The lock was lost.
     Lost {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
-        /// Why it was lost.
+        /// The reason for the loss.
         reason: LossReason,
     },
     /// The lock was released.
     Released {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
-    /// The lock could not be released; what is left of it ends with the session.
+    /// The lock could not be released; the remaining node disappears when the session ends.
     ReleaseFailed {
-        /// The token of the holder.
+        /// The fencing token of the holder.
         fencing_token: FencingToken,
-        /// Why.
+        /// The cause.
         error: LockError,
     },
 }
 
-/// What happens to the locks of a client from now on, until the client is gone.
+/// The events of a client's locks, from the call of [`Client::events`](crate::Client::events) until the
+/// client is gone.
 ///
-/// It is also a `Stream` of the crate `futures`. A listener that is slow misses the oldest events, and [`missed`](Self::missed) counts them; it delays
-/// neither the locks nor other listeners.
+/// It is also a `Stream` of the crate `futures`. A slow listener misses the oldest events, which
+/// [`missed`](Self::missed) counts; it delays neither the locks nor other listeners.
+///
 /// # Examples
 ///
 /// ```no_run
@@ -108,7 +112,7 @@ impl Events {
         StreamExt::next(self).await
     }
 
-    /// How many events were missed so far, because more than 1024 were waiting to be taken.
+    /// Returns the number of events missed so far, because more than 1024 were waiting to be taken.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -128,11 +132,11 @@ impl Stream for Events {
     }
 }
 
-/// Where the events of one client are told.
+/// The sender of events to the listeners of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Hub(broadcast::WeakSender<LockEvent>);
 
-/// The end of it ends the listeners.
+/// The source of the events of one client; its end ends the listeners.
 #[derive(Debug)]
 pub(crate) struct Source(broadcast::Sender<LockEvent>);
 
@@ -151,7 +155,7 @@ impl Source {
 }
 
 impl Hub {
-    /// Tells an event, if anybody listens.
+    /// Sends an event, if there are listeners.
     pub(crate) fn tell(&self, path: &NodePath, kind: impl FnOnce() -> LockEventKind) {
         if let Some(sender) = self.0.upgrade().filter(|sender| sender.receiver_count() > 0) {
             sender.send(LockEvent { path: path.relative().to_owned(), kind: kind() }).ok();
@@ -159,5 +163,5 @@ impl Hub {
     }
 }
 
-/// How many events wait for a listener.
+/// The number of events that are kept for a listener.
 const KEPT: usize = 1024;
