@@ -269,7 +269,7 @@ async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_se
     assert_eq!(group(vec![Member::read("/a"), Member::write("/a")]), "/a is named twice");
     assert_eq!(group(vec![Member::mutex("/a"), Member::exclusive("/a")]), "/a is named twice");
     let error = failed(client.lock_all([PATH, PATH]).await);
-    assert_eq!(error.to_string(), "cannot lock these together: /a is named twice");
+    assert_eq!(error.to_string(), "cannot lock these paths together: /a is named twice");
     assert!(error.is_invalid());
     let error = failed(client.multi([PATH, "b"]));
     assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "b"), "{error}");

@@ -1,4 +1,6 @@
-//! What can go wrong, as one enum that says which path and which cause.
+//! Every error of the crate, in one enum whose variants name the path and the cause.
+//!
+//! Uses no other module of the crate.
 
 mod cause;
 mod loss;
@@ -8,93 +10,94 @@ use std::time::Duration;
 pub use self::cause::{Phase, Refusal};
 pub use self::loss::LossReason;
 
-/// Why a lock could not be taken, was lost, or a request under it was not applied.
+/// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///
-/// Contention is not a failure: `try_lock` says it as `Ok(None)`, and a timed acquisition as
-/// [`LockError::Timeout`]. Every variant that concerns a lock names its path as the caller wrote it.
+/// Contention is not a failure: `try_lock` reports it as `Ok(None)`, and a timed acquisition as
+/// [`LockError::Timeout`]. Every variant about a lock contains its path as the caller wrote it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The path cannot name a node; nothing was sent.
+    /// The path is invalid; no request was sent.
     #[error("invalid path {path:?}: {reason}")]
     InvalidPath {
-        /// The path as given, cut if it is very long.
+        /// The path as given, shortened if it is very long.
         path: String,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
 
-    /// A duration that no acquisition can be bounded by; nothing was sent.
+    /// The duration cannot bound an acquisition; no request was sent.
     #[error("invalid wait for lock {path}: {reason}")]
     InvalidWait {
         /// The lock's path.
         path: String,
-        /// What is wrong with the duration.
+        /// The cause.
         reason: &'static str,
     },
 
-    /// The current call holds this lock already, which is not reentrant: it would wait for itself.
-    #[error("lock {path} is held by this call already, and is not reentrant")]
+    /// The current call already holds this lock, which is not reentrant; it would wait for itself.
+    #[error("lock {path} is already held by this call, and is not reentrant")]
     Reentrant {
         /// The lock's path.
         path: String,
     },
 
-    /// The current call reads under this lock already, and would wait for itself to write.
+    /// The current call already holds this lock for reading; to write, it would wait for itself.
     #[error("lock {path} is held by this call for reading: release it before writing")]
     Upgrade {
         /// The lock's path.
         path: String,
     },
 
-    /// A number of permits that can never be had, or that is not shared in the way that others share it.
-    #[error("{wanted} permits of semaphore {path} cannot be had: {reason}")]
+    /// The number of permits is impossible, or other participants keep it in another place.
+    #[error("invalid number of permits {wanted} for semaphore {path}: {reason}")]
     InvalidPermits {
         /// The semaphore's path.
         path: String,
-        /// The number that was asked for.
+        /// The requested number.
         wanted: u32,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
 
-    /// Others use this semaphore with another number of permits.
-    #[error("semaphore {path} has {theirs} permits for those who use it, and {ours} here")]
+    /// Other participants use this semaphore with another number of permits.
+    #[error("semaphore {path} has {theirs} permits for others, but {ours} here")]
     PermitsDiffer {
         /// The semaphore's path.
         path: String,
         /// The number that this client was given.
         ours: u32,
-        /// The number that the others go by.
+        /// The number that the others use.
         theirs: u32,
     },
 
-    /// Members that cannot be locked together; nothing was sent.
-    #[error("cannot lock these together: {reason}")]
+    /// The members cannot be locked together; no request was sent.
+    #[error("cannot lock these paths together: {reason}")]
     InvalidGroup {
-        /// What is wrong with them.
+        /// The cause.
         reason: String,
     },
 
-    /// The path is in use by locks of another kind, which this one would not exclude.
-    #[error("lock {path} is {own}, and is in use as {other}")]
+    /// The path is in use by locks of another kind, which this lock would not exclude.
+    #[error("lock {path} is {own} here, but {other} for other clients")]
     MixedRecipes {
         /// The lock's path.
         path: String,
-        /// What this client takes it for.
+        /// The kind of lock that this client uses.
         own: String,
-        /// What others use it as.
+        /// The kind of lock that the others use.
         other: String,
     },
 
-    /// This client does not lead, and was asked to do what the leader does.
-    #[error("this client does not lead at {path}")]
+    /// This client was asked to do the leader's work, but does not lead.
+    #[error("this client is not the leader at {path}")]
     NotLeader {
         /// The election's path.
         path: String,
     },
 
-    /// A function that is not async was called where waiting for its lock would stop a runtime; nothing was sent.
+    /// A function that is not async was called on a current-thread runtime, which waiting for the lock would
+    /// block; no request was sent.
     #[error(
         "waiting for lock {path} would block a current-thread runtime: make the function async, or call it \
          through `spawn_blocking`"
@@ -104,63 +107,63 @@ pub enum LockError {
         path: String,
     },
 
-    /// A setting of [`Config`](crate::Config) that cannot work; nothing was sent.
+    /// A setting, for example of [`Config`](crate::Config), is invalid.
     #[error("invalid setting `{setting}`: {reason}")]
     InvalidConfig {
-        /// The setting's name.
+        /// The name of the setting.
         setting: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
 
-    /// No client was installed under this name before a lock was asked for.
+    /// No client is installed under this name.
     #[error("{}", not_installed(.name.as_deref(), .path.as_deref()))]
     NotInstalled {
-        /// The name asked for, or `None` for the default client.
+        /// The requested name, or `None` for the default client.
         name: Option<String>,
-        /// The lock that was to be taken, where one was.
+        /// The path of the lock or election that the client was needed for, if there was one.
         path: Option<String>,
     },
 
-    /// A client is installed under this name already; the first one stays.
+    /// A client is already installed under this name, and stays installed.
     #[error("{}", already_installed(.name.as_deref()))]
     AlreadyInstalled {
-        /// The name asked for, or `None` for the default client.
+        /// The requested name, or `None` for the default client.
         name: Option<String>,
     },
 
-    /// No server of the connect string gave us a session in time.
+    /// No server of the connect string opened a session in time.
     #[error("cannot connect to ZooKeeper at {endpoints} within {waited:?}: {reason}")]
     Connect {
         /// The servers that were tried.
         endpoints: String,
-        /// How long they were tried.
+        /// The time for which they were tried.
         waited: Duration,
         /// The last failure.
         reason: String,
     },
 
-    /// The deadline passed before the work was done. A contender left behind is being withdrawn.
+    /// The deadline passed before the operation was done. A contender that is left behind is being withdrawn.
     #[error("timed out after {waited:?} {phase} {path}")]
     Timeout {
         /// The lock's path.
         path: String,
-        /// The whole time given.
+        /// The whole time that the operation was given.
         waited: Duration,
-        /// What was still being waited for.
+        /// The phase of the operation at the deadline.
         phase: Phase,
     },
 
-    /// The lock was lost while it was held; see the reason.
+    /// The lock or leadership was lost while it was held.
     #[error("lock {path} was lost: {reason}")]
     Lost {
         /// The lock's path.
         path: String,
-        /// Why the lease ended.
+        /// The reason for the loss.
         reason: LossReason,
     },
 
-    /// The server's ACLs deny this client a request on this path.
+    /// The ACLs on the server deny this client a request on this path.
     #[error("access to {path} denied: check the ACLs and this client's digests")]
     Denied {
         /// The path.
@@ -174,28 +177,29 @@ pub enum LockError {
         endpoints: String,
     },
 
-    /// The server refused a request for a reason of its own; the request was not applied.
+    /// A request was refused, and was not applied.
     #[error("request on {path} refused: {refusal}")]
     Refused {
         /// The path of the request.
         path: String,
-        /// The server's reason.
+        /// The reason.
         refusal: Refusal,
     },
 
-    /// The connection broke before the outcome of a write was known: it was applied or not.
+    /// The outcome of a write is unknown: the connection broke, or no answer came in time.
     ///
-    /// If it was a guarded one and was applied, the lock was held at that moment.
+    /// The write may or may not have been applied. If a guarded write was applied, the lock was held at that
+    /// moment.
     #[error("the outcome of a write to {path} is unknown: {reason}")]
     OutcomeUnknown {
         /// The path of the write.
         path: String,
-        /// What broke.
+        /// The failure that hides the outcome.
         reason: String,
     },
 
-    /// The client is shutting down or has been shut down.
-    #[error("the client is closed, nothing was done about lock {path}")]
+    /// The client is shutting down or has been shut down, or the candidate was closed.
+    #[error("cannot use lock {path}: the client is closed")]
     Closed {
         /// The lock's path.
         path: String,
@@ -203,32 +207,32 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Tells whether the deadline passed.
+    /// Returns whether the deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })
     }
 
-    /// Tells whether another holder was in the way until the deadline passed.
+    /// Returns whether the deadline passed while the caller waited behind others.
     pub fn is_contended(&self) -> bool {
         matches!(self, Self::Timeout { phase: Phase::Queued, .. })
     }
 
-    /// Tells whether a lock that had been held was lost.
+    /// Returns whether a lock or leadership was lost while it was held.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. })
     }
 
-    /// Tells whether this client was asked to do what only the leader does.
+    /// Returns whether this client was asked to do the leader's work, but does not lead.
     pub fn is_not_leader(&self) -> bool {
         matches!(self, Self::NotLeader { .. })
     }
 
-    /// Tells whether the client was shut down.
+    /// Returns whether the client was shut down, or the candidate was closed.
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Closed { .. })
     }
 
-    /// Tells whether the caller's input or configuration is at fault, so that trying again cannot help.
+    /// Returns whether the caller's input or configuration is invalid, so that trying again cannot help.
     pub fn is_invalid(&self) -> bool {
         matches!(
             self,
@@ -258,8 +262,8 @@ fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
 
 fn already_installed(name: Option<&str>) -> String {
     match name {
-        Some(name) => format!("a client is installed as {name:?} already"),
-        None => "a client is installed already".to_owned(),
+        Some(name) => format!("a client is already installed as {name:?}"),
+        None => "a client is already installed".to_owned(),
     }
 }
 

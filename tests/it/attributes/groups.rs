@@ -254,7 +254,7 @@ async fn bad_values_are_refused_before_anything_is_sent(kind: Kind) {
 
     let error = refused("7", "/values/7").await;
     assert!(matches!(&error, LockError::InvalidGroup { .. }), "{error}");
-    assert_eq!(error.to_string(), "cannot lock these together: /values/7 is named twice");
+    assert_eq!(error.to_string(), "cannot lock these paths together: /values/7 is named twice");
     let error = refused("", "/b").await;
     assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{one}"), "{error}");
     let error = refused("a", "/b/../c").await;

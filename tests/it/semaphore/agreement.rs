@@ -13,7 +13,7 @@ fn check_differ(error: &LockError, expected: (u32, u32)) {
     assert_eq!((path.as_str(), *ours, *theirs), (PATH, expected.0, expected.1));
     assert_eq!(
         error.to_string(),
-        format!("semaphore {PATH} has {} permits for those who use it, and {} here", expected.1, expected.0)
+        format!("semaphore {PATH} has {} permits for others, but {} here", expected.1, expected.0)
     );
 }
 

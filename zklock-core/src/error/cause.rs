@@ -1,22 +1,22 @@
-//! What was being waited for, and why a server refuses.
+//! The phase of an operation that timed out, and the reasons for which a server refuses a request.
 
 use std::fmt;
 
-/// What an operation was waiting for when its deadline passed.
+/// The phase of an operation at its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
     /// No session was open: the servers could not be reached, or the connection was broken.
     Connecting,
-    /// The contender's place in the queue was not confirmed by a server yet.
+    /// No server had confirmed the contender's place in the queue yet.
     Entering,
-    /// Others held the lock or were in front.
+    /// Others held the lock, or were in front in the queue.
     Queued,
     /// A sibling call under the same hold was running.
     Sibling,
     /// The lock was being released; the release goes on in the background.
     Releasing,
-    /// A guarded request was not answered.
+    /// A request was not answered.
     Requesting,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Phase {
             Self::Queued => "waiting behind others for lock",
             Self::Sibling => "waiting for a sibling call that holds lock",
             Self::Releasing => "releasing lock",
-            Self::Requesting => "waiting for the server about",
+            Self::Requesting => "waiting for the servers' answer about",
         })
     }
 }
@@ -39,17 +39,18 @@ impl fmt::Display for Phase {
 pub enum Refusal {
     /// The node does not exist.
     NoNode,
-    /// The node exists already.
+    /// The node already exists.
     NodeExists,
     /// The node has children.
     NotEmpty,
-    /// The node was changed by somebody else meanwhile.
+    /// Somebody else changed the node in the meantime.
     BadVersion,
-    /// The node has created 2³¹ children, and has no numbers left to tell their order by.
+    /// The node has had 2³¹ children, and has no sequence numbers left to order further ones.
     ///
-    /// It has again after it was deleted, as the server does with a container that is empty.
+    /// After it has been deleted and created again, it has numbers again. The server deletes an empty
+    /// container on its own.
     OutOfNumbers,
-    /// Any other reason, in the server's or the client library's words.
+    /// Any other reason, in the words of the server, the client library or zklock.
     Other(String),
 }
 
@@ -57,11 +58,12 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNode => f.write_str("the node does not exist"),
-            Self::NodeExists => f.write_str("the node exists already"),
+            Self::NodeExists => f.write_str("the node already exists"),
             Self::NotEmpty => f.write_str("the node has children"),
-            Self::BadVersion => f.write_str("the node was changed by somebody else meanwhile"),
+            Self::BadVersion => f.write_str("somebody else changed the node in the meantime"),
             Self::OutOfNumbers => f.write_str(
-                "the node's sequence numbers are used up until it is deleted, as an empty container is",
+                "the node's sequence numbers are used up until it is deleted; the server deletes an \
+                 empty container",
             ),
             Self::Other(reason) => f.write_str(reason),
         }

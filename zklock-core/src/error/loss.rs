@@ -1,22 +1,22 @@
-//! Why a lock was lost.
+//! The reasons for the loss of a lock or of leadership.
 
 use std::fmt;
 
-/// Why a lock was lost.
+/// The reason for the loss of a lock or of leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
     /// Somebody else deleted the lock's node.
     NodeDeleted,
-    /// The lock's node belongs to another session now.
+    /// The lock's node now belongs to another session.
     OwnerChanged,
-    /// The session expired, or was closed.
+    /// The session expired or was closed.
     SessionEnded,
     /// The servers did not answer for so long that they may have handed the lock on.
     LeaseExpired,
-    /// The connection broke, and the leader's [`Policy`](crate::Policy) is not to wait for what comes of it.
+    /// The connection broke, and the leader's [`Policy`](crate::Policy) is to give up leadership at once.
     Suspended,
-    /// The leader resigned, or its candidacy was closed.
+    /// The leader resigned, its candidate was closed, or its callback returned.
     Resigned,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for LossReason {
             Self::SessionEnded => "the session ended",
             Self::LeaseExpired => "the servers did not answer in time",
             Self::Suspended => "the connection broke",
-            Self::Resigned => "it was given up",
+            Self::Resigned => "leadership was given up",
         })
     }
 }
