@@ -224,20 +224,20 @@ fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: 
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_sent(kind: Kind) {
-    const TOO_MANY: &str = "a shared number is a signed one of 32 bits";
+    const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";
     let space = Space::new(kind);
     let client = space.client().await;
     let reason = refused_permits(client.semaphore(PATH, 0), 0);
-    assert_eq!(reason, "a semaphore has one permit at least");
+    assert_eq!(reason, "a semaphore needs at least one permit");
     let semaphore = client.semaphore(PATH, 3).unwrap();
     for wanted in [4, u32::MAX] {
-        assert_eq!(refused_permits(semaphore.acquire_many(wanted).await, wanted), "there are 3");
-        assert_eq!(refused_permits(semaphore.try_acquire_many(wanted).await, wanted), "there are 3");
+        assert_eq!(refused_permits(semaphore.acquire_many(wanted).await, wanted), "the semaphore has 3");
+        assert_eq!(refused_permits(semaphore.try_acquire_many(wanted).await, wanted), "the semaphore has 3");
     }
-    assert_eq!(refused_permits(semaphore.acquire_many(0).await, 0), "nothing is asked for");
-    assert_eq!(refused_permits(semaphore.try_acquire_many(0).await, 0), "nothing is asked for");
+    assert_eq!(refused_permits(semaphore.acquire_many(0).await, 0), "request at least one");
+    assert_eq!(refused_permits(semaphore.try_acquire_many(0).await, 0), "request at least one");
     let reason = refused_permits(semaphore.set_permits(5).await, 5);
-    assert_eq!(reason, "the number is not shared, each participant gives it");
+    assert_eq!(reason, "the number of this semaphore is not shared");
     let error = failed(semaphore.acquire_timeout(Duration::ZERO).await);
     assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
 
@@ -245,7 +245,7 @@ async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_se
     assert_eq!(refused_permits(client.semaphore(PATH, Permits::shared("/n", beyond)), beyond), TOO_MANY);
     let shared = client.semaphore(PATH, Permits::shared("/n", greatest)).unwrap();
     assert_eq!(refused_permits(shared.set_permits(beyond).await, beyond), TOO_MANY);
-    assert_eq!(refused_permits(shared.acquire_many(0).await, 0), "nothing is asked for");
+    assert_eq!(refused_permits(shared.acquire_many(0).await, 0), "request at least one");
     for counter in ["", "n", "/", "/n/"] {
         let error = failed(client.semaphore(PATH, Permits::shared(counter, 3)));
         assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == counter), "{error}");
@@ -263,7 +263,7 @@ async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_se
         LockError::InvalidGroup { reason } => reason,
         other => panic!("{other}"),
     };
-    assert_eq!(group(vec![]), "there is none");
+    assert_eq!(group(vec![]), "the list of members is empty");
     assert_eq!(group(vec!["/b".into(), "/a".into(), "/b".into()]), "/b is named twice");
     // The same path with two kinds is refused too.
     assert_eq!(group(vec![Member::read("/a"), Member::write("/a")]), "/a is named twice");

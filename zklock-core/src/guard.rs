@@ -1,4 +1,9 @@
-//! A held lock of any kind: one type, whose parameter says of which.
+//! The guard of a held lock: one type for every kind of lock, which is its parameter.
+//!
+//! * [`running`]: runs a body under the lock.
+//! * [`write`](self::write): makes writes that are applied only while the lock is held.
+//!
+//! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 pub(crate) mod running;
 pub(crate) mod write;
@@ -19,35 +24,37 @@ use crate::token::FencingToken;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///
-/// The drop neither blocks nor needs a runtime; [`release`](Self::release) waits for the release and
-/// reports it. A guard that is leaked keeps the lock until its session ends.
+/// Dropping the guard neither blocks nor needs a runtime. [`release`](Self::release) waits for the release
+/// and returns its outcome. A leaked guard keeps the lock until its session ends.
 ///
-/// `K` says what is held; see [`MutexGuard`](crate::MutexGuard), [`ReadGuard`](crate::ReadGuard),
-/// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and [`MultiGuard`](crate::MultiGuard). A guard of several nodes, as the last two may be, is held while all of them are.
+/// `K` is the kind of lock: see [`MutexGuard`](crate::MutexGuard), [`ReadGuard`](crate::ReadGuard),
+/// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and
+/// [`MultiGuard`](crate::MultiGuard). Guards of the last two kinds can have several nodes; such a guard is held
+/// while all of its nodes are.
 #[must_use = "if unused the lock is released immediately"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
     client: Client,
-    /// One for each node; at least one.
+    /// One hold for each node; at least one.
     holds: Vec<Arc<Hold>>,
     kind: PhantomData<fn() -> K>,
 }
 
-/// What is held by way of one path.
+/// The kinds of lock that have exactly one path.
 #[doc(hidden)]
 pub trait OnePath {}
 
 impl<K: OnePath> Guard<K> {
-    /// The lock's path below the client's namespace.
+    /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.holds[0].tenure().path().relative()
     }
 
-    /// The number by which a resource tells this holder from older ones.
+    /// Returns the number by which a resource can tell this holder from earlier ones.
     ///
-    /// It is the same for all entries of one logical call, and stays what it is in a downgrade. Of several
-    /// permits it is the least; holders of a semaphore are there at the same time, so that theirs tells them
-    /// apart, but not old from new.
+    /// All entries of one logical call share the token, and a downgrade keeps it. For several permits it is the
+    /// smallest of their tokens. A semaphore has several holders at the same time: their tokens distinguish
+    /// them, but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
         let tokens = self.holds.iter().map(|hold| hold.tenure().token());
         tokens.fold(self.holds[0].tenure().token(), FencingToken::min)
@@ -60,15 +67,15 @@ impl<K> Guard<K> {
         Self { client: client.clone(), holds, kind: PhantomData }
     }
 
-    /// Tells whether the lock is held at this instant, by the lease clock and without a request.
+    /// Returns `true` if the lock is held at this instant, by the lease clock and without a request.
     ///
-    /// The answer may be outdated when it is used: a process can be paused at any point. While the
-    /// connection is broken the answer is `false`; see [`state`](Self::state).
+    /// The answer can be outdated by the time it is used, because a process can be paused at any point. While
+    /// the connection is broken, the answer is `false`; see [`state`](Self::state).
     pub fn is_held(&self) -> bool {
         self.state() == LeaseState::Held
     }
 
-    /// What may be believed of the lock at this instant, without a request.
+    /// Returns the state of the lock as this client knows it at this instant, without a request.
     pub fn state(&self) -> LeaseState {
         let states = self.holds.iter().map(|hold| hold.tenure().state());
         states.fold(LeaseState::Held, |worst, state| match (worst, state) {
@@ -78,12 +85,12 @@ impl<K> Guard<K> {
         })
     }
 
-    /// Asks the servers whether the lock is still held: one round trip.
+    /// Asks the servers whether the lock is still held, in one round trip.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if it is not, [`LockError::Timeout`] if they do not answer within the client's
-    /// default wait.
+    /// * [`LockError::Lost`] if the lock is not held any more.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
     ///
     /// # Cancel safety
     ///
@@ -95,11 +102,13 @@ impl<K> Guard<K> {
         try_join_all(confirmed).await.map(drop)
     }
 
-    /// Waits until the lock is lost, and says why; pending for ever while it is held.
+    /// Waits until the lock is lost, and returns the reason.
+    ///
+    /// The future stays pending while the lock is held.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost; a loss is told to everyone who asks, also later.
+    /// Nothing is lost. After a loss every call returns the reason at once.
     pub async fn lost(&self) -> LossReason {
         match &self.holds[..] {
             [hold] => hold.tenure().lost().await,
@@ -107,11 +116,11 @@ impl<K> Guard<K> {
         }
     }
 
-    /// Waits until somebody asks this holder to release the lock; pending for ever if nobody does.
+    /// Waits until another client asks this holder to release the lock.
     ///
-    /// That is what [`Client::revoke`] does, and Curator's `Revoker`. It is a request: the lock stays held
-    /// until it is released. Who asks for it first makes the client watch the lock's node, which costs one
-    /// request.
+    /// The future stays pending if none does. [`Client::revoke`] and Curator's `Revoker` ask in this way. It
+    /// is only a request: the lock stays held until this holder releases it. The first call of this method or
+    /// of [`on_revoke`](Self::on_revoke) makes the client watch the lock's node, which costs one request.
     ///
     /// # Cancel safety
     ///
@@ -121,10 +130,11 @@ impl<K> Guard<K> {
         select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().revocation().asked()))).await;
     }
 
-    /// Calls `callback`, on a thread of its own, when somebody asks this holder to release the lock.
+    /// Calls `callback` on a new thread when another client asks this holder to release the lock.
     ///
-    /// It is called once at most, and not once the release of this guard has begun; after a downgrade it is called
-    /// for the reader. What it does, and for how long, disturbs nothing; see [`revoked`](Self::revoked).
+    /// The callback is called at most once, and never after the release of this guard has begun. It outlives a
+    /// downgrade: a request to the reader calls it too. It may block, because it runs on its own thread. See
+    /// [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         let (mut ends, mut tenures) = (Vec::new(), Vec::new());
         for hold in &self.holds {
@@ -133,7 +143,7 @@ impl<K> Guard<K> {
             tenures.push(hold.tenure().clone());
         }
         self.client.worker().spawn(async move {
-            // One of several nodes speaks for all, and they end together.
+            // A request to any one of several nodes counts for all of them; their holds end together.
             let ended = select_all(ends.iter().map(|end| Box::pin(end.cancelled())));
             let asked =
                 select_all(tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_release())));
@@ -145,35 +155,35 @@ impl<K> Guard<K> {
             if is_asked {
                 let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(callback);
                 if let Err(error) = started {
-                    tracing::warn!(%error, "no thread to tell a holder that it is to release");
+                    tracing::warn!(%error, "cannot start the thread of a revocation callback");
                 }
             }
         });
     }
 
-    /// Releases the lock and waits until the server has done it.
+    /// Releases the lock, and waits for the server to confirm it.
     ///
-    /// If this call holds the lock more than once, only the last release frees it. Of several nodes all are
-    /// released, whatever becomes of one of them.
+    /// If the logical call has entered the lock more than once, only the last release frees it. A guard of
+    /// several nodes releases all of them, even if the release of one fails.
     ///
     /// # Errors
     ///
-    /// * [`LockError::Lost`] if the lock had been lost before.
+    /// * [`LockError::Lost`] if the lock was lost before.
     /// * [`LockError::Timeout`] if the server does not answer within the client's default wait; the release
-    ///   goes on in the background.
+    ///   continues in the background.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client delete its own
     ///   node; the lock stays taken until the session ends.
     ///
-    /// Where the release of several nodes fails, the first failure is returned and the others are logged.
+    /// If the release of several nodes fails, the first failure is returned and the others are logged.
     ///
     /// # Cancel safety
     ///
-    /// The release goes on in the background.
+    /// The release continues in the background.
     pub async fn release(self) -> Result<(), LockError> {
         hold::release_all(self.holds).await
     }
 
-    /// Releases the lock at the end of a body, whose result a failed release must not replace.
+    /// Releases the lock after a body, and only logs a failure, which must not replace the body's result.
     #[doc(hidden)]
     pub async fn finish(self) {
         if let Err(error) = self.release().await {
@@ -189,7 +199,7 @@ impl<K> Guard<K> {
         &self.holds
     }
 
-    /// Fails if the lock is lost.
+    /// Returns an error if the lock is lost.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         self.holds.iter().try_for_each(|hold| hold.tenure().check())
     }

@@ -1,4 +1,6 @@
-//! Several locks at once, all or none.
+//! The multi-lock: several locks acquired as one, all or none.
+//!
+//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `token` and `error`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use crate::token::FencingToken;
 
 /// A lock that is part of a [`MultiLock`].
 ///
-/// A path alone is the mutex there.
+/// A bare path converts into the mutex at that path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     path: String,
@@ -29,22 +31,22 @@ enum Kind {
 }
 
 impl Member {
-    /// The mutex at `path`, that of [`Client::mutex`].
+    /// Creates the member for the mutex at `path`, the lock of [`Client::mutex`].
     pub fn mutex(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Mutex }
     }
 
-    /// The mutex at `path` that is not reentrant, that of [`Client::exclusive`].
+    /// Creates the member for the mutex at `path` that is not reentrant, the lock of [`Client::exclusive`].
     pub fn exclusive(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Exclusive }
     }
 
-    /// The [`RwLock`](crate::RwLock) at `path`, for reading.
+    /// Creates the member that reads under the [`RwLock`](crate::RwLock) at `path`.
     pub fn read(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Read }
     }
 
-    /// The [`RwLock`](crate::RwLock) at `path`, for writing.
+    /// Creates the member that writes under the [`RwLock`](crate::RwLock) at `path`.
     pub fn write(path: impl Into<String>) -> Self {
         Self { path: path.into(), kind: Kind::Write }
     }
@@ -65,13 +67,15 @@ impl<P: Into<String>> From<P> for Member {
     }
 }
 
-/// Several locks at once: all are held, or none.
+/// Several locks acquired as one: all are held, or none.
 ///
-/// Its members are entered one by one, in the order of their paths on the servers, in whatever order they are
-/// named: two that have members in common never wait for each other's. That holds among multi-locks of zklock;
-/// Curator's enters them as they are named, which should be the order of [`paths`](Self::paths) then. And a call
-/// that holds one of the locks already, and enters another in front of it in that order, can wait in a circle
-/// until its deadline.
+/// The members are acquired one after the other, in the order of their full paths on the servers, regardless
+/// of the order in which they are given. Multi-locks with common members therefore do not deadlock with each
+/// other.
+///
+/// Two cases are not covered. Curator's `InterProcessMultiLock` acquires its members in the order given; give
+/// it the order of [`paths`](Self::paths). A call that already holds one lock, and then acquires another one
+/// that comes before it in that order, can deadlock until its deadline.
 ///
 /// # Examples
 ///
@@ -84,7 +88,7 @@ impl<P: Into<String>> From<P> for Member {
 #[derive(Clone, Debug)]
 pub struct MultiLock {
     client: Client,
-    /// In the order of their paths; at least one.
+    /// The members' doors in the order of their full paths; at least one.
     doors: Vec<Door>,
 }
 
@@ -92,13 +96,13 @@ pub struct MultiLock {
 pub type MultiGuard = Guard<MultiLock>;
 
 impl Client {
-    /// Several locks as one: all are held, or none. A member that is only a path is the mutex there.
+    /// Returns a lock that acquires several locks as one: all are held, or none.
     ///
-    /// Nothing is sent.
+    /// A member that is only a path is the mutex at that path. No request is sent.
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidGroup`] where there is none, or a path is named
+    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidGroup`] if `members` is empty or names a path
     /// twice.
     pub fn multi(
         &self,
@@ -107,7 +111,7 @@ impl Client {
         MultiLock::new(self.clone(), members)
     }
 
-    /// Takes several locks, all or none, waiting for at most the client's default wait in all.
+    /// Acquires several locks, all or none, waiting for at most the client's default wait in total.
     ///
     /// # Errors
     ///
@@ -140,19 +144,19 @@ impl MultiLock {
         doors.sort_by(|a, b| a.path.full().cmp(b.path.full()));
         let twice = doors.windows(2).find(|pair| pair[0].path == pair[1].path);
         let reason = match twice {
-            _ if doors.is_empty() => "there is none".to_owned(),
+            _ if doors.is_empty() => "the list of members is empty".to_owned(),
             Some(pair) => format!("{} is named twice", pair[0].path),
             None => return Ok(Self { client, doors }),
         };
         Err(LockError::InvalidGroup { reason })
     }
 
-    /// The paths of its members, in the order in which they are entered.
+    /// Returns the paths of the members, in the order in which they are acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.doors.iter().map(|door| door.path.relative())
     }
 
-    /// Takes all of the locks, waiting for at most the client's default wait in all.
+    /// Acquires all of the locks, waiting for at most the client's default wait in total.
     ///
     /// # Errors
     ///
@@ -165,14 +169,15 @@ impl MultiLock {
         self.lock_timeout(self.client.default_wait()).await
     }
 
-    /// Takes all of the locks, waiting for at most `wait` in all, connection included.
+    /// Acquires all of the locks, waiting for at most `wait` in total, including the time to connect.
     ///
-    /// [`Duration::MAX`] waits for ever.
+    /// [`Duration::MAX`] waits forever.
     ///
     /// # Errors
     ///
-    /// Those of the member that failed; no other is tried, and those that were taken are released, which this
-    /// waits for within `wait`.
+    /// The error of the first member that fails; see [`Mutex::lock_timeout`](crate::Mutex::lock_timeout) and
+    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members acquired
+    /// before are released, and this waits for their release within the rest of `wait`.
     ///
     /// # Cancel safety
     ///
@@ -182,16 +187,18 @@ impl MultiLock {
         let patience = Patience::within(wait, first)?;
         match self.enter(patience).await? {
             Some(guard) => Ok(guard),
-            // Only a contender that does not wait leaves in this way.
+            // Only an attempt that does not wait for others ends with `None`.
             None => Err(LockError::Timeout { path: first.to_owned(), waited: wait, phase: Phase::Queued }),
         }
     }
 
-    /// Takes all of the locks if nobody is in the way; `Ok(None)` if somebody is.
+    /// Acquires all of the locks if no other contender is in the way, and returns `Ok(None)` otherwise.
+    ///
+    /// Its requests are bounded by the client's default wait.
     ///
     /// # Errors
     ///
-    /// Those of [`lock_timeout`](Self::lock_timeout); contention is none.
+    /// Those of [`lock_timeout`](Self::lock_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -200,18 +207,18 @@ impl MultiLock {
         self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await
     }
 
-    /// Takes all of the locks, runs `body` under them, and releases them.
+    /// Acquires all of the locks, runs `body` under them, and releases them.
     ///
-    /// If one of them is lost, the body is dropped at its next await; a failed release does not replace its
-    /// result.
+    /// If one of them is lost, the body is dropped at its next await. A failed release is logged and does not
+    /// replace the body's result.
     ///
     /// # Errors
     ///
-    /// Those of [`lock`](Self::lock), and [`LockError::Lost`].
+    /// Those of [`lock`](Self::lock), and [`LockError::Lost`] if a lock is lost during the body.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the body where it is, and then releases the locks in the background.
+    /// Dropping the future drops the body at its current await, and then releases the locks in the background.
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MultiGuard) -> T) -> Result<T, LockError> {
         let guard = self.lock().await?;
         let value = guard.run(body(&guard)).await?;
@@ -219,7 +226,7 @@ impl MultiLock {
         Ok(value)
     }
 
-    /// Enters all members, again from the first one if one is lost while others are waited for.
+    /// Enters all members, and starts over with the first one if one is lost while others are waited for.
     async fn enter(&self, patience: Patience) -> Result<Option<MultiGuard>, LockError> {
         let started = Instant::now();
         loop {
@@ -228,7 +235,7 @@ impl MultiLock {
                 match hold::enter(&self.client, door, patience.spent(started.elapsed())).await {
                     Ok(Some(holds)) => held.extend(holds),
                     left => {
-                        // Within the same bound; what is not released by then is released in the background.
+                        // The release shares the bound; after it, the rest is released in the background.
                         let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
                         self.client.worker().call(within, give_back(held)).await.ok();
                         return left.map(|_| None);
@@ -239,14 +246,15 @@ impl MultiLock {
             match guard.check() {
                 Ok(()) => return Ok(Some(guard)),
                 Err(lost) if patience.spent(started.elapsed()).left().is_zero() => return Err(lost),
-                // The others would keep a place that says nothing about when all were held.
+                // A member kept from this round would not prove that all were held at one time.
                 Err(_) => guard.finish().await,
             }
         }
     }
 }
 
-/// Releases the members that were taken before one failed, whose error is the one to tell.
+/// Releases the members acquired before one failed. It only logs a failure, because the caller returns the error
+/// of the member that failed.
 async fn give_back(held: Vec<Hold>) {
     if let Err(error) = hold::release_all(held.into_iter().map(Arc::new).collect()).await {
         tracing::warn!(%error, "release failed");
@@ -254,15 +262,14 @@ async fn give_back(held: Vec<Hold>) {
 }
 
 impl MultiGuard {
-    /// The paths of the locks, in the order in which they were entered.
+    /// Returns the paths of the locks, in the order in which they were acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.holds().iter().map(|hold| hold.tenure().path().relative())
     }
 
-    /// The number by which the resource behind the lock at `path` tells this holder from older ones; `None`
-    /// where that lock is not among these.
+    /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier ones.
     ///
-    /// Tokens of different locks must not be compared.
+    /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
         let mut held = self.holds().iter().map(|hold| hold.tenure());
         held.find(|tenure| tenure.path().relative() == path).map(|tenure| tenure.token())

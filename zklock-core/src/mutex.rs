@@ -1,4 +1,6 @@
-//! The exclusive lock, reentrant or not.
+//! The mutex: an exclusive lock, reentrant or not.
+//!
+//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
 use std::time::Duration;
 
@@ -11,15 +13,17 @@ use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::queue::claim::Role;
 
-/// An exclusive lock at one path, for all processes that use the ensemble.
+/// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
-/// Those who wait are served in the order in which they entered the queue. One made by [`Client::mutex`] is
-/// reentrant within one logical call: inside [`run`](Self::run) and [`MutexGuard::scope`] it is
-/// entered again without a request, and elsewhere not, so a task that calls [`lock`](Self::lock) twice waits
-/// for itself until the deadline. On the wire it is Curator's `InterProcessMutex`.
+/// Waiters are served in the order in which they entered the queue.
 ///
-/// One made by [`Client::exclusive`] is Curator's `InterProcessSemaphoreMutex`: where the other is entered
-/// again, this one is [`LockError::Reentrant`].
+/// A mutex from [`Client::mutex`] is reentrant within one logical call: inside [`run`](Self::run) and
+/// [`MutexGuard::scope`] it is entered again without a request. Outside of them it is not reentrant, so a task
+/// that calls [`lock`](Self::lock) twice waits for itself until the deadline. On the wire it is Curator's
+/// `InterProcessMutex`.
+///
+/// A mutex from [`Client::exclusive`] is not reentrant: where the other kind is entered again, this one fails
+/// with [`LockError::Reentrant`]. On the wire it is Curator's `InterProcessSemaphoreMutex`.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
@@ -32,24 +36,26 @@ pub type MutexGuard = Guard<Mutex>;
 impl OnePath for Mutex {}
 
 impl Client {
-    /// The lock at `path`, an absolute path below the client's namespace.
+    /// Returns the mutex at `path`, an absolute path below the client's namespace.
     ///
-    /// Nothing is sent. A mutex at one path is the same lock in all processes, and as Curator's
-    /// `InterProcessMutex` there.
+    /// No request is sent. The mutex at a path is the same lock in all processes, including those that use
+    /// Curator's `InterProcessMutex` at that path.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidPath`] where ZooKeeper does not allow the path: it must start with `/`, have no
-    /// empty or relative segment, no control character, and fewer than a million bytes.
+    /// [`LockError::InvalidPath`] if ZooKeeper does not allow the path. A path must start with `/`, have neither
+    /// empty or relative segments nor control characters, and have at most 1,000,000 bytes, including the
+    /// namespace. The root `/` and the servers' own `/zookeeper` are refused too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         Ok(Mutex::reentrant(self.clone(), self.path(path)?))
     }
 
-    /// The lock at `path` that is not reentrant: entering it inside of itself is an error, and no deadlock.
+    /// Returns the mutex at `path` that is not reentrant: entering it again fails rather than deadlocking.
     ///
-    /// Nothing is sent. It is the same lock in all processes, and as Curator's `InterProcessSemaphoreMutex`
-    /// there; it is none with [`mutex`](Self::mutex) at the same path. As a semaphore of one permit it says so in
-    /// the data of its node; see [`semaphore`](Self::semaphore).
+    /// No request is sent. It is the same lock in all processes, including those that use Curator's
+    /// `InterProcessSemaphoreMutex` at that path. It is not the same lock as the [`mutex`](Self::mutex) at that
+    /// path. Being a semaphore with one permit, it states that number in the data of its node; see
+    /// [`semaphore`](Self::semaphore).
     ///
     /// # Errors
     ///
@@ -73,24 +79,26 @@ impl Mutex {
         self.door
     }
 
-    /// The lock's path below the client's namespace.
+    /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.door.path.relative()
     }
 
-    /// Also waits for contenders of other clients, known by what their names have in front of the sequence.
+    /// Also waits for contenders of other client libraries, recognized by the part of their node names in front
+    /// of the sequence number.
     ///
-    /// `["__lock__", "__rlock__"]` are kazoo's. This is one direction: for the other, kazoo must be told of
-    /// ours by `extra_lock_patterns=["-lock-"]`, and Curator cannot be told of kazoo's at all. Names that are
-    /// not in the list are ignored, with one warning for each path. It has no effect on a lock of
-    /// [`Client::exclusive`], whose queue no other client has.
+    /// kazoo's are `["__lock__", "__rlock__"]`. This works in one direction only: for kazoo to wait for
+    /// zklock's contenders, it needs `extra_lock_patterns=["-lock-"]`. Curator cannot be told of kazoo's
+    /// contenders at all. Names that are not in the list are ignored, with one warning for each path.
+    ///
+    /// This has no effect on a mutex from [`Client::exclusive`], because those libraries do not use its queue.
     #[must_use]
     pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
         Self { client: self.client, door: self.door.also_behind(&names) }
     }
 
-    /// Takes the lock, waiting for at most the client's default wait.
+    /// Acquires the lock, waiting for at most the client's default wait.
     ///
     /// # Errors
     ///
@@ -113,18 +121,18 @@ impl Mutex {
         self.lock_timeout(self.client.default_wait()).await
     }
 
-    /// Takes the lock, waiting for at most `wait` in all, connection included.
+    /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.
     ///
-    /// [`Duration::MAX`] waits for ever. If the session ends meanwhile, the next one enters the queue
-    /// at its tail.
+    /// [`Duration::MAX`] waits forever. If the session ends meanwhile, the attempt continues in the next
+    /// session, at the tail of the queue.
     ///
     /// # Errors
     ///
-    /// * [`LockError::Timeout`] says what was still being waited for.
+    /// * [`LockError::Timeout`] if `wait` passes first; its phase tells what the attempt was waiting for.
     /// * [`LockError::InvalidWait`] if `wait` is zero.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client contend.
-    /// * [`LockError::Lost`] if the current call holds the lock already and has lost it.
-    /// * [`LockError::Reentrant`] if it holds it already, and the lock is not reentrant.
+    /// * [`LockError::Lost`] if the logical call entered this lock before and has lost it.
+    /// * [`LockError::Reentrant`] if the logical call already holds this lock, and it is not reentrant.
     /// * [`LockError::MixedRecipes`], [`LockError::PermitsDiffer`] if the path is in use by another kind of
     ///   lock.
     /// * [`LockError::AuthFailed`], [`LockError::InvalidConfig`] if no further session can be opened.
@@ -137,14 +145,14 @@ impl Mutex {
         Ok(MutexGuard::new(&self.client, self.door.enter(&self.client, wait).await?))
     }
 
-    /// Takes the lock if nobody has it and nobody waits for it; `Ok(None)` if somebody does.
+    /// Acquires the lock if no other contender holds it or waits for it, and returns `Ok(None)` otherwise.
     ///
-    /// The requests that find out are bounded by the client's default wait. When this returns `Ok(None)`
-    /// its contender has been withdrawn.
+    /// Its requests are bounded by the client's default wait. When this returns `Ok(None)`, its contender has
+    /// been withdrawn.
     ///
     /// # Errors
     ///
-    /// Those of [`lock_timeout`](Self::lock_timeout); contention is none.
+    /// Those of [`lock_timeout`](Self::lock_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -154,19 +162,19 @@ impl Mutex {
         Ok(holds.map(|holds| MutexGuard::new(&self.client, holds)))
     }
 
-    /// Takes the lock, runs `body` under it, and releases it.
+    /// Acquires the lock, runs `body` under it, and releases it.
     ///
     /// The body may enter the lock again. If the lock is lost, the body is dropped at its next await and
-    /// the result is [`LockError::Lost`]: `Ok` means that the lock was held until the body ended. A failed
+    /// the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. A failed
     /// release is logged and does not replace the body's result.
     ///
     /// # Errors
     ///
-    /// Those of [`lock_timeout`](Self::lock_timeout), and [`LockError::Lost`].
+    /// Those of [`lock_timeout`](Self::lock_timeout), and [`LockError::Lost`] if the lock is lost during the body.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the body where it is, and then releases the lock in the background.
+    /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     ///
     /// # Examples
     ///
@@ -190,14 +198,15 @@ impl Mutex {
         Ok(value)
     }
 
-    /// Lists who holds the lock and who waits for it, in the order of the queue; the first is the holder.
+    /// Lists the holder of the lock and its waiters, in the order of the queue; the first one is the holder.
     ///
-    /// A lock that nobody ever wanted has none.
+    /// A lock that was never used has no participants.
     ///
     /// # Errors
     ///
-    /// [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, or
-    /// [`LockError::Closed`].
+    /// * [`LockError::Denied`] if this client may not read the queue.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
     ///

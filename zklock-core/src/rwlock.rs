@@ -1,4 +1,7 @@
-//! The lock that readers share.
+//! The read-write lock: shared by readers, exclusive for a writer.
+//!
+//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
+//! `error`.
 
 use std::time::Duration;
 
@@ -12,17 +15,18 @@ use crate::path::NodePath;
 use crate::queue::claim::Role;
 use crate::session::drive::Contention;
 
-/// A lock at one path that many may hold for reading, or one for writing.
+/// A lock at one path that many readers may hold at a time, or one writer.
 ///
-/// Both sides wait in one queue in the order in which they entered it: a reader behind a writer that waits
-/// waits too, so that no writer starves. On the wire it is Curator's `InterProcessReadWriteLock`.
+/// Readers and writers wait in one queue, in the order in which they entered it. A reader behind a waiting writer
+/// waits too, so that writers do not starve. On the wire it is Curator's `InterProcessReadWriteLock`.
 ///
 /// Within one logical call (see [`run_read`](Self::run_read), [`run_write`](Self::run_write) and
-/// [`ReadGuard::scope`]), each side is reentrant, and a writer may read. A reader may not write: it would wait
-/// for itself, and is told so by [`LockError::Upgrade`] at once.
+/// [`ReadGuard::scope`]), each side is reentrant, and a writer may also read. A reader may not write: it would
+/// wait for itself, so the attempt fails at once with [`LockError::Upgrade`].
 ///
-/// A writer that reads and stops writing, by [`WriteGuard::downgrade`] or because its write guard goes before
-/// the read guard inside of it, goes on holding the lock for reading, and no other writer gets in between.
+/// A writer can stop writing and continue to read: by [`WriteGuard::downgrade`], or by releasing its write guard
+/// before a read guard that it acquired inside. The lock is then held for reading, and no other writer can
+/// acquire it in between.
 ///
 /// # Examples
 ///
@@ -30,7 +34,7 @@ use crate::session::drive::Contention;
 /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
 /// let catalogue = client.rwlock("/catalogue")?;
 /// let writer = catalogue.write().await?;
-/// // … change it, then let others read what we go on reading …
+/// // … change it, then go on reading together with other readers …
 /// let reader = writer.downgrade().await?;
 /// reader.release().await
 /// # }
@@ -42,11 +46,11 @@ pub struct RwLock {
     write: Door,
 }
 
-/// Marks a [`ReadGuard`].
+/// The kind of lock of a [`ReadGuard`].
 #[derive(Debug)]
 pub enum Reading {}
 
-/// Marks a [`WriteGuard`].
+/// The kind of lock of a [`WriteGuard`].
 #[derive(Debug)]
 pub enum Writing {}
 
@@ -59,9 +63,9 @@ impl OnePath for Reading {}
 impl OnePath for Writing {}
 
 impl Client {
-    /// The lock at `path` that many may hold for reading, or one for writing.
+    /// Returns the read-write lock at `path`, an absolute path below the client's namespace.
     ///
-    /// Nothing is sent.
+    /// No request is sent.
     ///
     /// # Errors
     ///
@@ -81,15 +85,16 @@ impl RwLock {
         (self.read, self.write)
     }
 
-    /// The lock's path below the client's namespace.
+    /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.read.path.relative()
     }
 
-    /// Also waits for contenders of other clients, known by what their names have in front of the sequence.
+    /// Also waits for contenders of other client libraries, recognized by the part of their node names in front
+    /// of the sequence number.
     ///
-    /// See [`Mutex::also_behind`](crate::Mutex::also_behind). Names that end in `__rlock__`, kazoo's readers,
-    /// are in the way of writers only.
+    /// See [`Mutex::also_behind`](crate::Mutex::also_behind). Only writers wait for contenders whose name in
+    /// this list ends in `__rlock__`, which are kazoo's readers.
     #[must_use]
     pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
@@ -97,7 +102,7 @@ impl RwLock {
         Self { client: self.client, read, write }
     }
 
-    /// Takes the lock for reading, waiting for at most the client's default wait.
+    /// Acquires the lock for reading, waiting for at most the client's default wait.
     ///
     /// # Errors
     ///
@@ -110,9 +115,9 @@ impl RwLock {
         self.read_timeout(self.client.default_wait()).await
     }
 
-    /// Takes the lock for reading, waiting for at most `wait` in all, connection included.
+    /// Acquires the lock for reading, waiting for at most `wait` in total, including the time to connect.
     ///
-    /// [`Duration::MAX`] waits for ever.
+    /// [`Duration::MAX`] waits forever.
     ///
     /// # Errors
     ///
@@ -125,13 +130,14 @@ impl RwLock {
         Ok(ReadGuard::new(&self.client, self.read.enter(&self.client, wait).await?))
     }
 
-    /// Takes the lock for reading if nobody writes or waits to; `Ok(None)` if somebody does.
+    /// Acquires the lock for reading if no other contender writes or waits to write, and returns `Ok(None)`
+    /// otherwise.
     ///
-    /// The requests that find out are bounded by the client's default wait.
+    /// Its requests are bounded by the client's default wait.
     ///
     /// # Errors
     ///
-    /// Those of [`read_timeout`](Self::read_timeout); contention is none.
+    /// Those of [`read_timeout`](Self::read_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -141,7 +147,7 @@ impl RwLock {
         Ok(holds.map(|holds| ReadGuard::new(&self.client, holds)))
     }
 
-    /// Takes the lock for writing, waiting for at most the client's default wait.
+    /// Acquires the lock for writing, waiting for at most the client's default wait.
     ///
     /// # Errors
     ///
@@ -154,13 +160,13 @@ impl RwLock {
         self.write_timeout(self.client.default_wait()).await
     }
 
-    /// Takes the lock for writing, waiting for at most `wait` in all, connection included.
+    /// Acquires the lock for writing, waiting for at most `wait` in total, including the time to connect.
     ///
-    /// [`Duration::MAX`] waits for ever.
+    /// [`Duration::MAX`] waits forever.
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout), and [`LockError::Upgrade`] if the current
+    /// Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout), and [`LockError::Upgrade`] if the logical
     /// call reads under this lock.
     ///
     /// # Cancel safety
@@ -170,13 +176,14 @@ impl RwLock {
         Ok(WriteGuard::new(&self.client, self.write.enter(&self.client, wait).await?))
     }
 
-    /// Takes the lock for writing if nobody has it or waits for it; `Ok(None)` if somebody does.
+    /// Acquires the lock for writing if no other contender holds it or waits for it, and returns `Ok(None)`
+    /// otherwise.
     ///
-    /// The requests that find out are bounded by the client's default wait.
+    /// Its requests are bounded by the client's default wait.
     ///
     /// # Errors
     ///
-    /// Those of [`write_timeout`](Self::write_timeout); contention is none.
+    /// Those of [`write_timeout`](Self::write_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -186,18 +193,18 @@ impl RwLock {
         Ok(holds.map(|holds| WriteGuard::new(&self.client, holds)))
     }
 
-    /// Takes the lock for reading, runs `body` under it, and releases it.
+    /// Acquires the lock for reading, runs `body` under it, and releases it.
     ///
-    /// If the lock is lost, the body is dropped at its next await; a failed release does not replace its
-    /// result.
+    /// If the lock is lost, the body is dropped at its next await. A failed release is logged and does not
+    /// replace the body's result.
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read), and [`LockError::Lost`].
+    /// Those of [`read`](Self::read), and [`LockError::Lost`] if the lock is lost during the body.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the body where it is, and then releases the lock in the background.
+    /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_read<T>(&self, body: impl AsyncFnOnce(&ReadGuard) -> T) -> Result<T, LockError> {
         let guard = self.read().await?;
         let value = guard.run(body(&guard)).await?;
@@ -205,18 +212,18 @@ impl RwLock {
         Ok(value)
     }
 
-    /// Takes the lock for writing, runs `body` under it, and releases it.
+    /// Acquires the lock for writing, runs `body` under it, and releases it.
     ///
-    /// If the lock is lost, the body is dropped at its next await; a failed release does not replace its
-    /// result.
+    /// If the lock is lost, the body is dropped at its next await. A failed release is logged and does not
+    /// replace the body's result.
     ///
     /// # Errors
     ///
-    /// Those of [`write`](Self::write), and [`LockError::Lost`].
+    /// Those of [`write`](Self::write), and [`LockError::Lost`] if the lock is lost during the body.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the body where it is, and then releases the lock in the background.
+    /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_write<T>(&self, body: impl AsyncFnOnce(&WriteGuard) -> T) -> Result<T, LockError> {
         let guard = self.write().await?;
         let value = guard.run(body(&guard)).await?;
@@ -224,12 +231,11 @@ impl RwLock {
         Ok(value)
     }
 
-    /// Lists who holds the lock and who waits for it, in the order of the queue, both sides.
+    /// Lists the holders of the lock and its waiters, readers and writers, in the order of the queue.
     ///
     /// # Errors
     ///
-    /// [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, or
-    /// [`LockError::Closed`].
+    /// Those of [`Mutex::participants`](crate::Mutex::participants).
     ///
     /// # Cancel safety
     ///
@@ -240,16 +246,17 @@ impl RwLock {
 }
 
 impl WriteGuard {
-    /// Goes on holding the lock for reading, and lets other readers in; no writer gets in between.
+    /// Downgrades to a read guard, without letting another writer acquire the lock in between.
     ///
-    /// One transaction puts a reader's node in the place of the writer's, with its sequence, as Curator does
-    /// since 5.5 (CURATOR-621). Inside of another write guard of the same call the lock stays a writer's until
-    /// that one is released. The fencing token stays the same.
+    /// Other readers may then share the lock. One transaction replaces the writer's node by a reader's node with
+    /// the same sequence number, as Curator does since 5.5 (CURATOR-621). The fencing token stays the same.
+    /// Inside another write guard of the same logical call, the lock stays exclusive until that guard is
+    /// released.
     ///
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock was lost.
-    /// * [`LockError::Timeout`] if writers inside of this guard do not end within the client's default wait, or the
+    /// * [`LockError::Timeout`] if a writer inside this guard does not end within the client's default wait, or the
     ///   server does not answer within it.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its node.
     ///

@@ -1,4 +1,6 @@
-//! The lock that a number of holders share.
+//! The semaphore: a lock with a fixed or shared number of permits.
+//!
+//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +14,9 @@ use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::session::{Session, counter};
 
-/// How many permits a semaphore has.
+/// The number of permits of a semaphore.
 ///
-/// A number, such as `3`, is given by all participants, who must agree; see [`Client::semaphore`].
+/// A plain number, such as `3`, must be the same for all participants; see [`Client::semaphore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permits(Source);
 
@@ -25,10 +27,10 @@ enum Source {
 }
 
 impl Permits {
-    /// The number in the node at `path`, below the client's namespace, which can change at any time.
+    /// Uses the number in the node at `path`, below the client's namespace, which can change at any time.
     ///
-    /// The node is that of Curator's `SharedCount`, and is created with `seed` where it is missing. A greater
-    /// number lets those who wait in; after a smaller one, those who have permits keep them.
+    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the number
+    /// rises, waiters get the new permits. When it falls, holders keep the permits that they have.
     pub fn shared(path: impl Into<String>, seed: u32) -> Self {
         Self(Source::Shared { path: path.into(), seed })
     }
@@ -40,10 +42,11 @@ impl From<u32> for Permits {
     }
 }
 
-/// A number of permits at one path, for all processes that use the ensemble.
+/// A number of permits at one path, shared by all processes that use the ensemble.
 ///
-/// Those who wait are served in the order in which they came, whatever number of permits they want. It is not
-/// reentrant: each call takes permits of its own. On the wire it is Curator's `InterProcessSemaphoreV2`.
+/// Waiters are served in the order in which they came, regardless of the number of permits that they want. A
+/// semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
+/// `InterProcessSemaphoreV2`.
 ///
 /// # Examples
 ///
@@ -68,16 +71,20 @@ pub type SemaphoreGuard = Guard<Semaphore>;
 impl OnePath for Semaphore {}
 
 impl Client {
-    /// The semaphore at `path`, with so many permits in the whole fleet.
+    /// Returns the semaphore at `path`, which has `permits` permits in the whole fleet.
     ///
-    /// Nothing is sent. All participants must give the same number, which is checked against those who have
-    /// permits when one is taken, or go by a number in one node: [`Permits::shared`]. Which it is stands in the
-    /// data of the node at `path`, which this client writes when nobody has a permit, unless it is of another
-    /// kind; where the ACLs deny that, taking permits is denied.
+    /// No request is sent. All participants must give the same number, or must all share the number in one node
+    /// by [`Permits::shared`].
+    ///
+    /// The data of the semaphore's node states the number, or the path of the node that has it. Each acquisition
+    /// compares that data with `permits`, and fails if they differ while another holder has permits. If no other
+    /// holder has any, or the data is empty, the client writes its own statement. Data of another kind is left
+    /// alone. If the ACLs deny the read or the write, acquiring permits fails with [`LockError::Denied`].
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex), and [`LockError::InvalidPermits`] for a number of zero.
+    /// Those of [`mutex`](Self::mutex). [`LockError::InvalidPermits`] if `permits` is zero, or if it is shared
+    /// with a seed greater than 2147483647.
     pub fn semaphore(
         &self,
         path: impl AsRef<str>,
@@ -91,7 +98,7 @@ impl Semaphore {
     fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
         let count = match permits.0 {
             Source::Given(0) => {
-                return Err(invalid(&path, 0, "a semaphore has one permit at least"));
+                return Err(invalid(&path, 0, "a semaphore needs at least one permit"));
             }
             Source::Given(permits) => Count::Agreed(permits),
             Source::Shared { seed, .. } if i32::try_from(seed).is_err() => {
@@ -104,12 +111,12 @@ impl Semaphore {
         Ok(Self { client, path, count })
     }
 
-    /// The semaphore's path below the client's namespace.
+    /// Returns the semaphore's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.path.relative()
     }
 
-    /// Takes one permit, waiting for at most the client's default wait.
+    /// Acquires one permit, waiting for at most the client's default wait.
     ///
     /// # Errors
     ///
@@ -122,7 +129,7 @@ impl Semaphore {
         self.acquire_many(1).await
     }
 
-    /// Takes one permit, waiting for at most `wait` in all, connection included.
+    /// Acquires one permit, waiting for at most `wait` in total, including the time to connect.
     ///
     /// # Errors
     ///
@@ -135,7 +142,7 @@ impl Semaphore {
         self.acquire_many_timeout(1, wait).await
     }
 
-    /// Takes so many permits, all or none, waiting for at most the client's default wait.
+    /// Acquires `permits` permits, all or none, waiting for at most the client's default wait.
     ///
     /// # Errors
     ///
@@ -148,15 +155,18 @@ impl Semaphore {
         self.acquire_many_timeout(permits, self.client.default_wait()).await
     }
 
-    /// Takes so many permits, all or none, waiting for at most `wait` in all, connection included.
+    /// Acquires `permits` permits, all or none, waiting for at most `wait` in total, including the time to
+    /// connect.
     ///
-    /// [`Duration::MAX`] waits for ever. Where the number of permits is shared, more than there are now are
-    /// waited for.
+    /// [`Duration::MAX`] waits forever. If the number of permits is shared, a call may ask for more than there
+    /// are now, and waits until the number has risen.
     ///
     /// # Errors
     ///
-    /// * [`LockError::InvalidPermits`] for no permits, and for more than there can be.
-    /// * [`LockError::PermitsDiffer`] if others who have permits go by another number.
+    /// * [`LockError::InvalidPermits`] if `permits` is zero or greater than the semaphore's number.
+    /// * [`LockError::InvalidPermits`] if another holder uses a shared number and this client gives one, or the
+    ///   reverse, or if both share numbers in different nodes.
+    /// * [`LockError::PermitsDiffer`] if another holder has permits under a different number.
     /// * Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout).
     ///
     /// # Cancel safety
@@ -171,11 +181,13 @@ impl Semaphore {
         Ok(SemaphoreGuard::new(&self.client, holds))
     }
 
-    /// Takes one permit if there is one and nobody waits for it; `Ok(None)` otherwise.
+    /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)` otherwise.
+    ///
+    /// See [`try_acquire_many`](Self::try_acquire_many).
     ///
     /// # Errors
     ///
-    /// Those of [`acquire_many_timeout`](Self::acquire_many_timeout); contention is none.
+    /// Those of [`acquire_many_timeout`](Self::acquire_many_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -184,14 +196,15 @@ impl Semaphore {
         self.try_acquire_many(1).await
     }
 
-    /// Takes so many permits if there are so many and nobody waits for them; `Ok(None)` otherwise.
+    /// Acquires `permits` permits if they are free and no other contender waits for them, and returns `Ok(None)`
+    /// otherwise.
     ///
-    /// The requests that find out are bounded by the client's default wait. Where others take permits at this
-    /// moment, it waits up to a second for what they leave.
+    /// Its requests are bounded by the client's default wait. If another contender is acquiring permits at that
+    /// moment and enough are free, the call waits up to a second for that contender to finish.
     ///
     /// # Errors
     ///
-    /// Those of [`acquire_many_timeout`](Self::acquire_many_timeout); contention is none.
+    /// Those of [`acquire_many_timeout`](Self::acquire_many_timeout). Contention is not an error.
     ///
     /// # Cancel safety
     ///
@@ -201,19 +214,26 @@ impl Semaphore {
         Ok(holds.map(|holds| SemaphoreGuard::new(&self.client, holds)))
     }
 
-    /// Changes the number of permits of a semaphore whose number is shared.
+    /// Sets the number of permits of a semaphore whose number is shared.
+    ///
+    /// Zero is allowed: no permit can be acquired then until the number rises.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidPermits`] where the number is not shared, or greater than 2147483647, which is
-    /// Java's greatest; otherwise those of a request.
+    /// * [`LockError::InvalidPermits`] if the number is not shared, or `permits` is greater than 2147483647, the
+    ///   largest `int` in Java.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client write the node.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke; the number may have been set.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the number may have
+    ///   been set.
+    /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves the outcome unknown.
     pub async fn set_permits(&self, permits: u32) -> Result<(), LockError> {
         let Count::Shared { path, .. } = &self.count else {
-            return Err(invalid(&self.path, permits, "the number is not shared, each participant gives it"));
+            return Err(invalid(&self.path, permits, "the number of this semaphore is not shared"));
         };
         if i32::try_from(permits).is_err() {
             return Err(invalid(&self.path, permits, TOO_MANY));
@@ -224,12 +244,13 @@ impl Semaphore {
         self.client.worker().ask(path, set).await
     }
 
-    /// Lists who has permits and who waits for some, in order; one for each permit, and one for each who waits.
+    /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is held,
+    /// and one for each waiter.
     ///
     /// # Errors
     ///
-    /// [`LockError::Refused`] for a shared number that is none, [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, or
-    /// [`LockError::Closed`].
+    /// Those of [`Mutex::participants`](crate::Mutex::participants), and [`LockError::Refused`] if the node of a
+    /// shared number does not contain a number of permits.
     ///
     /// # Cancel safety
     ///
@@ -240,9 +261,9 @@ impl Semaphore {
 
     fn door(&self, wanted: u32) -> Result<Door, LockError> {
         match self.count {
-            _ if wanted == 0 => return Err(invalid(&self.path, wanted, "nothing is asked for")),
+            _ if wanted == 0 => return Err(invalid(&self.path, wanted, "request at least one")),
             Count::Agreed(of) if wanted > of => {
-                return Err(invalid(&self.path, wanted, &format!("there are {of}")));
+                return Err(invalid(&self.path, wanted, &format!("the semaphore has {of}")));
             }
             _ => {}
         }
@@ -255,5 +276,5 @@ fn invalid(path: &NodePath, wanted: u32, reason: &str) -> LockError {
     LockError::InvalidPermits { path: path.relative().to_owned(), wanted, reason: reason.to_owned() }
 }
 
-/// Why a shared number is refused, which Java reads as a signed one.
-const TOO_MANY: &str = "a shared number is a signed one of 32 bits";
+/// The reason for refusing a shared number: Java reads it as signed.
+const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";

@@ -1,4 +1,4 @@
-//! Runs a body under a lock, and no step of it without the lock.
+//! Runs a body under a lock, and takes no step of it without the lock.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -10,52 +10,54 @@ use crate::hold;
 use super::Guard;
 
 impl<K> Guard<K> {
-    /// Runs a future in which this lock is entered again without a request.
+    /// Runs a future, inside which this lock can be entered again without a request.
     ///
-    /// The future goes on when the lock is lost; [`run`](Self::run) does not let it.
+    /// The future continues after the lock is lost; [`run`](Self::run) drops it instead.
     ///
     /// # Cancel safety
     ///
-    /// That of the future.
+    /// The same as that of `future`.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F, K> {
         hold::scope(&self.holds, future)
     }
 
-    /// Runs a future in which this lock is entered again, and drops it if the lock is lost.
+    /// Runs a future, inside which this lock can be entered again, and drops it if the lock is lost.
     ///
-    /// The lease is checked whenever the future is about to go on, so that after a pause of the process no
-    /// step of it runs under a lost lock.
+    /// The lease is checked before each poll of the future. Even after a pause of the process, no step of the
+    /// future begins under a lost lock.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the lock was held until the future ended.
+    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held until
+    /// then.
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is.
+    /// The same as that of `future`, which is dropped at its current await.
     pub fn run<F: Future>(
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed, so that the futures of locked calls that are nested do not multiply in size.
+        // Boxed, so that nested locked calls do not multiply the size of their futures.
         let future = Box::pin(self.scope(future));
         run_while(|| self.check(), self.lost(), future)
     }
 
-    /// Runs a future in which this lock is entered again, to its end, also when the lock is lost meanwhile.
+    /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
     ///
-    /// It is for what must not be dropped halfway. After a loss others may hold the lock while it still runs;
-    /// [`lost`](Self::lost) tells it, and guarded writes are refused. Under a lock that is lost already it does
-    /// not begin.
+    /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock while
+    /// the future still runs: the future can learn of the loss from [`lost`](Self::lost), and guarded writes
+    /// are refused. If the lock is already lost, the future is not started.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the lock was held until the future ended.
+    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held until
+    /// then.
     ///
     /// # Cancel safety
     ///
-    /// That of the future, which is dropped where it is: so it is when what awaits it is dropped, as under
-    /// [`run`](Self::run) of another lock that is lost.
+    /// The same as that of `future`, which is dropped at its current await. This also happens if a surrounding
+    /// future is dropped, such as the body of [`run`](Self::run) under another lock that is lost.
     ///
     /// # Examples
     ///
@@ -71,7 +73,7 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed for the reason that `run` has.
+        // Boxed for the same reason as in `run`.
         let future = Box::pin(self.scope(future));
         async move {
             self.check()?;
@@ -80,13 +82,15 @@ impl<K> Guard<K> {
         }
     }
 
-    /// Calls a function in which this lock is entered again, on this thread, also when the lock is lost meanwhile.
+    /// Calls a function on the current thread. Inside, this lock can be entered again.
     ///
-    /// It is [`run_to_end`](Self::run_to_end) for code that is not async.
+    /// This is [`run_to_end`](Self::run_to_end) for code that is not async: the function continues even if the
+    /// lock is lost meanwhile.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`]; `Ok` means that the lock was held until the function returned.
+    /// [`LockError::Lost`] if the lock was lost before the function returned. `Ok` means that the lock was held
+    /// until then.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         self.check()?;
         let value = hold::scope_blocking(&self.holds, function);
@@ -94,8 +98,10 @@ impl<K> Guard<K> {
     }
 }
 
-/// Runs a future as long as `check` passes, which is asked before and after each of its steps; `woken` wakes
-/// it up when the answer may have changed.
+/// Runs a future as long as `check` passes.
+///
+/// The check is made before each poll of the future and after its last one. `woken` wakes the task when the
+/// outcome of the check may have changed.
 pub(crate) async fn run_while<T, L>(
     check: impl Fn() -> Result<(), LockError>,
     woken: impl Future<Output = L>,

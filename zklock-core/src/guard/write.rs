@@ -14,18 +14,18 @@ use crate::session::ops::{Guarded, Write};
 use super::Guard;
 
 impl<K> Guard<K> {
-    /// Replaces the data of the node at `path`, if and only if the lock is held then.
+    /// Replaces the data of the node at `path` if and only if the lock is held at that moment.
     ///
     /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
-    /// without knowing cannot write. `path` is below the client's namespace, and the data is shorter than
-    /// a million bytes.
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The data must
+    /// be shorter than 1,000,000 bytes.
     ///
     /// # Errors
     ///
-    /// * [`LockError::Lost`]: not applied.
-    /// * [`LockError::Refused`], [`LockError::Denied`], [`LockError::InvalidPath`]: not applied.
-    /// * [`LockError::OutcomeUnknown`]: the connection broke, or no answer came within the client's
-    ///   default wait; applied or not, and only while the lock was held.
+    /// * [`LockError::Lost`] if the lock is lost; the write was not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not applied.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
+    ///   wait. The write may have been applied, but only while the lock was held.
     ///
     /// # Cancel safety
     ///
@@ -34,12 +34,14 @@ impl<K> Guard<K> {
         self.write(path, Write::SetData(data.into())).await
     }
 
-    /// Creates a persistent node at `path`, if and only if the lock is held then.
+    /// Creates a persistent node at `path` if and only if the lock is held at that moment.
+    ///
+    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data); [`Refusal::NodeExists`], or [`Refusal::NoNode`] for a missing
-    /// parent.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`] if the node exists, and
+    /// [`Refusal::NoNode`] if its parent does not.
     ///
     /// # Cancel safety
     ///
@@ -48,12 +50,12 @@ impl<K> Guard<K> {
         self.write(path, Write::Create(data.into())).await
     }
 
-    /// Deletes the node at `path`, if and only if the lock is held then.
+    /// Deletes the node at `path` if and only if the lock is held at that moment.
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data); [`Refusal::NoNode`], or [`Refusal::NotEmpty`] for a node with
-    /// children.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`] if the node does not exist, and
+    /// [`Refusal::NotEmpty`] if it has children.
     ///
     /// # Cancel safety
     ///
@@ -69,7 +71,7 @@ impl<K> Guard<K> {
     }
 }
 
-/// Writes to `path`, below the client's namespace, if all of the leases are held then.
+/// Writes to `path`, below the client's namespace, if all of the leases are held at that moment.
 pub(crate) async fn write_under(
     worker: &Worker,
     tenures: Vec<Arc<Tenure>>,
@@ -96,8 +98,10 @@ pub(crate) async fn write_under(
     }
 }
 
-/// Sends the write with a check of the nodes, which are read in the same step: a downgrade that is under way
-/// has either replaced its node before, or does so after the write.
+/// Sends the write in one transaction with a check of the leases' nodes.
+///
+/// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
+/// replaces its node either before that or after the write.
 async fn guarded(tenures: &[Arc<Tenure>], path: &str, write: &Write) -> Result<Guarded, Fault> {
     let Some(first) = tenures.first() else {
         return Ok(Guarded::Applied);
@@ -111,7 +115,7 @@ async fn guarded(tenures: &[Arc<Tenure>], path: &str, write: &Write) -> Result<G
     first.session().ops().guarded(&nodes, path, write).await
 }
 
-/// Refuses data that the server would answer by closing the connection.
+/// Refuses data so long that the server would close the connection.
 fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
     match write {
         Write::SetData(data) | Write::Create(data) if data.len() >= LONGEST_DATA => {
@@ -122,5 +126,5 @@ fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
     }
 }
 
-/// Below the servers' default `jute.maxbuffer`.
+/// Less than the servers' default `jute.maxbuffer`.
 const LONGEST_DATA: usize = 1_000_000;
