@@ -249,7 +249,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     outsider.create(&space.full("/prices"), b"7 EUR", &persistent).await.unwrap();
     let refused = failed(guard.once_per("/prices", HOUR).await);
     assert!(matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path } if path == "/prices"));
-    assert_eq!(refused.to_string(), "request on /prices refused: its data is that of something else");
+    assert_eq!(refused.to_string(), "request on /prices refused: its data is not that of a tick");
     assert_eq!(outsider.get_data(&space.full("/prices")).await.unwrap().0, b"7 EUR");
     // The servers delete nodes that are not persistent, and with them the memory of the last start.
     client.mutex("/unused").unwrap().lock().await.unwrap().release().await.unwrap();
@@ -259,7 +259,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
         let refused = failed(guard.once_per(transient, HOUR).await);
         assert_eq!(
             refused.to_string(),
-            format!("request on {transient} refused: a tick is persistent, and never had children")
+            format!("request on {transient} refused: a tick must be persistent, and never have had children")
         );
     }
     // A tick that was created in advance by hand is used.

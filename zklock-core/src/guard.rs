@@ -29,8 +29,8 @@ use crate::token::FencingToken;
 ///
 /// `K` is the kind of lock: see [`MutexGuard`](crate::MutexGuard), [`ReadGuard`](crate::ReadGuard),
 /// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and
-/// [`MultiGuard`](crate::MultiGuard). Guards of the last two kinds can have several nodes; such a guard is held
-/// while all of its nodes are.
+/// [`MultiGuard`](crate::MultiGuard). Guards of the last two kinds can have several nodes; such a guard is
+/// held while all of its nodes are.
 #[must_use = "if unused the lock is released immediately"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
@@ -52,9 +52,9 @@ impl<K: OnePath> Guard<K> {
 
     /// Returns the number by which a resource can tell this holder from earlier ones.
     ///
-    /// All entries of one logical call share the token, and a downgrade keeps it. For several permits it is the
-    /// smallest of their tokens. A semaphore has several holders at the same time: their tokens distinguish
-    /// them, but do not show which of them is outdated.
+    /// All entries of one logical call share the token, and a downgrade keeps it. For several permits it is
+    /// the smallest of their tokens. A semaphore has several holders at the same time: their tokens
+    /// distinguish them, but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
         let tokens = self.holds.iter().map(|hold| hold.tenure().token());
         tokens.fold(self.holds[0].tenure().token(), FencingToken::min)
@@ -132,9 +132,9 @@ impl<K> Guard<K> {
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
     ///
-    /// The callback is called at most once, and never after the release of this guard has begun. It outlives a
-    /// downgrade: a request to the reader calls it too. It may block, because it runs on its own thread. See
-    /// [`revoked`](Self::revoked).
+    /// The callback is called at most once, and never after the release of this guard has begun. It outlives
+    /// a downgrade: a request to the reader calls it too. It may block, because it runs on its own thread.
+    /// See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         let (mut ends, mut tenures) = (Vec::new(), Vec::new());
         for hold in &self.holds {

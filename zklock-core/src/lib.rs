@@ -1,7 +1,8 @@
-//! The locks of zklock, over one ZooKeeper session at a time.
+//! The locks and elections of zklock, over one ZooKeeper session at a time.
 //!
-//! This crate has no process-wide state; the facade `zklock` adds the installed client and the attributes,
-//! and is what applications depend on. See there for what is promised, and what is not.
+//! This crate has no process-wide state. Applications depend on the facade crate `zklock`, which adds the
+//! installed client and the attributes. Its documentation states what the locks guarantee, and what they do
+//! not.
 
 mod acquire;
 mod client;

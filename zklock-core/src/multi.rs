@@ -1,6 +1,7 @@
 //! The multi-lock: several locks acquired as one, all or none.
 //!
-//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `token` and `error`.
+//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `token` and
+//! `error`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -176,8 +177,8 @@ impl MultiLock {
     /// # Errors
     ///
     /// The error of the first member that fails; see [`Mutex::lock_timeout`](crate::Mutex::lock_timeout) and
-    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members acquired
-    /// before are released, and this waits for their release within the rest of `wait`.
+    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members
+    /// acquired before are released, and this waits for their release within the rest of `wait`.
     ///
     /// # Cancel safety
     ///
@@ -218,7 +219,8 @@ impl MultiLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the body at its current await, and then releases the locks in the background.
+    /// Dropping the future drops the body at its current await, and then releases the locks in the
+    /// background.
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MultiGuard) -> T) -> Result<T, LockError> {
         let guard = self.lock().await?;
         let value = guard.run(body(&guard)).await?;
@@ -253,8 +255,8 @@ impl MultiLock {
     }
 }
 
-/// Releases the members acquired before one failed. It only logs a failure, because the caller returns the error
-/// of the member that failed.
+/// Releases the members acquired before one failed. It only logs a failure, because the caller returns the
+/// error of the member that failed.
 async fn give_back(held: Vec<Hold>) {
     if let Err(error) = hold::release_all(held.into_iter().map(Arc::new).collect()).await {
         tracing::warn!(%error, "release failed");
@@ -267,7 +269,8 @@ impl MultiGuard {
         self.holds().iter().map(|hold| hold.tenure().path().relative())
     }
 
-    /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier ones.
+    /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
+    /// ones.
     ///
     /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {

@@ -18,9 +18,9 @@ use crate::queue::claim::Role;
 /// Waiters are served in the order in which they entered the queue.
 ///
 /// A mutex from [`Client::mutex`] is reentrant within one logical call: inside [`run`](Self::run) and
-/// [`MutexGuard::scope`] it is entered again without a request. Outside of them it is not reentrant, so a task
-/// that calls [`lock`](Self::lock) twice waits for itself until the deadline. On the wire it is Curator's
-/// `InterProcessMutex`.
+/// [`MutexGuard::scope`] it is entered again without a request. Outside of them it is not reentrant, so a
+/// task that calls [`lock`](Self::lock) twice waits for itself until the deadline. On the wire it is
+/// Curator's `InterProcessMutex`.
 ///
 /// A mutex from [`Client::exclusive`] is not reentrant: where the other kind is entered again, this one fails
 /// with [`LockError::Reentrant`]. On the wire it is Curator's `InterProcessSemaphoreMutex`.
@@ -43,9 +43,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidPath`] if ZooKeeper does not allow the path. A path must start with `/`, have neither
-    /// empty or relative segments nor control characters, and have at most 1,000,000 bytes, including the
-    /// namespace. The root `/` and the servers' own `/zookeeper` are refused too.
+    /// [`LockError::InvalidPath`] if ZooKeeper does not allow the path. A path must start with `/`, have
+    /// neither empty or relative segments nor control characters, and have at most 1,000,000 bytes, including
+    /// the namespace. The root `/` and the servers' own `/zookeeper` are refused too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         Ok(Mutex::reentrant(self.clone(), self.path(path)?))
     }
@@ -53,8 +53,8 @@ impl Client {
     /// Returns the mutex at `path` that is not reentrant: entering it again fails rather than deadlocking.
     ///
     /// No request is sent. It is the same lock in all processes, including those that use Curator's
-    /// `InterProcessSemaphoreMutex` at that path. It is not the same lock as the [`mutex`](Self::mutex) at that
-    /// path. Being a semaphore with one permit, it states that number in the data of its node; see
+    /// `InterProcessSemaphoreMutex` at that path. It is not the same lock as the [`mutex`](Self::mutex) at
+    /// that path. Being a semaphore with one permit, it states that number in the data of its node; see
     /// [`semaphore`](Self::semaphore).
     ///
     /// # Errors
@@ -84,14 +84,15 @@ impl Mutex {
         self.door.path.relative()
     }
 
-    /// Also waits for contenders of other client libraries, recognized by the part of their node names in front
-    /// of the sequence number.
+    /// Also waits for contenders of other client libraries, recognized by the part of their node names in
+    /// front of the sequence number.
     ///
     /// kazoo's are `["__lock__", "__rlock__"]`. This works in one direction only: for kazoo to wait for
     /// zklock's contenders, it needs `extra_lock_patterns=["-lock-"]`. Curator cannot be told of kazoo's
     /// contenders at all. Names that are not in the list are ignored, with one warning for each path.
     ///
-    /// This has no effect on a mutex from [`Client::exclusive`], because those libraries do not use its queue.
+    /// This has no effect on a mutex from [`Client::exclusive`], because those libraries do not use its
+    /// queue.
     #[must_use]
     pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
@@ -170,7 +171,8 @@ impl Mutex {
     ///
     /// # Errors
     ///
-    /// Those of [`lock_timeout`](Self::lock_timeout), and [`LockError::Lost`] if the lock is lost during the body.
+    /// Those of [`lock_timeout`](Self::lock_timeout), and [`LockError::Lost`] if the lock is lost during the
+    /// body.
     ///
     /// # Cancel safety
     ///

@@ -1,10 +1,12 @@
-//! Work that starts at most once per period, whoever holds the lock or leads.
+//! Work that starts at most once per period, regardless of which client holds the lock or leads.
 //!
-//! A persistent node, the *tick*, remembers the last start. Whoever is about to start writes to it, in one
-//! transaction with a check of its own lock's node, and the server stamps what is written with its own time.
-//! From the data and that time everybody can tell whether this was a start, or came too early and changed
-//! nothing ([`tick`](crate::tick), [`attempt`]): no clock of a client says so. Clients only remember until when asking is in
-//! vain ([`Memory`](crate::tick::Memory)).
+//! A persistent node, the *tick*, remembers the last start. A client that is about to start writes to it, in
+//! one transaction with a check of its own lock's node ([`attempt`]). The server stamps the write with the
+//! server's time. From the data and that time every client can tell whether the write was a start, or came
+//! too early and changed nothing ([`tick`](crate::tick)). No client's clock has a part in that. A client only
+//! remembers for how long asking again cannot succeed ([`Memory`](crate::tick::Memory)).
+//!
+//! Uses the floors below: `guard`, `client`, `lease`, `session`, `tick`, `path` and `error`.
 
 mod attempt;
 
@@ -26,34 +28,40 @@ use crate::tick::Period;
 use self::attempt::{Attempt, Obstacle};
 
 impl<K> Guard<K> {
-    /// Tells whether the caller may start what is to start at most once per `period` in the whole fleet.
+    /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
+    /// fleet.
     ///
-    /// If it may, this is the start of the period: whoever asks next, in whatever process, is told `false` until
-    /// the period is over, whether or not the work was done. What is counted is in a persistent node at `tick`,
-    /// an absolute path below the client's namespace, which stays when the lock is released. It is written only
-    /// while the lock is held, so that nobody starts who lost it.
+    /// `true` begins the period: until it is over, every further call in any process returns `false`, whether
+    /// or not the work was done. The period is recorded in a persistent node at `tick`, an absolute path
+    /// below the client's namespace. The node stays when the lock is released. It is written only while the
+    /// lock is held, so a client that lost the lock cannot begin a period.
     ///
-    /// Time is that of the servers; the clocks of clients do not matter. A start may come early by a twentieth of
-    /// the period, so that a timer of the same period does not miss turns, and the next one is later by as much:
-    /// between a start and the `n`th after it lie at least `n` periods less a twentieth of one. Where the servers
-    /// elect another leader among them whose clock is wrong, a period is shorter or longer by the difference.
+    /// Time is measured by the servers; the clocks of the clients do not matter. A start may come early by up
+    /// to a twentieth of the period, so that a timer with the same period does not miss turns. The next start
+    /// is then later by as much: a start and the `n`th one after it are at least `n` periods minus a
+    /// twentieth of one period apart. If the ensemble elects a new leader whose clock differs, the current
+    /// period is shorter or longer by the difference.
     ///
-    /// As long as this client knows that the period is not over, nothing is sent. Otherwise it costs two requests,
-    /// and a few more the first time.
+    /// While this client knows that the period is not over, no request is sent. Otherwise a call costs two
+    /// requests, and a few more the first time.
+    ///
+    /// `period` is at least one millisecond; fractions of a millisecond are cut off.
     ///
     /// # Errors
     ///
-    /// * [`LockError::Lost`]: the lock is not held any more; the period may count as begun.
-    /// * [`LockError::InvalidPath`] for `tick`, and [`LockError::InvalidConfig`] for a period of less than a
-    ///   millisecond.
-    /// * [`LockError::Refused`] where the node at `tick` has data of something else, is ephemeral, or has or
-    ///   had children, as the node of a lock; it is left alone. [`LockError::Denied`] by its ACL.
-    /// * [`LockError::Timeout`] without an answer within the client's default wait. The caller may not start, and
-    ///   the period may count as begun.
+    /// * [`LockError::Lost`] if the lock is not held any more. The period may have begun.
+    /// * [`LockError::InvalidPath`] if `tick` is not a valid path.
+    /// * [`LockError::InvalidConfig`] if `period` is less than a millisecond.
+    /// * [`LockError::Refused`] if the node at `tick` is not a tick: it has other data, is ephemeral, or has
+    ///   or had children, like the node of a lock. Such a node is left alone.
+    /// * [`LockError::Denied`] if the ACL of the node denies this client access.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. The caller may
+    ///   not start, and the period may have begun.
+    /// * [`LockError::Closed`] if the client is shut down. The period may have begun.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future may leave the period begun without a start.
+    /// If the future is dropped, the period may have begun without a start.
     ///
     /// # Examples
     ///
@@ -76,13 +84,13 @@ impl<K> Guard<K> {
 }
 
 impl Client {
-    /// Tells, from memory, that nobody may start yet at `tick`; `false` where that is not known.
+    /// Returns `true` if this client remembers that no start is possible yet at `tick`. No request is sent.
     #[doc(hidden)]
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         Ok(self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?))
     }
 
-    /// Asks the servers whether nobody may start yet at `tick`.
+    /// Asks the servers, and returns `true` if no start is possible yet at `tick`.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         let (path, period) = (self.path(tick)?, Period::new(period)?);
@@ -93,9 +101,10 @@ impl Client {
         Ok(!tick.closed_for(period).is_zero())
     }
 
-    /// Waits until it is known that the period at `tick` has begun, which others tell who wait for the lock.
+    /// Waits until the servers confirm that the period at `tick` has begun.
     ///
-    /// The caller sets a bound. What the servers refuse to tell is waited for in vain.
+    /// A waiter for the lock calls this to learn of another client's start before the lock is free. The
+    /// caller bounds the time: if the servers refuse the requests, the future stays pending.
     #[doc(hidden)]
     pub async fn until_begun(&self, tick: &str, period: Duration) {
         let (mut pause, mut known) = (SHORTEST_PAUSE, None);
@@ -110,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Asks whether the period has begun if there was another start than the one that is known.
+    /// Asks whether the period has begun, but only if the last start is not the `known` one.
     async fn has_begun_since(
         &self,
         tick: &str,
@@ -119,7 +128,7 @@ impl Client {
     ) -> Result<bool, LockError> {
         let path = self.path(tick)?;
         let about = path.clone();
-        // A look writes nothing, other than the question.
+        // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
         let look = move |session: Arc<_>| async move { attempt::last_start(&session, &about).await };
         let last = self.worker().ask(&path, look).await?;
         if last == *known {
@@ -131,12 +140,14 @@ impl Client {
     }
 }
 
-/// Before the first look at a tick while a lock is waited for, as most are had sooner, and between two looks.
+/// The pause before the first look at a tick: most locks are acquired sooner.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause between two looks; each pause is twice the one before.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Tells whether work may start at a tick, once in a period, while all of the leases are held and the check passes;
-/// if so, the period has begun.
+/// Returns `true` if work that starts at most once per period may start now.
+///
+/// `true` begins the period at the tick. It requires that all of the leases are held and that the check passes.
 pub(crate) async fn start(
     worker: &Arc<Worker>,
     tenures: Vec<Arc<Tenure>>,
@@ -152,7 +163,8 @@ pub(crate) async fn start(
     let claim = attempt.claim();
     let tick = match worker.call(within, attempt.run()).await {
         Ok(Ok(tick)) => tick,
-        // It is told here, where the lock is still held, and not by a task that may have been left behind.
+        // The lease is ended here, where the guard still exists, and not by the task, which the caller may
+        // have abandoned.
         Ok(Err(Obstacle::Lost(index, reason))) => {
             let tenure = &tenures[index];
             return Err(tenure.lost_error(tenure.lose(reason)));
@@ -163,6 +175,6 @@ pub(crate) async fn start(
     };
     worker.memory().note(&path, tick, period, asked);
     let may_start = tick.is_start_of(claim);
-    // The answer may have been long on its way.
+    // The answer may have been delayed for longer than the lease.
     if may_start { check().map(|()| true) } else { Ok(false) }
 }

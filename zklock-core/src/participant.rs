@@ -1,4 +1,7 @@
-//! Who holds a lock and who waits for it.
+//! Lists the holders and waiters of a lock, and asks them to leave.
+//!
+//! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `token` and
+//! `error`.
 
 mod request;
 
@@ -24,40 +27,44 @@ use crate::token::FencingToken;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
-    /// The path of the queue that it is in, below the client's namespace: the lock's, or for a semaphore one
-    /// below it.
+    /// The path of its queue below the client's namespace: the path of the lock, or for a semaphore a path
+    /// below that.
     pub path: String,
-    /// The name of its node below that.
+    /// The name of its node in that queue.
     pub node: String,
-    /// What it says of itself: for clients of zklock, [`Config::identity`](crate::Config::identity); `__REVOKE__`
-    /// once it was asked to release.
+    /// The data of its node. A client of zklock writes its [`Config::identity`](crate::Config::identity)
+    /// there. A request to release replaces it by `__REVOKE__`.
     pub identity: String,
-    /// The session that owns it.
+    /// The id of the session that owns its node.
     pub session_id: i64,
-    /// When it entered the queue, by the clock of the server.
+    /// The time at which it entered the queue, by the clock of the server.
     pub entered: SystemTime,
-    /// The token that it holds the lock with, or will; that of a downgraded writer was its writer's.
+    /// The token with which it holds the lock, or will hold it.
+    ///
+    /// For a downgraded writer it is that of the reader's node, whereas its guard keeps the token of the
+    /// writer's.
     pub fencing_token: FencingToken,
-    /// How it holds the lock, or wants to.
+    /// The way in which it holds the lock, or wants to.
     pub mode: Mode,
-    /// Whether it holds the lock, by the children that were listed. Those who have more permits than there are
-    /// since their number was lowered are listed as waiting.
+    /// Whether it holds the lock, according to the children that were listed.
+    ///
+    /// After the number of permits was lowered, holders of permits beyond that number are listed as waiting.
     pub standing: Standing,
 }
 
-/// How a lock is held, or wanted.
+/// The way in which a participant holds a lock, or wants to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Alone: a mutex.
+    /// A mutex, held by one participant at a time.
     Exclusive,
-    /// Together with other readers.
+    /// The shared side of a read-write lock.
     Read,
-    /// Alone, among readers.
+    /// The exclusive side of a read-write lock.
     Write,
     /// One permit of a semaphore.
     Permit,
-    /// The office of a leader, by a latch; a selector's is `Exclusive`.
+    /// The office of a leader, for the candidate of a latch; that of a selector is `Exclusive`.
     Leader,
 }
 
@@ -65,9 +72,9 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// It is its turn, by the children that were listed.
+    /// It is its turn, according to the children that were listed.
     Holds,
-    /// Others are in front of it.
+    /// It waits for others in front of it.
     Waits,
 }
 
@@ -129,7 +136,8 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
     }
 }
 
-/// What a permit is to those who enter by it: the only one is a mutex.
+/// The mode of a participant with a permit: the only permit of
+/// [`Client::exclusive`](crate::Client::exclusive) is a mutex.
 fn mode_of(entry: Entry) -> Mode {
     if entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit }
 }
@@ -138,12 +146,13 @@ fn with_mode(participants: Vec<Participant>, mode: Mode) -> Vec<Participant> {
     participants.into_iter().map(|participant| Participant { mode, ..participant }).collect()
 }
 
-/// Whatever is in this queue claims a place; what it honours of others is not known, and taken for ours.
+/// The claim of a listed contender. The names that its own client also waits for are unknown; those of `ours`
+/// are assumed.
 fn place_of(role: Role, ours: &Place) -> Claim {
     Claim::Place(Place { role, also_behind: ours.also_behind.clone() })
 }
 
-/// How many permits there are; a failure is one about the node that says so.
+/// Returns the number of permits, or a failure together with the path of the node that contains the number.
 async fn count<'a>(session: &Session, count: &'a Count) -> Result<u32, (Fault, &'a NodePath)> {
     match count {
         Count::Agreed(of) => Ok(*of),
@@ -154,11 +163,11 @@ async fn count<'a>(session: &Session, count: &'a Count) -> Result<u32, (Fault, &
     }
 }
 
-/// Those who have permits, then those who wait at the gate.
+/// Lists the holders of permits, and then the waiters at the gate.
 async fn in_semaphore(session: &Session, path: &NodePath, of: u32) -> Result<Vec<Participant>, Fault> {
     let mut participants = in_queue(session, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
     let mut gate = in_queue(session, &path.below(GATE), &[], Claim::place).await?;
-    // Who is inside the gate has a node in both as long as it waits for permits.
+    // The contender that has passed the gate has a node in both queues while it waits for permits.
     let inside = participants.last().filter(|last| last.standing == Standing::Waits);
     let inside = inside.map(|inside| inside.session_id);
     if gate.first().is_some_and(|first| Some(first.session_id) == inside) {
@@ -189,5 +198,5 @@ async fn in_queue(
     Ok(contenders.into_iter().zip(holders).filter_map(participant).collect())
 }
 
-/// Between attempts to ask.
+/// The pause after an attempt without an answer.
 const PAUSE: Duration = Duration::from_millis(50);

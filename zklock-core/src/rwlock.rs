@@ -17,16 +17,16 @@ use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
-/// Readers and writers wait in one queue, in the order in which they entered it. A reader behind a waiting writer
-/// waits too, so that writers do not starve. On the wire it is Curator's `InterProcessReadWriteLock`.
+/// Readers and writers wait in one queue, in the order in which they entered it. A reader behind a waiting
+/// writer waits too, so that writers do not starve. On the wire it is Curator's `InterProcessReadWriteLock`.
 ///
 /// Within one logical call (see [`run_read`](Self::run_read), [`run_write`](Self::run_write) and
-/// [`ReadGuard::scope`]), each side is reentrant, and a writer may also read. A reader may not write: it would
-/// wait for itself, so the attempt fails at once with [`LockError::Upgrade`].
+/// [`ReadGuard::scope`]), each side is reentrant, and a writer may also read. A reader may not write: it
+/// would wait for itself, so the attempt fails at once with [`LockError::Upgrade`].
 ///
-/// A writer can stop writing and continue to read: by [`WriteGuard::downgrade`], or by releasing its write guard
-/// before a read guard that it acquired inside. The lock is then held for reading, and no other writer can
-/// acquire it in between.
+/// A writer can stop writing and continue to read: by [`WriteGuard::downgrade`], or by releasing its write
+/// guard before a read guard that it acquired inside. The lock is then held for reading, and no other writer
+/// can acquire it in between.
 ///
 /// # Examples
 ///
@@ -90,8 +90,8 @@ impl RwLock {
         self.read.path.relative()
     }
 
-    /// Also waits for contenders of other client libraries, recognized by the part of their node names in front
-    /// of the sequence number.
+    /// Also waits for contenders of other client libraries, recognized by the part of their node names in
+    /// front of the sequence number.
     ///
     /// See [`Mutex::also_behind`](crate::Mutex::also_behind). Only writers wait for contenders whose name in
     /// this list ends in `__rlock__`, which are kazoo's readers.
@@ -166,8 +166,8 @@ impl RwLock {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout), and [`LockError::Upgrade`] if the logical
-    /// call reads under this lock.
+    /// Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout), and [`LockError::Upgrade`] if the
+    /// logical call reads under this lock.
     ///
     /// # Cancel safety
     ///
@@ -248,17 +248,18 @@ impl RwLock {
 impl WriteGuard {
     /// Downgrades to a read guard, without letting another writer acquire the lock in between.
     ///
-    /// Other readers may then share the lock. One transaction replaces the writer's node by a reader's node with
-    /// the same sequence number, as Curator does since 5.5 (CURATOR-621). The fencing token stays the same.
-    /// Inside another write guard of the same logical call, the lock stays exclusive until that guard is
-    /// released.
+    /// Other readers may then share the lock. One transaction replaces the writer's node by a reader's node
+    /// with the same sequence number, as Curator does since 5.5 (CURATOR-621). The fencing token stays the
+    /// same. Inside another write guard of the same logical call, the lock stays exclusive until that guard
+    /// is released.
     ///
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock was lost.
-    /// * [`LockError::Timeout`] if a writer inside this guard does not end within the client's default wait, or the
-    ///   server does not answer within it.
-    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its node.
+    /// * [`LockError::Timeout`] if a writer inside this guard does not end within the client's default wait,
+    ///   or the server does not answer within it.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its
+    ///   node.
     ///
     /// After an error the lock is released in the background.
     ///

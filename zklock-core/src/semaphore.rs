@@ -29,8 +29,8 @@ enum Source {
 impl Permits {
     /// Uses the number in the node at `path`, below the client's namespace, which can change at any time.
     ///
-    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the number
-    /// rises, waiters get the new permits. When it falls, holders keep the permits that they have.
+    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the
+    /// number rises, waiters get the new permits. When it falls, holders keep the permits that they have.
     pub fn shared(path: impl Into<String>, seed: u32) -> Self {
         Self(Source::Shared { path: path.into(), seed })
     }
@@ -73,18 +73,19 @@ impl OnePath for Semaphore {}
 impl Client {
     /// Returns the semaphore at `path`, which has `permits` permits in the whole fleet.
     ///
-    /// No request is sent. All participants must give the same number, or must all share the number in one node
-    /// by [`Permits::shared`].
+    /// No request is sent. All participants must give the same number, or must all share the number in one
+    /// node by [`Permits::shared`].
     ///
-    /// The data of the semaphore's node states the number, or the path of the node that has it. Each acquisition
-    /// compares that data with `permits`, and fails if they differ while another holder has permits. If no other
-    /// holder has any, or the data is empty, the client writes its own statement. Data of another kind is left
-    /// alone. If the ACLs deny the read or the write, acquiring permits fails with [`LockError::Denied`].
+    /// The data of the semaphore's node states the number, or the path of the node that has it. Each
+    /// acquisition compares that data with `permits`, and fails if they differ while another holder has
+    /// permits. If no other holder has any, or the data is empty, the client writes its own statement. Data
+    /// of another kind is left alone. If the ACLs deny the read or the write, acquiring permits fails with
+    /// [`LockError::Denied`].
     ///
     /// # Errors
     ///
-    /// Those of [`mutex`](Self::mutex). [`LockError::InvalidPermits`] if `permits` is zero, or if it is shared
-    /// with a seed greater than 2147483647.
+    /// Those of [`mutex`](Self::mutex). [`LockError::InvalidPermits`] if `permits` is zero, or if it is
+    /// shared with a seed greater than 2147483647.
     pub fn semaphore(
         &self,
         path: impl AsRef<str>,
@@ -158,14 +159,14 @@ impl Semaphore {
     /// Acquires `permits` permits, all or none, waiting for at most `wait` in total, including the time to
     /// connect.
     ///
-    /// [`Duration::MAX`] waits forever. If the number of permits is shared, a call may ask for more than there
-    /// are now, and waits until the number has risen.
+    /// [`Duration::MAX`] waits forever. If the number of permits is shared, a call may ask for more than
+    /// there are now, and waits until the number has risen.
     ///
     /// # Errors
     ///
     /// * [`LockError::InvalidPermits`] if `permits` is zero or greater than the semaphore's number.
-    /// * [`LockError::InvalidPermits`] if another holder uses a shared number and this client gives one, or the
-    ///   reverse, or if both share numbers in different nodes.
+    /// * [`LockError::InvalidPermits`] if another holder uses a shared number and this client gives one, or
+    ///   the reverse, or if both share numbers in different nodes.
     /// * [`LockError::PermitsDiffer`] if another holder has permits under a different number.
     /// * Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout).
     ///
@@ -181,7 +182,8 @@ impl Semaphore {
         Ok(SemaphoreGuard::new(&self.client, holds))
     }
 
-    /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)` otherwise.
+    /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)`
+    /// otherwise.
     ///
     /// See [`try_acquire_many`](Self::try_acquire_many).
     ///
@@ -196,11 +198,11 @@ impl Semaphore {
         self.try_acquire_many(1).await
     }
 
-    /// Acquires `permits` permits if they are free and no other contender waits for them, and returns `Ok(None)`
-    /// otherwise.
+    /// Acquires `permits` permits if they are free and no other contender waits for them, and returns
+    /// `Ok(None)` otherwise.
     ///
-    /// Its requests are bounded by the client's default wait. If another contender is acquiring permits at that
-    /// moment and enough are free, the call waits up to a second for that contender to finish.
+    /// Its requests are bounded by the client's default wait. If another contender is acquiring permits at
+    /// that moment and enough are free, the call waits up to a second for that contender to finish.
     ///
     /// # Errors
     ///
@@ -220,12 +222,12 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// * [`LockError::InvalidPermits`] if the number is not shared, or `permits` is greater than 2147483647, the
-    ///   largest `int` in Java.
+    /// * [`LockError::InvalidPermits`] if the number is not shared, or `permits` is greater than 2147483647,
+    ///   the largest `int` in Java.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client write the node.
     /// * [`LockError::OutcomeUnknown`] if the connection broke; the number may have been set.
-    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the number may have
-    ///   been set.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the number may
+    ///   have been set.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
@@ -244,13 +246,13 @@ impl Semaphore {
         self.client.worker().ask(path, set).await
     }
 
-    /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is held,
-    /// and one for each waiter.
+    /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is
+    /// held, and one for each waiter.
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants), and [`LockError::Refused`] if the node of a
-    /// shared number does not contain a number of permits.
+    /// Those of [`Mutex::participants`](crate::Mutex::participants), and [`LockError::Refused`] if the node
+    /// of a shared number does not contain a number of permits.
     ///
     /// # Cancel safety
     ///

@@ -28,8 +28,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held until
-    /// then.
+    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held
+    /// until then.
     ///
     /// # Cancel safety
     ///
@@ -45,19 +45,19 @@ impl<K> Guard<K> {
 
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
     ///
-    /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock while
-    /// the future still runs: the future can learn of the loss from [`lost`](Self::lost), and guarded writes
-    /// are refused. If the lock is already lost, the future is not started.
+    /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock
+    /// while the future still runs: the future can learn of the loss from [`lost`](Self::lost), and guarded
+    /// writes are refused. If the lock is already lost, the future is not started.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held until
-    /// then.
+    /// [`LockError::Lost`] if the lock was lost before the future ended. `Ok` means that the lock was held
+    /// until then.
     ///
     /// # Cancel safety
     ///
-    /// The same as that of `future`, which is dropped at its current await. This also happens if a surrounding
-    /// future is dropped, such as the body of [`run`](Self::run) under another lock that is lost.
+    /// The same as that of `future`, which is dropped at its current await. This also happens if a
+    /// surrounding future is dropped, such as the body of [`run`](Self::run) under another lock that is lost.
     ///
     /// # Examples
     ///
@@ -84,13 +84,13 @@ impl<K> Guard<K> {
 
     /// Calls a function on the current thread. Inside, this lock can be entered again.
     ///
-    /// This is [`run_to_end`](Self::run_to_end) for code that is not async: the function continues even if the
-    /// lock is lost meanwhile.
+    /// This is [`run_to_end`](Self::run_to_end) for code that is not async: the function continues even if
+    /// the lock is lost meanwhile.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the lock was lost before the function returned. `Ok` means that the lock was held
-    /// until then.
+    /// [`LockError::Lost`] if the lock was lost before the function returned. `Ok` means that the lock was
+    /// held until then.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         self.check()?;
         let value = hold::scope_blocking(&self.holds, function);

@@ -17,13 +17,14 @@ impl<K> Guard<K> {
     /// Replaces the data of the node at `path` if and only if the lock is held at that moment.
     ///
     /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
-    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The data must
-    /// be shorter than 1,000,000 bytes.
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The data
+    /// must be shorter than 1,000,000 bytes.
     ///
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock is lost; the write was not applied.
-    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
+    ///   applied.
     /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
     ///   wait. The write may have been applied, but only while the lock was held.
     ///
@@ -54,8 +55,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`] if the node does not exist, and
-    /// [`Refusal::NotEmpty`] if it has children.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`] if the node does not exist,
+    /// and [`Refusal::NotEmpty`] if it has children.
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,4 @@
-//! Questions to the servers whether work may start, and whether its period has begun.
+//! Asks the servers whether work may start, and whether its period has begun.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use crate::session::fault::Fault;
 use crate::session::ops::{Base, Stamped};
 use crate::tick::{Foreign, Period, Record, Tick};
 
-/// One question whether work may start.
+/// One attempt to begin a period.
 pub(super) struct Attempt<C> {
     tenures: Vec<Arc<Tenure>>,
     path: NodePath,
     period: Period,
-    /// Fails where the work may not go on.
+    /// Fails if the work may not go on.
     check: C,
-    /// By which a record is known again whose reply was lost.
+    /// The identifier of this attempt's record, by which it is found if the reply to its write was lost.
     claim: Uuid,
 }
 
-/// Why there is no answer.
+/// The reason why an attempt has no answer.
 pub(super) enum Obstacle {
     Fault(Fault),
     /// The lease with this index is lost.
@@ -53,7 +53,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         self.claim
     }
 
-    /// Asks until there is an answer; the caller sets a bound.
+    /// Repeats the attempt until it has an answer. The caller bounds the time.
     pub(super) async fn run(self) -> Result<Tick, Obstacle> {
         loop {
             match self.write().await {
@@ -65,7 +65,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         }
     }
 
-    /// Writes a record on the ground of what the node says; `None` where it has to be read again.
+    /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
     async fn write(&self) -> Result<Option<Tick>, Obstacle> {
         let session = self.tenures[0].session();
         let (before, base) = match read(session, &self.path).await? {
@@ -88,7 +88,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         }
     }
 
-    /// The lock's own nodes, of which none is about to be replaced.
+    /// Returns the paths of the lock's own nodes, once no downgrade is replacing one of them.
     async fn nodes(&self) -> Result<Vec<Arc<str>>, Obstacle> {
         let lost = select_all(self.tenures.iter().map(|tenure| Box::pin(tenure.lost())));
         tokio::select! {
@@ -99,12 +99,15 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
     }
 }
 
-/// What the node says at the time at which it is asked, which starts nothing; `None` where nothing started yet.
+/// Returns the state of the tick at the servers' present time, or `None` if nothing has started yet.
+///
+/// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
 pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<Tick>, Fault> {
     let mut is_overtaken = false;
     loop {
         let (Some(tick), base) = read(session, path).await? else { return Ok(None) };
-        // Many may ask at a time; what another one wrote meanwhile tells the time as well.
+        // Many clients may ask at the same time. A record that another one wrote meanwhile has the present
+        // time too.
         if is_overtaken {
             return Ok(Some(tick));
         }
@@ -112,14 +115,14 @@ pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> R
         match session.ops().stamp(&[], path.full(), record.to_string().as_bytes(), base).await {
             Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
             Err(Fault::Refused(Refusal::BadVersion)) => is_overtaken = true,
-            // Somebody else deleted it.
+            // Another client deleted the node.
             Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(Fault::NoNode) => {}
             Err(fault) => return Err(fault),
         }
     }
 }
 
-/// By which claim the last start was made, if there was one.
+/// Returns the claim of the last start, if there was one.
 pub(super) async fn last_start(session: &Session, path: &NodePath) -> Result<Option<Uuid>, Fault> {
     let (tick, _) = read(session, path).await?;
     Ok(tick.map(|tick| tick.last_claim()))
@@ -128,17 +131,18 @@ pub(super) async fn last_start(session: &Session, path: &NodePath) -> Result<Opt
 async fn read(session: &Session, path: &NodePath) -> Result<(Option<Tick>, Base), Fault> {
     let refused = |reason: &str| Fault::Refused(Refusal::Other(reason.into()));
     match session.ops().read(path.full()).await? {
-        // Servers delete what is ephemeral, and containers that had children, but do not say which nodes those are.
+        // Servers delete ephemeral nodes, and empty containers that had children. They do not tell whether a
+        // node is a container, so every node that ever had children is refused.
         Some(read) if read.owner != 0 || read.child_changes != 0 => {
-            Err(refused("a tick is persistent, and never had children"))
+            Err(refused("a tick must be persistent, and never have had children"))
         }
         Some(read) => match Tick::read(&read.data, read.written_ms) {
             Ok(tick) => Ok((tick, Base::Version(read.version))),
-            Err(Foreign) => Err(refused("its data is that of something else")),
+            Err(Foreign) => Err(refused("its data is not that of a tick")),
         },
         None => Ok((None, Base::Missing)),
     }
 }
 
-/// Between attempts whose outcome is unknown.
+/// The pause after an attempt whose outcome is unknown.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! Asks a participant to leave, or removes it.
+//! Asks a participant to release its lock, or removes its node.
 
 use std::sync::Arc;
 
@@ -13,13 +13,15 @@ use super::Participant;
 impl Client {
     /// Asks a holder to release its lock; see [`MutexGuard::revoked`](crate::MutexGuard::revoked).
     ///
-    /// The holder decides. On the wire it is Curator's `Revoker`, so that holders in Java are asked too, who
-    /// made their lock revocable. A participant that is gone needs not be asked, which is no error.
+    /// The holder decides whether it releases. On the wire it is Curator's `Revoker`, so that holders in Java
+    /// that made their lock revocable are asked too. It is not an error if the participant is already gone.
     ///
     /// # Errors
     ///
-    /// [`LockError::Denied`], [`LockError::Timeout`] after the client's default wait, [`LockError::Closed`], or
-    /// [`LockError::OutcomeUnknown`] where the connection broke.
+    /// * [`LockError::Denied`] if this client may not write to the participant's node.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke.
+    /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
     ///
@@ -36,11 +38,11 @@ impl Client {
         self.worker().ask(&queue, ask).await
     }
 
-    /// Takes a participant's place away by force, whether it holds the lock or waits for it.
+    /// Deletes a participant's node by force, whether it holds the lock or waits for it.
     ///
-    /// The lock is handed on at once; a holder that uses zklock learns only then that it lost it, so for that
-    /// moment nothing but the fencing token and guarded writes tell the two apart. One that waits enters the
-    /// queue again at its tail. A participant that is gone is no error.
+    /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only
+    /// afterwards: until then, only the fencing token and guarded writes distinguish it from the next holder.
+    /// A waiter enters the queue again, at its tail. It is not an error if the participant is already gone.
     ///
     /// # Errors
     ///
