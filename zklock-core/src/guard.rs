@@ -1,7 +1,7 @@
-//! The guard of a held lock: one type for every kind of lock, which is its parameter.
+//! The guard of a held lock: one type, whose parameter is the kind of lock.
 //!
 //! * [`running`]: runs a body under the lock.
-//! * [`write`](self::write): makes writes that are applied only while the lock is held.
+//! * [`mod@write`]: makes writes that are applied only while the lock is held.
 //!
 //! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
@@ -40,7 +40,7 @@ pub struct Guard<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// The kinds of lock that have exactly one path.
+/// A kind of lock that has exactly one path.
 #[doc(hidden)]
 pub trait OnePath {}
 
