@@ -13,16 +13,16 @@
 //! ```
 //!
 //! The driver performs one [`Action`] at a time and reports its outcome as the next [`Event`]. Only
-//! [`Event::Cancel`] and [`Event::SessionLost`] may come at any time. A request that is under way is
-//! never abandoned: a cancelled machine acts on its outcome when it is there. One that was not begun yet may
-//! be skipped.
+//! [`Event::Cancel`] and [`Event::SessionLost`] may come at any time. A request that is under way
+//! is never abandoned: a cancelled machine waits for its outcome and acts on it. A request that was
+//! not sent yet may be skipped.
 //!
 //! # Why a create whose outcome is unknown is resolved by `sync` and a list
 //!
-//! The requests of a session are processed in the order in which its connection sent them, and a create
-//! of an older connection is fenced by the reconnect: it was proposed before, and then precedes our
-//! `sync`, or it is refused. After the `sync` the list therefore tells for good whether it was applied.
-//! A node that appears all the same is known by its attempt, and is removed whenever a list shows it.
+//! The server processes the requests of a session in the order in which its connection sent them. A reconnect
+//! fences a create of an older connection: either it was proposed before and thus precedes the `sync`, or it
+//! is refused. The list after the `sync` therefore shows conclusively whether the create was applied. If the
+//! node appears later nevertheless, it is recognized by its attempt and deleted as soon as a list shows it.
 
 mod downgrade;
 mod exchange;
@@ -53,7 +53,7 @@ enum State {
     Creating,
     Preparing,
     Locating,
-    /// The own node stays; leftovers of earlier attempts are being deleted.
+    /// Leftovers of earlier attempts are being deleted. This contender's own node stays.
     Trimming(Node),
     Queued(Node),
     Waiting(Node),
@@ -64,7 +64,7 @@ enum State {
 }
 
 impl Acquisition {
-    /// Starts an acquisition within the session, with its first action.
+    /// Starts an acquisition within the session, and returns it with its first action.
     pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
         let state = State::Creating;
         let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
@@ -72,7 +72,7 @@ impl Acquisition {
         (machine, Action::Enter(id))
     }
 
-    /// Takes an event; `None` means that the action under way goes on.
+    /// Handles an event and returns the next action. `None` means that the current action continues.
     pub(crate) fn on(&mut self, event: Event) -> Option<Action> {
         if let State::Finished(_) = self.state {
             return None;
@@ -85,7 +85,7 @@ impl Acquisition {
         }
     }
 
-    /// What is claimed now.
+    /// Returns the current claim.
     pub(crate) fn claim(&self) -> &Claim {
         &self.claim
     }
@@ -94,7 +94,7 @@ impl Acquisition {
         self.id
     }
 
-    /// The own node, while it is known and has a place in the queue.
+    /// Returns the contender's node while it is known and has a place in the queue.
     pub(crate) fn node(&self) -> Option<&Node> {
         match &self.state {
             State::Trimming(node) | State::Queued(node) | State::Waiting(node) | State::Held(node) => {
@@ -105,7 +105,7 @@ impl Acquisition {
         }
     }
 
-    /// There are so many permits now: a waiting contender looks again.
+    /// Updates the number of permits. A waiting contender lists the queue again.
     fn recount(&mut self, of: u32) -> Option<Action> {
         self.claim = Claim::Permit { of };
         match self.state.clone() {
@@ -162,7 +162,7 @@ impl Acquisition {
 
     fn entered(&mut self, node: Node, children: Option<Vec<String>>) -> Action {
         if node.owner != self.session {
-            // The server let us reconnect as another session without a word. Ours is over.
+            // The server silently reconnected this client as another session, so this session is over.
             return self.finish(End::Lost);
         }
         match children {
@@ -176,17 +176,17 @@ impl Acquisition {
         if self.intent != Intent::Acquire && !nodes.is_empty() {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
-        // One of another role is left of a downgrade whose outcome was never known.
+        // A node of another role is left from a downgrade whose outcome never became known.
         let role = self.claim.role();
         nodes.retain(|node| Contender::parse(&node.name).is_some_and(|contender| contender.role == role));
-        // The first that was created has the best place; the list that follows shows the others.
+        // The node created first has the best place. The list that follows shows the others.
         match nodes.into_iter().min_by_key(|node| node.zxid) {
             Some(node) => self.queue(node),
             None => self.none_left(),
         }
     }
 
-    /// The children are known: takes the place among them.
+    /// Finds the contender's place among the children, and returns the action that follows from it.
     fn place(&mut self, node: Node, children: &[String]) -> Action {
         if self.intent != Intent::Acquire {
             return self.delete(vec![node.name]);
@@ -223,7 +223,7 @@ impl Acquisition {
         Action::Hold(node)
     }
 
-    /// The known nodes are gone; others may exist if the outcome of a create was never known.
+    /// Goes on after the known nodes are gone. Others may exist if the outcome of a request is unknown.
     fn gone(&mut self) -> Action {
         match (self.intent, self.traces) {
             (Intent::Withdraw(_), Traces::Possible) => self.locate(),
@@ -231,7 +231,7 @@ impl Acquisition {
         }
     }
 
-    /// No node of ours exists: enters again, or ends.
+    /// Enters again, or ends, when no node of this acquisition is left.
     fn none_left(&mut self) -> Action {
         self.id = self.id.next_attempt();
         self.create()

@@ -1,16 +1,16 @@
-//! What a contender wants of a queue, and who has to leave before it may have it.
+//! The claim of a contender, and the roles that have to leave the front of its queue first.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a contender is to the others of its queue; it stands in its node's name.
+/// The role of a contender in its queue, which is part of its node's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// A mutex: one at a time (Curator's `InterProcessMutex`).
+    /// A mutex: one holder at a time (Curator's `InterProcessMutex`).
     Exclusive,
     /// The shared side of a read-write lock (`InterProcessReadWriteLock`).
     Read,
-    /// Its exclusive side.
+    /// The exclusive side of a read-write lock.
     Write,
     /// One permit of a semaphore (`InterProcessSemaphoreV2`).
     Permit,
@@ -21,7 +21,7 @@ pub(crate) enum Role {
 impl Role {
     pub(crate) const ALL: [Self; 5] = [Self::Exclusive, Self::Read, Self::Write, Self::Permit, Self::Latch];
 
-    /// What stands in front of the sequence in the names of such nodes.
+    /// Returns the text in front of the sequence in the node names of this role.
     pub(crate) fn base(self) -> &'static str {
         match self {
             Self::Exclusive => "lock-",
@@ -32,7 +32,7 @@ impl Role {
         }
     }
 
-    /// Tells whether both are parts of one recipe, so that they can share a queue.
+    /// Tells whether both roles belong to one recipe, so that they can share a queue.
     pub(crate) fn is_akin_to(self, other: Self) -> bool {
         use Role::{Read, Write};
         self == other || matches!((self, other), (Read, Write) | (Write, Read))
@@ -50,12 +50,12 @@ impl fmt::Display for Role {
     }
 }
 
-/// What one contender claims.
+/// The claim of one contender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Claim {
-    /// A place that becomes its turn when nobody is left in front whom it has to wait for.
+    /// A place in the queue. Its turn comes when no contender that it waits for is left in front.
     Place(Place),
-    /// One of so many permits: as many of those in front may stay.
+    /// One of `of` permits. Its turn comes when fewer than `of` contenders are in front.
     Permit { of: u32 },
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) role: Role,
-    /// Contenders of other clients that are honoured: what stands in front of their sequence.
+    /// The contenders of other clients to wait for, by the text in front of their sequence.
     pub(crate) also_behind: Arc<[String]>,
 }
 
@@ -79,7 +79,7 @@ impl Claim {
         }
     }
 
-    /// The names that are honoured besides those of our own grammar.
+    /// Returns the name patterns that are honoured besides zklock's own grammar.
     pub(crate) fn also_behind(&self) -> &[String] {
         match self {
             Self::Place(place) => &place.also_behind,
@@ -87,7 +87,7 @@ impl Claim {
         }
     }
 
-    /// Tells whether one of role `other` that is in front has to leave first.
+    /// Tells whether a contender of role `other` in front has to leave first.
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {
             Role::Exclusive | Role::Write | Role::Permit | Role::Latch => true,
@@ -96,14 +96,15 @@ impl Claim {
     }
 }
 
-/// Where the contenders of a semaphore pass one by one, and where its permits are, below its path.
+/// The node below a semaphore's path that its contenders pass one at a time.
 pub(crate) const GATE: &str = "locks";
+/// The node below a semaphore's path that has the permits.
 pub(crate) const LEASES: &str = "leases";
 
-/// What kazoo puts in front of the sequence of a shared contender.
+/// The text that kazoo puts in front of the sequence of a shared contender.
 const KAZOO_READ: &str = "__rlock__";
 
-/// What a contender of another client is, by what stands in front of its sequence.
+/// Returns the role of another client's contender, given the text in front of its sequence.
 pub(crate) fn role_of_stranger(pattern: &str) -> Role {
     if pattern.ends_with(KAZOO_READ) { Role::Read } else { Role::Write }
 }

@@ -1,9 +1,9 @@
 //! Names of contenders and their order.
 //!
 //! Curator's grammar (`ProtectedUtils`, `StandardLockInternalsDriver`): `_c_<uuid>-<base><sequence>`,
-//! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. At 2147483647
-//! the counter stops (`DataTree.createNode` takes only greater ones): further nodes get that same number, or,
-//! while earlier creates are still being applied, negative ones.
+//! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. At
+//! 2147483647 the counter stops (`DataTree.createNode` accepts only greater values). Further nodes
+//! get that same number, or negative ones while earlier creates are still being applied.
 
 use std::fmt;
 
@@ -11,12 +11,11 @@ use uuid::Uuid;
 
 use super::claim::{Role, role_of_stranger};
 
-/// The identity of one acquisition's contender, unique in the world.
+/// The globally unique identity of one acquisition's contender.
 ///
-/// An acquisition that must create its node again, because the outcome of the first request is unknown
-/// or an outsider deleted the node, goes on with another *attempt*: the last field of the uuid counts
-/// them. A node that appears late is thus known as a stale one of ours and is never mistaken for the
-/// current one.
+/// An acquisition that must create its node again, because the outcome of the first request is unknown or an
+/// outsider deleted the node, continues with another *attempt*. The last field of the uuid counts the
+/// attempts, so that a node that appears late is recognized as stale and never mistaken for the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContenderId(Uuid);
 
@@ -26,7 +25,7 @@ impl ContenderId {
         Self(Uuid::from_u64_pair(high, low & !ATTEMPTS))
     }
 
-    /// The identity for the next attempt of the same acquisition.
+    /// Returns the identity for the next attempt of the same acquisition.
     pub(crate) fn next_attempt(self) -> Self {
         let (high, low) = self.0.as_u64_pair();
         let attempt = low.wrapping_add(1) & ATTEMPTS;
@@ -39,7 +38,7 @@ impl ContenderId {
         high == other_high && (low ^ other_low) & !ATTEMPTS == 0
     }
 
-    /// The name to create, to which the server appends the sequence.
+    /// Returns the name to create, to which the server appends the sequence.
     pub(crate) fn node_prefix(self, role: Role) -> String {
         format!("{PROTECTED}{}-{}", self.0, role.base())
     }
@@ -51,15 +50,15 @@ pub(crate) struct Contender<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     pub(crate) sequence: Sequence,
-    /// Absent for a contender of a client that does not protect its creates.
+    /// `None` for the node of a client that does not use Curator's protected creates.
     pub(crate) id: Option<ContenderId>,
 }
 
 impl<'a> Contender<'a> {
-    /// Parses a child's name, or says that the child is a stranger to this recipe.
+    /// Parses a child's name. Returns `None` if the child is not a contender of any recipe.
     ///
-    /// As in Curator, only the text after the last base counts for the order; what stands before it may
-    /// have any form.
+    /// As in Curator, only the text after the last base determines the order. The text before it
+    /// may have any form.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
         Role::ALL.into_iter().find_map(|role| {
             let (prefix, sequence) = split(name, role.base())?;
@@ -67,14 +66,14 @@ impl<'a> Contender<'a> {
         })
     }
 
-    /// Parses the name of a contender of ours, or of another client that is honoured.
+    /// Parses the name of a contender with zklock's grammar, or of another client with one of these patterns.
     pub(crate) fn parse_any(name: &'a str, patterns: &[String]) -> Option<Self> {
         Self::parse(name).or_else(|| Self::parse_stranger(name, patterns))
     }
 
-    /// Parses the name of another client's contender, where one of these patterns is in front of the sequence.
+    /// Parses the name of another client's contender, with one of these patterns in front of its sequence.
     ///
-    /// One whose name says that it is shared, as kazoo's do, is a reader; the others are exclusive.
+    /// A contender with kazoo's pattern for shared ones is a reader. Any other is a writer.
     fn parse_stranger(name: &'a str, patterns: &[String]) -> Option<Self> {
         let pattern = patterns.iter().find_map(|pattern| Some((pattern, split(name, pattern)?.1)));
         pattern.map(|(pattern, sequence)| Self { name, role: role_of_stranger(pattern), sequence, id: None })
@@ -85,12 +84,12 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// The sequence that the server gave to a node: a 32-bit counter of the parent.
+/// The sequence number that the server gave to a node, from a 32-bit counter of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sequence(i32);
 
 impl Sequence {
-    /// Parses exactly what the server's `%010d` prints, whether or not it can be trusted.
+    /// Parses exactly the output of the server's `%010d`, including numbers that are not unique.
     pub(crate) fn parse(digits: &str) -> Option<Self> {
         let unsigned = digits.strip_prefix('-').unwrap_or(digits);
         let well_formed = digits.len() >= 10 && unsigned.bytes().all(|byte| byte.is_ascii_digit());
@@ -98,15 +97,16 @@ impl Sequence {
         (format!("{value:010}") == digits).then_some(Self(value))
     }
 
-    /// How far `self` stands behind `other`; negative if it stands in front.
+    /// Returns the distance of `self` behind `other`, which is negative if `self` is in front.
     ///
-    /// This is serial-number arithmetic (RFC 1982): right as long as the contenders alive at one time
-    /// span less than half of the counter. What has a number of the counter's end stands behind all others.
+    /// This is serial-number arithmetic (RFC 1982). It is correct as long as the contenders alive
+    /// at one time span less than half of the counter. The numbers that a server gives out at the
+    /// end of its counter are behind all others.
     pub(crate) fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0)
     }
 
-    /// Whether the server gave this number to nobody else, so that it says who came first.
+    /// Tells whether the server gave this number to no other node, so that it determines the order.
     pub(crate) fn is_unique(self) -> bool {
         (0..i32::MAX).contains(&self.0)
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Sequence {
     }
 }
 
-/// Splits at the last occurrence of `base`, where a sequence follows it.
+/// Splits `name` at the last occurrence of `base`, if a sequence follows it.
 fn split<'a>(name: &'a str, base: &str) -> Option<(&'a str, Sequence)> {
     let (prefix, sequence) = name.rsplit_once(base)?;
     Some((prefix, Sequence::parse(sequence)?))
@@ -127,7 +127,7 @@ fn split<'a>(name: &'a str, base: &str) -> Option<(&'a str, Sequence)> {
 /// Parses `_c_<uuid>-`.
 fn parse_id(prefix: &str) -> Option<ContenderId> {
     let uuid = prefix.strip_prefix(PROTECTED)?.strip_suffix('-')?;
-    // Other forms that the uuid crate reads, such as one without hyphens, are not Curator's.
+    // The uuid crate also accepts other forms, such as one without hyphens, which Curator does not write.
     (uuid.len() == 36).then(|| uuid.parse().ok().map(ContenderId))?
 }
 

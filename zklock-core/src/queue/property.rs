@@ -1,4 +1,4 @@
-//! What holds of every queue, whatever its names and its length.
+//! Property tests for queues with arbitrary names and lengths.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::claim::{Claim, Role};
 use super::contender::Contender;
 use super::turn::{Ahead, Obstacle, Turn, holders, in_order};
 
-/// What may stand in front of a sequence: nothing, Curator's prefix with a uuid, or anything at all.
+/// Text in front of a contender's base: nothing, Curator's prefix with a uuid, or arbitrary characters.
 fn prefix() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -24,7 +24,7 @@ fn stranger() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// Contenders in the order of their places, from anywhere in the counter, and the children in any order.
+    /// Contenders in queue order, starting anywhere in the counter, and the children in random order.
     fn queue()(
         places in btree_map(0..i32::MAX / 2, prefix(), 1..20),
         start in 0..i32::MAX / 2,
@@ -46,7 +46,7 @@ fn turn_of(children: &[String], own: &str) -> Turn {
     Turn::of(children, own, &Claim::place(Role::Exclusive))
 }
 
-/// What a contender finds, but for how many are in front of it.
+/// Returns the obstacle of a contender, without the number of contenders in front of it.
 fn watched(children: &[String], own: &str) -> Result<Obstacle, Turn> {
     match turn_of(children, own) {
         Turn::Behind(ahead) => Ok(ahead.obstacle),
@@ -55,7 +55,7 @@ fn watched(children: &[String], own: &str) -> Result<Obstacle, Turn> {
 }
 
 prop_compose! {
-    /// Readers and writers, in the order of their places.
+    /// Readers and writers in queue order.
     fn readers_and_writers()(
         kinds in vec(select(vec![Role::Read, Role::Write]), 1..20),
         start in 0..i32::MAX / 2,

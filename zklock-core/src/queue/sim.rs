@@ -1,10 +1,10 @@
 //! An exhaustive simulation: every schedule of a few contenders, with every fault at every step.
 //!
-//! The world is the model of a server that the embedded server is made of, and the contenders' machines. From
-//! each state, every event that could come next is tried: a request or its reply is lost or refused, a lost
-//! create is applied late, even after the sync that should fence it, an outsider deletes a node or the parent,
-//! a session expires, a caller cancels. Faults are limited by a budget, so the space is finite and is explored
-//! to its end.
+//! The world consists of the contenders' state machines and of a server, which is the model inside
+//! the embedded server. From each state, every event that could come next is tried: a request or
+//! its reply is lost or refused, a lost create is applied late, even after the sync that should
+//! fence it, an outsider deletes a node or the parent, a session expires, a caller cancels. A
+//! budget limits the number of faults, so the state space is finite and is explored completely.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ struct World {
     faults_left: usize,
 }
 
-/// What tells two worlds apart.
+/// The part of a world that distinguishes it from others.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     server: View,
@@ -36,10 +36,10 @@ struct Key {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Peer {
     machine: Acquisition,
-    /// The action under way; `None` after the end.
+    /// The current action; `None` after the end.
     action: Option<Action>,
     session: Session,
-    /// A create of a broken connection that the server has not seen yet.
+    /// A create from a broken connection that the server has not applied yet.
     late: Option<ContenderId>,
     fence: Fence,
     cancelled: Cancelled,
@@ -51,7 +51,7 @@ enum Session {
     Expired,
 }
 
-/// Whether a sync let a late create pass, which servers ought not to do.
+/// Whether a sync failed to fence a late create, which a correct server does not do.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Fence {
     Tight,
@@ -64,7 +64,7 @@ enum Cancelled {
     Yes,
 }
 
-/// What may happen to one peer next.
+/// An event that can happen to one peer next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Deliver,
@@ -123,7 +123,7 @@ impl World {
         Key { server: self.server.view(), peers: self.peers.clone(), faults_left: self.faults_left }
     }
 
-    /// The world after `step` of peer `index`, or `None` where that cannot happen.
+    /// Returns the world after `step` of peer `index`, or `None` if that step is impossible.
     fn after(&self, index: usize, step: Step) -> Option<Self> {
         let mut world = self.clone();
         world.take(index, step).then_some(world)
@@ -195,10 +195,10 @@ impl World {
                 assert!(is_fenced, "a contender ended before its create was fenced");
                 assert_eq!(self.nodes_of(index).count(), 0, "a contender that ended left a node");
             }
-            // What may not be deleted ends with its session.
+            // A node that cannot be deleted ends with its session.
             (End::Abandoned, Session::Alive) => drop(self.expire(index)),
             (End::Lost, Session::Expired) => assert_eq!(self.nodes_of(index).count(), 0),
-            unexpected => panic!("it ended as {:?}", unexpected.0),
+            unexpected => panic!("unexpected end: {:?}", unexpected.0),
         }
     }
 
@@ -220,7 +220,7 @@ impl World {
         self.report(index, Event::Cancel)
     }
 
-    /// A cancelled contender does not begin what it was about to do.
+    /// Skips a request that a cancelled contender has not sent yet.
     fn skip(&mut self, index: usize, action: &Action) -> bool {
         let is_cancelled = self.peers[index].cancelled == Cancelled::Yes;
         is_cancelled && is_request(action) && self.report(index, Event::Skipped)
@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// A writer lets readers in.
+    /// Starts the downgrade of a writer that holds the lock.
     fn downgrade(&mut self, index: usize, action: &Action) -> bool {
         let is_writer = self.role_of(index) == Role::Write && self.peers[index].cancelled == Cancelled::No;
         is_writer && matches!(action, Action::Hold(_)) && self.report(index, Event::Downgrade)
@@ -277,10 +277,10 @@ impl World {
         }
     }
 
-    /// Performs a request on the server, or waits.
+    /// Performs an action on the server and returns its event, or `None` if the peer has to wait.
     fn apply(&mut self, index: usize, action: &Action) -> Option<Event> {
         if matches!(action, Action::Locate(_)) && self.peers[index].fence == Fence::Tight {
-            // The sync in front of the list fences what an older connection sent.
+            // The sync in front of the list fences the create of an older connection.
             self.peers[index].late = None;
         }
         match action {
@@ -345,13 +345,13 @@ impl World {
         self.server.nodes().into_iter().filter(move |node| node.owner == Server::session_of(index))
     }
 
-    /// The node that the contender takes for its own, if it exists.
+    /// Returns the node that the contender regards as its own, if it exists.
     fn own_node(&self, index: usize) -> Option<Node> {
         let known = self.peers[index].machine.node()?;
         self.nodes_of(index).find(|node| node.name == known.name)
     }
 
-    /// Mutual exclusion, as the server sees it: a holder is one whose node exists.
+    /// Checks mutual exclusion as the server sees it: a holder counts only if its node exists.
     fn check_exclusion(&self) {
         let nodes = self.server.nodes();
         let exists = |held: &String| nodes.iter().any(|node| node.name == *held);
@@ -364,7 +364,7 @@ impl World {
         assert!(holders.len() <= most, "{} contenders hold the lock", holders.len());
     }
 
-    /// Without further faults, everybody gets the lock or leaves, and nothing is left.
+    /// Checks that every contender gets the lock or leaves if no more faults occur, and that no node is left.
     fn check_progress(mut self) {
         self.faults_left = 0;
         for _ in 0..LONGEST_RECOVERY {
@@ -377,14 +377,14 @@ impl World {
                     || self.take(index, Step::NoticeExpiry)
                     || (self.peers[index].held().is_some() && self.take(index, Step::Cancel))
             });
-            assert!(moved, "nobody can go on");
+            assert!(moved, "no peer can take a step");
         }
-        panic!("nobody comes to an end");
+        panic!("the peers did not finish");
     }
 }
 
 impl Peer {
-    /// The nodes by any of which it holds the lock.
+    /// Returns the names of the nodes by which the peer can hold the lock.
     fn held_names(&self) -> Vec<String> {
         match &self.action {
             Some(Action::Hold(node)) => vec![node.name.clone()],
@@ -395,7 +395,7 @@ impl Peer {
         }
     }
 
-    /// Tells whether it lets readers in; who is about to does.
+    /// Tells whether the peer lets readers in. A writer whose downgrade is under way already does.
     fn is_reader(&self) -> bool {
         let is_downgrading = matches!(self.action, Some(Action::Downgrade(_)));
         is_downgrading || self.machine.claim().role() == Role::Read
@@ -409,14 +409,14 @@ impl Peer {
     }
 }
 
-/// More steps than any recovery without further faults takes.
+/// A number of steps that exceeds any recovery without further faults.
 const LONGEST_RECOVERY: usize = 200;
 
 fn is_request(action: &Action) -> bool {
     !matches!(action, Action::Hold(_) | Action::Finish(_))
 }
 
-/// Explores every state and returns how many there are.
+/// Explores every reachable state and returns their number.
 fn explore(claims: &[Claim], faults: usize) -> usize {
     let start = World::new(claims, faults);
     let mut seen = HashSet::from([start.key()]);
@@ -461,7 +461,7 @@ fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
     let sequences: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap().sequence).collect();
     assert_eq!(sequences.iter().map(ToString::to_string).collect::<Vec<_>>(), ["2147483645", "2147483646"]);
     assert!(world.peers[0].held().is_some());
-    assert!(world.peers[2].action.is_none(), "who got no number of its own has left");
+    assert!(world.peers[2].action.is_none(), "the contender without a unique number has left");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Whose turn it is: a pure function of the children.
+//! Determines the turn of a contender, as a pure function of the children.
 
 use std::collections::HashSet;
 
@@ -8,35 +8,36 @@ use super::contender::{Contender, ContenderId};
 /// The place of one contender among the children of its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It is its turn: it holds what it claims.
+    /// It is the contender's turn: it holds the lock or permit that it claims.
     Head,
-    /// Others are in front.
+    /// Other contenders are in front, and at least one has to leave first.
     Behind(Ahead),
-    /// It is not among the children.
+    /// The contender's node is not among the children.
     Missing,
-    /// The parent's numbers are used up, so that nobody can say who came before it.
+    /// The parent's sequence numbers are used up, so the contender has no place in the order.
     Unnumbered,
 }
 
-/// Those in front of a contender.
+/// The contenders in front of another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ahead {
-    /// Who has to leave before it is worth looking again.
+    /// The obstacle that has to go before it is worthwhile to list the queue again.
     pub(crate) obstacle: Obstacle,
-    /// How many there are, whether or not they have to leave.
+    /// The number of contenders in front, whether or not they have to leave.
     pub(crate) count: usize,
 }
 
+/// The contenders that keep another one from its turn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Obstacle {
-    /// The nearest one that has to leave.
+    /// The nearest contender that has to leave.
     Contender(String),
-    /// Any of them.
+    /// Any contender in front.
     Anyone,
 }
 
 impl Turn {
-    /// Finds the place of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`,
+    /// Determines the turn of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`,
     /// `InterProcessReadWriteLock` and `InterProcessSemaphoreV2.internalAcquire1Lease`).
     pub(crate) fn of(children: &[String], own: &str, claim: &Claim) -> Self {
         let mut everybody = contenders(children, claim.also_behind());
@@ -65,9 +66,10 @@ impl Turn {
     }
 }
 
-/// The recipe that this queue is in use for, if it is another than the claim's: who is first says so.
+/// Returns the role of the first contender in front of `own`, if it belongs to another recipe than the claim.
 ///
-/// Others of another recipe are waited for; they find out that they are wrong here, and leave.
+/// The first contender determines the recipe of a queue. Later contenders of another recipe are
+/// waited for like any others: they detect the mismatch themselves and leave.
 pub(crate) fn other_recipe(children: &[String], own: &str, claim: &Claim) -> Option<Role> {
     let me = Contender::parse(own)?;
     let ours = contenders(children, &[]).map(|other| (other.sequence.distance_from(me.sequence), other));
@@ -75,21 +77,22 @@ pub(crate) fn other_recipe(children: &[String], own: &str, claim: &Claim) -> Opt
     Some(first.role).filter(|role| !role.is_akin_to(claim.role()))
 }
 
-/// The children that have a place in the queue; those of other clients by the names that are honoured.
+/// Parses the children that have a place in the queue, including those of other clients whose names
+/// match a pattern in `strangers`.
 fn contenders<'a>(children: &'a [String], strangers: &'a [String]) -> impl Iterator<Item = Contender<'a>> {
     children.iter().filter_map(|name| Contender::parse_any(name, strangers))
 }
 
-/// The children that belong to the acquisition `id`, other than the node `own`.
+/// Returns the children that belong to the acquisition `id`, other than the node `own`.
 pub(crate) fn stale(children: &[String], id: ContenderId, own: &str) -> Vec<String> {
     let is_stale = |name: &&String| *name != own && Contender::parse(name).is_some_and(|c| c.is_of(id));
     children.iter().filter(is_stale).cloned().collect()
 }
 
-/// Which of the contenders hold what they claim, given all of them in order.
+/// Tells for each contender whether it holds the lock or permit that it claims, given all of them in order.
 pub(crate) fn holders(in_order: &[Contender<'_>], claim: impl Fn(Role) -> Claim) -> Vec<bool> {
     let mut holders = Vec::with_capacity(in_order.len());
-    // A downgraded writer has the sequence of the node that it replaces: neither is in front of the other.
+    // The node of a downgraded writer has the sequence of the node that it replaces. Neither is in front.
     let mut roles_in_front = HashSet::new();
     for equals in in_order.chunk_by(|a, b| a.sequence == b.sequence) {
         let front = holders.len();
@@ -103,7 +106,7 @@ pub(crate) fn holders(in_order: &[Contender<'_>], claim: impl Fn(Role) -> Claim)
     holders
 }
 
-/// The contenders among the children, first in the queue first.
+/// Returns the contenders among the children in queue order.
 pub(crate) fn in_order<'a>(children: &'a [String], strangers: &'a [String]) -> Vec<Contender<'a>> {
     let mut contenders: Vec<_> = contenders(children, strangers).collect();
     if let Some(reference) = contenders.first().map(|contender| contender.sequence) {
@@ -235,7 +238,7 @@ mod tests {
         let other = |own: usize, role| other_recipe(&children, &children[own], &Claim::place(role));
         assert_eq!(other(0, Role::Exclusive), None);
         assert_eq!(other(1, Role::Read), Some(Role::Exclusive));
-        assert_eq!(other(2, Role::Exclusive), None, "one that is wrong here disturbs nobody");
+        assert_eq!(other(2, Role::Exclusive), None, "only the first contender determines it");
         assert_eq!(
             other_recipe(&children[1..], &children[2], &Claim::place(Role::Exclusive)),
             Some(Role::Read)

@@ -1,4 +1,4 @@
-//! A writer that lets readers in.
+//! The downgrade of a writer to a reader.
 
 use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::Contender;
@@ -6,8 +6,8 @@ use crate::queue::contender::Contender;
 use super::{Acquisition, Action, Event, Intent, Node, Replacement, State, Traces};
 
 impl Acquisition {
-    /// Takes the place of the exclusive node with that of a reader: the names differ, and their sequence does
-    /// not, so that whoever waits behind goes on waiting (CURATOR-621).
+    /// Replaces the writer's node with a reader's. The name changes but the sequence does not, so
+    /// that the contenders behind stay behind (CURATOR-621).
     pub(super) fn downgrade(&mut self, node: Node) -> Action {
         let Some(contender) = Contender::parse(&node.name) else {
             return self.hold(node);
@@ -19,8 +19,8 @@ impl Acquisition {
         Action::Downgrade(replacement)
     }
 
-    /// The same transaction is sent again until its outcome is known: what is applied once finds the new name
-    /// taken, and nobody else uses it.
+    /// Handles the outcome of a downgrade. The same transaction is sent again until its outcome is
+    /// known: if it was applied before, the new name is taken, and no other contender uses that name.
     pub(super) fn downgraded(&mut self, replacement: Replacement, outcome: Event) -> Action {
         let Replacement { old, new } = replacement.clone();
         match outcome {
@@ -32,7 +32,7 @@ impl Acquisition {
             Event::Refused => self.hold(old),
             Event::OwnNodeGone => self.gone(),
             _ => {
-                // Should it be refused next time, the reader's node may be there all the same.
+                // The reader's node may exist even if the next transaction is refused.
                 self.traces = Traces::Possible;
                 Action::Downgrade(replacement)
             }

@@ -1,10 +1,10 @@
-//! What an acquisition and its driver tell each other.
+//! The events and actions that an acquisition and its driver exchange.
 
 use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
 use crate::queue::turn::Ahead;
 
-/// A node of ours, as the server told us of it.
+/// A node of this acquisition, as reported by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     pub(crate) name: String,
@@ -14,42 +14,43 @@ pub(crate) struct Node {
     pub(crate) owner: i64,
 }
 
-/// What the driver reports.
+/// An event that the driver reports to the acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The node was created; the list that was sent with it was answered, or was not.
+    /// The node was created. The children come from the list sent with it; with `None` they are listed again.
     Entered(Node, Option<Vec<String>>),
-    /// The parents are missing, so nothing was created or there is nothing to list.
+    /// The parents are missing, so that nothing was created or listed.
     ParentMissing,
     /// The parents exist.
     Prepared,
     /// All nodes of this acquisition that exist.
     Located(Vec<Node>),
+    /// The children of the queue's node.
     Listed(Vec<String>),
-    /// Who was to leave first changed or vanished.
+    /// The obstacle in front changed or vanished.
     PredecessorGone,
-    /// There are so many permits now.
+    /// The semaphore's number of permits is now this one.
     Permits(u32),
-    /// Let others share what is held.
+    /// The holder lets readers share the lock.
     Downgrade,
-    /// The node of the exclusive holder became that of a reader, under this name.
+    /// The writer's node was replaced with a reader's node of this name.
     Downgraded(String),
-    /// An outsider deleted the own node while it was waiting or held.
+    /// An outsider deleted the contender's node while it waited for the lock or held it.
     OwnNodeGone,
-    /// The nodes do not exist any more.
+    /// The nodes no longer exist.
     Deleted,
     /// The action's outcome is unknown: the connection broke.
     Unknown,
-    /// The server refused the action for good.
+    /// The server definitely refused the action.
     Refused,
-    /// The action was not begun.
+    /// The action was not started.
     Skipped,
-    /// The caller does not want the lock, or does not want it any more.
+    /// The caller gives up the attempt, or releases the lock.
     Cancel,
     SessionLost,
 }
 
-/// What the driver does next.
+/// An action that the driver performs next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     /// Create the node and list the children in one round trip.
@@ -59,17 +60,17 @@ pub(crate) enum Action {
     /// Find the nodes of this acquisition: sync, list, and a stat of each.
     Locate(ContenderId),
     List,
-    /// Wait until who is to leave first is gone.
+    /// Wait until the obstacle in front is gone.
     Watch(Ahead),
     /// Hold the lock with this node, until the next event.
     Hold(Node),
-    /// Put a reader's node in the place of the exclusive one, in one transaction.
+    /// Replace the writer's node with a reader's in one transaction.
     Downgrade(Replacement),
     Delete(Vec<String>),
     Finish(End),
 }
 
-/// A node, and the name of the one that takes its place.
+/// A node, and the name of the node that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Replacement {
     pub(crate) old: Node,
@@ -81,12 +82,12 @@ pub(crate) struct Replacement {
 pub(crate) enum End {
     /// No node of it is left.
     Withdrawn,
-    /// No node of it is left, because the parent has no numbers left to tell its place by.
+    /// No node of it is left, because the parent's sequence numbers are used up.
     Unnumbered,
-    /// No node of it is left, because those in front are of another recipe.
+    /// No node of it is left, because the queue is in use by another recipe.
     Mixed(Role),
-    /// The server denies what is needed to withdraw; its node ends with the session.
+    /// The server refuses the requests that withdraw the contender. Its node ends with the session.
     Abandoned,
-    /// Its session ended, and its node with it.
+    /// The session ended, and the contender's node with it.
     Lost,
 }

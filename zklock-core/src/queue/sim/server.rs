@@ -1,4 +1,4 @@
-//! The server of the simulation: the testkit's model, and the requests that a session's driver sends it.
+//! The server of the simulation: the testkit's model, and the requests that a driver sends to it.
 
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -11,26 +11,26 @@ use crate::queue::acquisition::{Node, Replacement};
 use crate::queue::claim::Role;
 use crate::queue::contender::{Contender, ContenderId};
 
-/// The lock's node; the path of its children is this and a slash.
+/// The path of the lock's node.
 const PARENT: &str = "/lock";
 
-/// The counter of a parent that is created: it comes to its end while the lock is in use.
+/// The counter of a new parent. It reaches its end while the lock is in use.
 const FIRST: i32 = i32::MAX - 2;
 
-/// Time does not pass: sessions end when the simulation wants it.
+/// The time of every request. It is constant, because sessions expire only by a step of the simulation.
 const NOW: Duration = Duration::from_secs(1);
 
 /// A server with a session for each peer, and one for an outsider.
 #[derive(Clone)]
 pub(super) struct Server {
-    /// Copied only by a step that changes it.
+    /// Shared with the worlds that it was cloned from, and copied on write.
     model: Rc<Model>,
     connections: Vec<ConnectionId>,
-    /// The transactions that created contenders, of which only the order matters.
+    /// The zxids of the transactions that created contenders. Only their order matters.
     births: Vec<i64>,
 }
 
-/// What of a server matters to what may happen next.
+/// The part of a server's state that affects later steps.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct View {
     counter: Option<i32>,
@@ -41,7 +41,7 @@ pub(super) struct View {
 impl Server {
     pub(super) fn new(peers: usize) -> Self {
         let mut model = Model::new(Settings::default(), NOW);
-        // The last one is the outsider's.
+        // The last connection belongs to the outsider.
         let connections: Vec<_> = (0..=peers).map(|_| model.open(Ipv4Addr::LOCALHOST.into())).collect();
         for (index, connection) in connections.iter().enumerate() {
             let session = model.open_session(*connection, Duration::from_secs(10), NOW);
@@ -51,9 +51,9 @@ impl Server {
         Self { model: Rc::new(model), connections, births: Vec::new() }
     }
 
-    /// The session of a peer: the model counts them.
+    /// Returns the session id of a peer. The model numbers its sessions consecutively.
     pub(super) fn session_of(index: usize) -> i64 {
-        /// A standalone server is number one, and counts from when it started.
+        /// A standalone server has the number one, and numbers its sessions from its start time.
         const FIRST_SESSION: i64 = (1 << 56) | ((NOW.as_millis() as i64) << 16);
         FIRST_SESSION + index as i64
     }
@@ -67,7 +67,7 @@ impl Server {
         self.model.node(PARENT).is_some()
     }
 
-    /// The contenders' nodes in the order of their creation.
+    /// Returns the contenders' nodes in the order of their creation.
     pub(super) fn nodes(&self) -> Vec<Node> {
         let paths = self.model.children(PARENT).unwrap_or_default();
         let mut nodes: Vec<_> = paths.into_iter().filter_map(|name| self.node(name)).collect();
@@ -88,7 +88,7 @@ impl Server {
     pub(super) fn create_parent(&mut self, index: usize) {
         let create = Create::new(PARENT, "", CreateFlags::CONTAINER);
         if self.request(index, Request::CreateContainer(create)).is_ok() {
-            Rc::make_mut(&mut self.model).set_counter(PARENT, FIRST).expect("it was created");
+            Rc::make_mut(&mut self.model).set_counter(PARENT, FIRST).expect("the parent was created");
         }
     }
 
@@ -105,7 +105,7 @@ impl Server {
         Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
     }
 
-    /// The children, or `None` if there is no parent.
+    /// Returns the children, or `None` if the parent does not exist.
     pub(super) fn list(&mut self, index: usize) -> Option<Vec<String>> {
         match self.request(index, Request::GetChildren { path: PARENT.to_owned(), watch: false }) {
             Ok(Response::Children(children)) => Some(children),
@@ -130,7 +130,7 @@ impl Server {
         self.delete_path(index, format!("{PARENT}/{name}"));
     }
 
-    /// Replaces a node, and tells whether the new one is there.
+    /// Replaces a node, and tells whether the new one exists.
     pub(super) fn replace(&mut self, index: usize, replacement: &Replacement) -> bool {
         let path = |name: &str| format!("{PARENT}/{name}");
         let create = Create::new(path(&replacement.new), "", CreateFlags::EPHEMERAL);
@@ -179,6 +179,6 @@ impl Server {
             }
             _ => None,
         });
-        replies.expect("a session that lives is answered")
+        replies.expect("the server answers a live session")
     }
 }
