@@ -1,8 +1,10 @@
-//! The proof that our contender is at the head of the queue, and the signal that it is not any more.
+//! The proof that a contender is at the head of its queue, and the signal that it no longer is.
 //!
-//! A lease is no time-to-live: it lasts until it is released or lost. It is lost, once and for ever, when
-//! its node is gone or belongs to another session, when the session ended, or when the lease clock ran
-//! out (see `session::clock`), which it does before the servers may hand the lock on.
+//! A lease is not a time-to-live: it lasts until it is released or lost. It is lost forever when its
+//! node is gone or belongs to another session, when the session ended, or when the lease clock ran out
+//! (see `session::clock`). The clock runs out before the servers may give the lock to another client.
+//!
+//! Uses the floors below: `session`, `queue`, `events`, `path`, `token` and `error`.
 
 mod doubt;
 mod keeper;
@@ -29,18 +31,18 @@ pub(crate) use self::tenure::Tenure;
 
 pub use self::state::LeaseState;
 
-/// A held lock; dropping it withdraws the contender in the background.
+/// The proof of a held lock. Dropping it withdraws the contender in the background.
 #[derive(Debug)]
 pub(crate) struct Lease {
     tenure: Arc<Tenure>,
-    /// The keeper withdraws when it is dropped.
+    /// Dropping the sender makes the keeper withdraw the contender.
     orders: mpsc::UnboundedSender<Order>,
 }
 
 impl Lease {
-    /// Starts the tenure of a node that was seen at the head; must run on the client's runtime.
+    /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
     ///
-    /// Returns what keeps it, to be spawned by the caller.
+    /// Returns the lease and the future that keeps it, which the caller has to spawn.
     pub(crate) fn begin(
         driver: Driver,
         path: NodePath,
@@ -57,9 +59,9 @@ impl Lease {
         &self.tenure
     }
 
-    /// Tells the listeners of this lease from now on, because it is what somebody wanted.
+    /// Reports this lease to the event listeners from now on, because a caller asked for it.
     ///
-    /// A lease that only helped to take others is never spoken of.
+    /// A lease that only helps to take others, such as that of a semaphore's gate, is never announced.
     pub(crate) fn announce(&self) {
         self.tenure.announce();
     }
@@ -69,8 +71,8 @@ impl Lease {
         self.order(Order::Release).await
     }
 
-    /// Lets readers share the lock, and waits until the server has done it, or the lock is lost: it may take long
-    /// then until the servers say what came of it.
+    /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
+    /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
     pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
         tokio::select! {
             biased;

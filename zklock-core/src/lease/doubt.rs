@@ -1,4 +1,4 @@
-//! What a broken connection leaves in doubt, and how the servers settle it.
+//! Verifies leases that a broken connection has put in doubt.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::state::LeaseState;
 use super::tenure::Tenure;
 
 impl Tenure {
-    /// Asks the servers whether the node is still there and ours.
+    /// Asks the servers whether the node still exists and belongs to this session.
     pub(crate) async fn verify(&self) -> Result<(), Fault> {
         let node = self.node().await;
         let epoch = self.session.link().epoch;
         let owner = self.session.ops().owner(&node).await?;
         match Ownership::of(owner, self.session.id()) {
-            // Of two verifications at a time, the one of the later epoch stands.
+            // Of two concurrent verifications, the one of the later epoch counts.
             Ownership::Ours => {
                 self.epoch.fetch_max(epoch, Ordering::AcqRel);
             }
@@ -31,7 +31,7 @@ impl Tenure {
         Ok(())
     }
 
-    /// Waits until the connection is in doubt.
+    /// Waits until the lease is suspended or lost.
     pub(crate) async fn suspended(&self) {
         let mut links = self.session.links();
         while self.state() == LeaseState::Held {
@@ -41,7 +41,7 @@ impl Tenure {
         }
     }
 
-    /// Waits until the connection is in doubt no more; for ever if the lease is lost instead.
+    /// Waits until the lease is confirmed. Waits forever if it is lost instead.
     pub(crate) async fn confirmed(&self) {
         let mut links = self.session.links();
         while self.state() != LeaseState::Held {
@@ -59,7 +59,7 @@ impl Tenure {
         }
     }
 
-    /// Verifies until the servers answered, or the session is over.
+    /// Verifies the lease until the servers have answered, or the session is over.
     pub(crate) async fn settle(&self) {
         while let Err(fault) = self.verify().await {
             if let Fault::SessionOver = fault {
@@ -71,5 +71,5 @@ impl Tenure {
     }
 }
 
-/// Between attempts to verify a lease.
+/// The pause between attempts to verify a lease.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Watches over one lease on the client's thread, and withdraws its contender at the end.
+//! Watches one lease on the client's thread, and withdraws its contender at the end.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use crate::session::janitor::Undone;
 
 use super::tenure::Tenure;
 
-/// What the holder asks of the keeper; what came of it is told to whoever still waits for that.
+/// An order of the holder to the keeper. The outcome is reported if the caller still waits for it.
 #[derive(Debug)]
 pub(super) enum Order {
     Downgrade(Report),
@@ -26,14 +26,14 @@ pub(super) enum Order {
 
 pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 
-/// Keeps a lease until it is released; the node stays until then, also when the lease is lost, so that
-/// the lock is not handed on while the body of a holder is still being cancelled.
+/// Keeps a lease until it is released. The node stays until then even if the lease is lost, so that
+/// no other client gets the lock while the holder's body is still being cancelled.
 pub(super) fn keep(
     tenure: Arc<Tenure>,
     driver: Driver,
     orders: mpsc::UnboundedReceiver<Order>,
 ) -> impl Future<Output = ()> + Send {
-    // Made here and not in the future, which may be dropped before its first poll.
+    // Created here rather than in the future, which may be dropped before its first poll.
     let unkept = Unkept { tenure, is_released: false };
     watched(unkept, driver, orders)
 }
@@ -42,8 +42,8 @@ async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbounded
     let tenure = unkept.tenure.clone();
     loop {
         let node = tenure.node().await;
-        // The watches live until the node is deleted, which fires them; dropped before, they would cost a
-        // request to remove them.
+        // The watches live until the node is deleted, which fires them. Dropping them earlier would
+        // cost a request to remove them.
         let mut watched = Box::pin(watch(&tenure, driver.own_node_gone(node.to_string())));
         let order = tokio::select! {
             biased;
@@ -55,7 +55,7 @@ async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbounded
         };
         match order {
             Some(Order::Downgrade(report)) => {
-                // Whoever asked may not want to know any more.
+                // The caller may no longer wait for the outcome.
                 if let Err(Err(error)) = report.send(downgrade(&tenure, &mut driver).await) {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
@@ -73,7 +73,7 @@ async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbounded
     }
 }
 
-/// Puts a reader's node in the place of the writer's; the lease goes on meanwhile.
+/// Replaces the writer's node with a reader's. The lease continues meanwhile.
 async fn downgrade(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
     tenure.check()?;
     let writer = tenure.node.send_replace(None);
@@ -95,7 +95,7 @@ async fn downgrade(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError
     }
 }
 
-/// Awaits work on the lease's node, and goes on telling the holder of a loss that shows elsewhere.
+/// Awaits work on the lease's node, and meanwhile reports a loss from any other cause to the holder.
 async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let reason = tokio::select! {
@@ -107,8 +107,8 @@ async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
     work.await
 }
 
-/// Tells the holder that nobody watches over its lease any more, if the keeper ends before the release: the
-/// client's thread ended, or a bug made the keeper panic.
+/// Marks the lease as lost if its keeper ends before the release, because the client's thread ended
+/// or a bug made the keeper panic.
 struct Unkept {
     tenure: Arc<Tenure>,
     is_released: bool,
@@ -133,7 +133,7 @@ async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError>
     let outcome = withdrawn(tenure, driver).await;
     match &outcome {
         Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
-        // Its loss was told.
+        // The loss was already reported.
         Err(LockError::Lost { .. }) => {}
         Err(error) => {
             let error = error.clone();
@@ -156,7 +156,7 @@ async fn withdrawn(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError
     }
 }
 
-/// Waits until the lease is lost, and says why.
+/// Waits until the lease is lost, and returns the reason.
 async fn watch(tenure: &Tenure, gone: impl Future<Output = ()>) -> LossReason {
     tokio::select! {
         biased;
@@ -168,7 +168,7 @@ async fn watch(tenure: &Tenure, gone: impl Future<Output = ()>) -> LossReason {
     }
 }
 
-/// Waits until the lease clock ran out.
+/// Waits until the lease clock has run out.
 async fn lapse(tenure: &Tenure) {
     loop {
         let clock = tenure.session.clock();
@@ -180,7 +180,7 @@ async fn lapse(tenure: &Tenure) {
     }
 }
 
-/// Verifies the lease in every epoch of the connection, and tells the listeners of it.
+/// Verifies the lease in every epoch of the connection, and reports suspensions and confirmations.
 async fn reverify(tenure: &Tenure) -> Infallible {
     let mut links = tenure.session.links();
     loop {

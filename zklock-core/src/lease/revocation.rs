@@ -1,31 +1,31 @@
-//! Asking a holder to release, as Curator's `Revoker` does: by the data of the holder's node.
+//! Requests to a holder to release, written to the data of its node as Curator's `Revoker` does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-/// What a holder's node says once it was asked to release (Curator's `LockInternals.REVOKE_MESSAGE`).
+/// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// Whether the holder was asked to release.
 #[derive(Debug, Default)]
 pub(crate) struct Revocation {
     pub(super) asked: CancellationToken,
-    /// Somebody looks at the node's data; nobody does before it is of interest, as that costs requests.
+    /// Whether a task watches the node's data. The watch costs requests, so it starts only on demand.
     is_watched: AtomicBool,
-    /// The release has begun: nobody is to be told any more.
+    /// Cancelled when the release begins. A later request is not to be reported.
     pub(super) closed: CancellationToken,
-    /// The lease has ended.
+    /// Cancelled when the lease has ended.
     pub(super) ended: CancellationToken,
 }
 
 impl Revocation {
-    /// Waits until the holder was asked to release; for ever if it never is.
+    /// Waits until the holder is asked to release. Waits forever if it never is.
     pub(crate) async fn asked(&self) {
         self.asked.cancelled().await;
     }
 
-    /// Waits until the holder was asked or releases, and tells whether it was asked.
+    /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
     pub(crate) async fn asked_before_release(&self) -> bool {
         self.closed.run_until_cancelled(self.asked.cancelled()).await.is_some()
     }
@@ -38,7 +38,7 @@ impl Revocation {
         self.ended.cancel();
     }
 
-    /// Claims to be the one who looks; the first one does.
+    /// Claims the task of watching the node's data. Only the first claim succeeds.
     pub(crate) fn claim(&self) -> bool {
         !self.is_watched.swap(true, Ordering::AcqRel)
     }

@@ -1,4 +1,4 @@
-//! Looks at the data of a holder's node for the request to release.
+//! Watches the data of a holder's node for a request to release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::session::fault::Fault;
 use super::revocation::REVOKE;
 use super::tenure::Tenure;
 
-/// Looks at the node's data until it asks for the release, or the lease has ended.
+/// Watches the node's data until it asks for the release, or the lease has ended.
 pub(crate) async fn watch(tenure: Arc<Tenure>) {
     tokio::select! {
         biased;
@@ -21,18 +21,18 @@ pub(crate) async fn watch(tenure: Arc<Tenure>) {
 }
 
 async fn look(tenure: &Tenure) {
-    // A release uses the watch up by deleting the node; dropped before, it would cost a request to remove it.
+    // A release fires the watch by deleting the node. Dropping it earlier would cost a request to remove it.
     while !tenure.revocation.closed.is_cancelled() {
         let node = tenure.node().await;
         match tenure.session.ops().read_and_watch(&node).await {
             Ok(read) if read.data == REVOKE => return tenure.revocation.asked.cancel(),
             Ok(read) => read.watch.changed().await,
-            // Another node may have taken its place; else the lease ends.
+            // Another node may have replaced this one. Otherwise the lease ends.
             Err(Fault::NoNode | Fault::Unknown(_)) => sleep(PAUSE).await,
             Err(_) => return,
         }
     }
 }
 
-/// Between attempts to read.
+/// The pause between attempts to read the node's data.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -1,17 +1,18 @@
-//! What a holder may believe of its lock.
+//! The state of a lock as its holder can know it.
 
 use crate::error::LossReason;
 
-/// What a holder may believe of its lock.
+/// The state of a lock as its holder can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseState {
     /// The lock is held.
     Held,
-    /// The connection broke: the lock is held or not, and nobody else has it yet.
+    /// The connection broke, and the servers have not confirmed the lock since. It may be lost
+    /// already, but no other client has it yet.
     ///
-    /// It becomes `Held` again when the servers confirm it, or `Lost`.
+    /// The state becomes `Held` again when the servers confirm the lock, or `Lost`.
     Suspended,
-    /// The lock is lost for ever.
+    /// The lock is lost forever.
     Lost(LossReason),
 }

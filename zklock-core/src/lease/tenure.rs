@@ -1,4 +1,4 @@
-//! What the holder and the keeper of one lease share.
+//! The state that the holder and the keeper of one lease share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,28 +19,28 @@ use crate::token::FencingToken;
 use super::revocation::Revocation;
 use super::state::LeaseState;
 
-/// What the holder and the keeper of one lease share.
+/// The state that the holder and the keeper of one lease share.
 pub(crate) struct Tenure {
     pub(super) path: NodePath,
-    /// The lock node's path on the server; `None` while another node takes its place.
+    /// The path of the lock's node on the server; `None` while the node is being replaced.
     pub(super) node: watch::Sender<Option<Arc<str>>>,
     token: FencingToken,
     events: Hub,
     pub(super) session: Arc<Session>,
-    /// The connection's epoch in which the lease was seen valid last.
+    /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
     loss: OnceLock<LossReason>,
     signal: CancellationToken,
     pub(super) revocation: Revocation,
-    /// The listeners are told of it.
+    /// Whether the lease is reported to the listeners.
     is_announced: AtomicBool,
-    /// The listeners were told that it is in doubt.
+    /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
     _attendance: Attendance,
 }
 
 impl Tenure {
-    /// Begins the tenure of a node that was seen at the head; must run on the client's runtime.
+    /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime.
     pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, events: Hub) -> Self {
         let session = driver.session().clone();
         Self {
@@ -59,7 +59,7 @@ impl Tenure {
         }
     }
 
-    /// Tells the listeners of this lease from now on.
+    /// Reports this lease to the listeners from now on.
     pub(super) fn announce(&self) {
         self.is_announced.store(true, Ordering::Release);
         self.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
@@ -72,21 +72,21 @@ impl Tenure {
         &self.path
     }
 
-    /// The lock node's path on the server, once nothing is about to take its place.
+    /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
     ///
-    /// A request that is sent in the same step of the caller reaches the server while that node has it.
+    /// A request that the caller sends before it yields again reaches the server before a later replacement.
     pub(crate) async fn node(&self) -> Arc<str> {
         let mut node = self.node.subscribe();
         loop {
             if let Some(node) = &*node.borrow_and_update() {
                 return node.clone();
             }
-            // The sender is ours.
+            // The sender is part of `self`, so the channel is open.
             node.changed().await.ok();
         }
     }
 
-    /// The nodes' paths of several leases, of which none is about to be replaced.
+    /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
     pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
         loop {
             for tenure in tenures {
@@ -111,7 +111,7 @@ impl Tenure {
         &self.session
     }
 
-    /// The state at this instant, by the lease clock and without I/O.
+    /// Returns the current state, by the lease clock and without I/O.
     pub(crate) fn state(&self) -> LeaseState {
         if let Some(reason) = self.loss.get() {
             return LeaseState::Lost(*reason);
@@ -152,7 +152,7 @@ impl Tenure {
         LockError::Lost { path: self.path.relative().to_owned(), reason }
     }
 
-    /// Ends the lease; the first reason stays.
+    /// Marks the lease as lost, and returns the reason, which is that of the first loss.
     pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
         let first = *self.loss.get_or_init(|| {
             tracing::warn!(path = %self.path, %reason, "lock lost");
@@ -163,7 +163,7 @@ impl Tenure {
         first
     }
 
-    /// Tells the listeners what happened under this token.
+    /// Reports an event of this lease to the listeners, if the lease was announced.
     pub(super) fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
         if self.is_announced.load(Ordering::Acquire) {
             self.events.tell(&self.path, || kind(self.token));
