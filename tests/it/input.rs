@@ -48,7 +48,7 @@ async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not(kind: Kind) {
     let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
     let error = failed(mutex.lock_timeout(Duration::ZERO).await);
-    assert_eq!(error.to_string(), "invalid wait for lock /a: zero leaves no time to ask; use `try_lock`");
+    assert_eq!(error.to_string(), "invalid wait for lock /a: must not be zero; use `try_lock` instead");
     assert_eq!(space.children("").await, [""; 0]);
     let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
     let error = failed(soon(mutex.lock_timeout(Duration::from_nanos(1))).await);

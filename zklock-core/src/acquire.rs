@@ -1,9 +1,11 @@
-//! One attempt to take a lock: the only way to a lease.
+//! One attempt to acquire a lock, which is the only way to a lease.
+//!
+//! An attempt runs on the client's own thread, with one deadline that is fixed at the start. The caller's
+//! future only awaits the answer. Dropping it cancels the attempt, and needs no runtime of the caller.
 //!
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
-//! It runs on the client's own thread, with one deadline that is fixed at the start. The caller only
-//! awaits the answer: dropping that is all it takes to cancel, and needs no runtime of the caller's.
+//! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +33,7 @@ use self::attempt::Attempt;
 pub(crate) use self::patience::Patience;
 pub(crate) use self::wanted::{Count, Permits, Wanted};
 
-/// Takes the lock, or says that others have it where the caller does not want to wait for them.
+/// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait.
 ///
 /// Dropping the future withdraws the contender in the background.
 pub(crate) async fn acquire(
@@ -47,9 +49,10 @@ pub(crate) async fn acquire(
     answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
 
-/// Takes the lock, however long that takes, in a task on the client's thread; `told` is told how far it is.
+/// Acquires the lock without a deadline, in the caller's task, which must be on the client's
+/// thread. `told` receives the progress.
 ///
-/// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender withdrawn.
+/// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender is withdrawn.
 pub(crate) async fn acquire_unless(
     cancel: &CancellationToken,
     worker: &Arc<Worker>,
@@ -68,7 +71,7 @@ type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
 enum End {
     Answered(Result<Option<Vec<Lease>>, LockError>),
     Failed(LockError),
-    /// Nobody waits for an answer any more.
+    /// The caller no longer waits for the answer.
     Abandoned,
 }
 
@@ -85,7 +88,7 @@ impl Attempt {
         };
         self.cancel.cancel();
         match end {
-            // A caller that is gone by now drops the lease with the answer, which releases it.
+            // If the caller is gone by now, the answer is dropped with its leases, which releases them.
             End::Answered(answer) => drop(reply.send(answer)),
             End::Failed(error) => {
                 reply.send(Err(error)).ok();
@@ -96,7 +99,7 @@ impl Attempt {
         }
     }
 
-    /// Contends in one session after the other, until the lock is taken or the attempt is over.
+    /// Contends in one session after another, until the lock is acquired or the attempt is over.
     async fn contest(&self) -> Result<Option<Vec<Lease>>, LockError> {
         loop {
             self.tell(Progress::Connecting);

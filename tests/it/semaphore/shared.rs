@@ -212,11 +212,11 @@ async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other(kind:
     let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());
     let guard = take(&shared, 1).await;
     let error = failed(soon(given.acquire()).await).to_string();
-    assert!(error.contains("others go by the number in") && error.contains(LIMIT), "{error}");
+    assert!(error.contains("others use the number in") && error.contains(LIMIT), "{error}");
     guard.release().await.unwrap();
     let guard = take(&given, 1).await;
     let error = failed(soon(shared.acquire()).await).to_string();
-    assert!(error.contains("shared here, and 3 for others"), "{error}");
+    assert!(error.contains("uses a shared number, but others use 3"), "{error}");
     guard.release().await.unwrap();
     take(&shared, 1).await.release().await.unwrap();
     until_nothing_is_left(&space).await;

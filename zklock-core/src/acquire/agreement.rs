@@ -1,8 +1,8 @@
-//! The participants of a semaphore agree on the number of its permits.
+//! The agreement of a semaphore's participants on its number of permits.
 //!
-//! It stands in the data of the semaphore's node, as kazoo keeps it, or the path of the node that has it does. It
-//! is that of those who have permits: where nobody has any, the next one may bring another. Curator has no such
-//! check, and neither reads nor writes that data.
+//! The data of the semaphore's node contains the number, as with kazoo, or the path of the node that
+//! contains it. The number is that of the participants that have permits: when no participant has any, the
+//! next one may set another number. Curator has no such check, and neither reads nor writes that data.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::queue::contender::{Contender, ContenderId};
 use crate::session::Session;
 use crate::session::fault::Fault;
 
-/// What the data of a semaphore's node says.
+/// The statement in the data of a semaphore's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stated {
     Nothing,
     Permits(u32),
     /// The number is in the node at this path on the servers.
     Shared(String),
-    /// It is not of ours to read, nor to replace.
+    /// The data is of another kind, and is neither interpreted nor replaced.
     Foreign,
 }
 
@@ -47,8 +47,9 @@ impl Stated {
     }
 }
 
-/// Sees that those who have permits go by the same number as `ours` says, or states it; to be asked behind the
-/// gate, by the contender `id`.
+/// Checks that the participants with permits use the number stated by `ours`. Writes `ours` to the
+/// semaphore's node if it states nothing, or if no other contender has a permit. Must be called
+/// behind the gate, by the contender `id`.
 pub(super) async fn agree(
     session: &Session,
     path: &NodePath,
@@ -60,7 +61,7 @@ pub(super) async fn agree(
     while !cancel.is_cancelled() {
         match semaphore.look().await {
             Ok(verdict) => return verdict.map(|()| Agreement::Reached),
-            // The contender notices that the session is over.
+            // The contender's own driver reports that the session is over.
             Err(Fault::SessionOver) => break,
             Err(Fault::Unknown(_) | Fault::NoNode | Fault::Refused(Refusal::BadVersion)) => {
                 sleep(PAUSE).await
@@ -71,11 +72,11 @@ pub(super) async fn agree(
     Ok(Agreement::Unknown)
 }
 
-/// What came of it, where nobody disagrees.
+/// The result of a check without disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agreement {
     Reached,
-    /// It was given up.
+    /// The check was given up.
     Unknown,
 }
 
@@ -90,7 +91,8 @@ impl Semaphore<'_> {
     async fn look(&self) -> Result<Result<(), LockError>, Fault> {
         let read = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
         let stated = Stated::read(&read.data);
-        // What else there is matters where there is something, and where we are the first to say what this is.
+        // Look for contenders of another recipe at the semaphore's own path if the node has more
+        // children than a semaphore's own two, or if this client is the first to state a number.
         if (read.children > OWN_CHILDREN || stated == Stated::Nothing)
             && let Some(other) = self.other_recipe().await?
         {
@@ -115,11 +117,11 @@ impl Semaphore<'_> {
                 LockError::PermitsDiffer { path, ours: *ours, theirs }
             }
             (Stated::Permits(ours), theirs) => {
-                let reason = format!("others go by the number in {}", theirs.text());
+                let reason = format!("others use the number in {}", theirs.text());
                 LockError::InvalidPermits { path, wanted: *ours, reason }
             }
             (_, theirs) => {
-                let reason = format!("its number is shared here, and {} for others", theirs.text());
+                let reason = format!("this client uses a shared number, but others use {}", theirs.text());
                 LockError::InvalidPermits { path, wanted: 1, reason }
             }
         }
@@ -131,7 +133,7 @@ impl Semaphore<'_> {
         Ok(leases.into_iter().any(|lease| !lease.is_of(self.id)))
     }
 
-    /// What the semaphore's own node is the queue of, if of anything.
+    /// Returns the role of a contender at the semaphore's own path, if there is one.
     async fn other_recipe(&self) -> Result<Option<Role>, Fault> {
         let names = self.list(self.path).await?;
         Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
@@ -146,9 +148,9 @@ impl Semaphore<'_> {
     }
 }
 
-/// The children that a semaphore's node has: the gate's queue, and the permits.
+/// The number of children of a semaphore's node: the gate's queue, and the permits.
 const OWN_CHILDREN: i32 = 2;
-/// Between attempts to ask.
+/// The pause between attempts to check.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One attempt, as the queues that it takes share it.
+//! The state of one attempt, which is shared by all queues that the attempt enters.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Attempt {
         Bid { path, claim, data: self.worker.identity(), counter: None }
     }
 
-    /// Drives a contender, and holds the lease that comes of it.
+    /// Drives a contender, and starts a lease once it holds the lock.
     pub(super) async fn drive(
         &self,
         mut driver: Driver,

@@ -1,15 +1,17 @@
-//! How long an attempt goes on.
+//! The time limit of an attempt.
 
 use std::time::Duration;
 
 use crate::error::LockError;
 use crate::session::drive::Contention;
 
-/// How long to try.
+/// The time that an attempt may take, and whether it waits for other clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// What the caller gave; `Duration::MAX` and all that a clock cannot count mean for ever.
+    /// The wait requested by the caller. A duration too long for the clock, such as
+    /// `Duration::MAX`, means no limit.
     pub(crate) wait: Duration,
+    /// The part of the wait that is already spent.
     pub(crate) spent: Duration,
     pub(crate) contention: Contention,
 }
@@ -19,16 +21,16 @@ impl Patience {
         Self { wait, spent: Duration::ZERO, contention }
     }
 
-    /// Bounds the attempt at the lock at `path` by a time that the caller gave.
+    /// Returns the patience to wait for the lock at `path` for at most `wait`, which must not be zero.
     pub(crate) fn within(wait: Duration, path: &str) -> Result<Self, LockError> {
         if wait.is_zero() {
-            let reason = "zero leaves no time to ask; use `try_lock`";
+            let reason = "must not be zero; use `try_lock` instead";
             return Err(LockError::InvalidWait { path: path.to_owned(), reason });
         }
         Ok(Self::new(wait, Contention::Wait))
     }
 
-    /// The patience of the same attempt, of which so much more is spent.
+    /// Returns this patience after `more` of its time has been spent.
     pub(crate) fn spent(self, more: Duration) -> Self {
         Self { spent: self.spent.saturating_add(more), ..self }
     }

@@ -1,9 +1,10 @@
 //! The permits of a semaphore, in the form of Curator's `InterProcessSemaphoreV2`.
 //!
-//! Below the semaphore's path, `locks` is the queue of a mutex, the *gate*, and `leases` has one node for
-//! each permit. Who passed the gate puts its nodes into `leases`, and holds them as soon as few enough are in
-//! front; the gate stays closed behind it until then, so that permits are granted in the order of the gate.
-//! All permits of one call are taken behind one gate, so that two calls never wait for each other's.
+//! Below the semaphore's path, `locks` is the queue of a mutex, the *gate*, and `leases` has one
+//! node for each permit. A contender that has passed the gate creates its nodes in `leases`, and
+//! holds them as soon as few enough nodes are in front. The gate stays closed behind it until then,
+//! so that permits are granted in the order of the gate. One call takes all its permits while it
+//! holds the gate, so that two calls never wait for each other's permits.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use super::agreement::{self, Agreement, Stated};
 use super::attempt::Attempt;
 use super::wanted::{Count, Permits};
 
-/// Takes all of the permits within one session, or none.
+/// Takes all of the wanted permits within one session, or none.
 pub(super) async fn contest(
     attempt: &Attempt,
     session: &Arc<Session>,
@@ -46,14 +47,14 @@ pub(super) async fn contest(
         let end = contest.take_inside(&gate, &mut leases).await;
         let is_lost = |lease: &Lease| lease.tenure().check().is_err();
         let left = match end {
-            // The gate opens in the background, which the caller need not wait for.
+            // The gate is released in the background, because the caller need not wait for that.
             Outcome::Held(()) if !leases.iter().any(is_lost) => return Outcome::Held(leases),
             Outcome::Held(()) => None,
             left => Some(left).filter(|_| !is_lost(&gate)),
         };
         leases.push(gate);
         join_all(leases.into_iter().map(Lease::release)).await;
-        // Where an outsider deleted the gate's node or a permit's, all is begun again.
+        // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
         if let Some(left) = left {
             return left.map(|()| Vec::new());
         }
@@ -66,9 +67,9 @@ struct Contest<'a> {
     permits: &'a Permits,
 }
 
-/// Whether there are as many permits as are wanted.
+/// Whether as many permits are free as are wanted.
 enum Room {
-    /// There are; the watch tells when there may be others.
+    /// Enough are free. The watch fires when that may have changed.
     Enough(Option<Watch>),
     Exhausted,
 }
@@ -76,8 +77,8 @@ enum Room {
 impl Contest<'_> {
     /// Passes the gate.
     ///
-    /// Who does not want to wait looks whether there are permits, for the gate is also closed while somebody
-    /// else is just passing.
+    /// An attempt that does not wait looks whether permits are free before it gives up, because the
+    /// gate is also closed while another client is just passing.
     async fn pass(&self) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
@@ -98,7 +99,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Looks whether there are permits enough.
+    /// Looks whether enough permits are free.
     async fn look(&self) -> Room {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
@@ -108,7 +109,8 @@ impl Contest<'_> {
             }
             Err(_) => (0, None),
         };
-        // A wrong number is found by those who pass.
+        // A shared number that cannot be read counts as unlimited here. `count` reports the failure
+        // behind the gate.
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
@@ -120,7 +122,7 @@ impl Contest<'_> {
         if is_room { Room::Enough(changed) } else { Room::Exhausted }
     }
 
-    /// Takes the permits, and gives up when the gate is lost: somebody else is inside then.
+    /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
     async fn take_inside(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
         let inside = self.attempt.cancel.child_token();
         let leave = async {
@@ -134,14 +136,15 @@ impl Contest<'_> {
         }
     }
 
-    /// Takes the permits one by one; those taken so far are in `leases`, whatever comes of the others.
+    /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
     async fn take(&self, inside: &CancellationToken, leases: &mut Vec<Lease>) -> Outcome<()> {
         let of = match self.count(inside).await {
             Outcome::Held(of) => of,
             other => return other.map(drop),
         };
         let contention = self.attempt.patience.contention;
-        // A part that is taken in vain would be missed by others who do not want to wait.
+        // Taking only some of the permits, to give them back, would make other attempts that do not
+        // wait fail.
         let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
         if is_part_of_many && matches!(self.look().await, Room::Exhausted) {
             return Outcome::Contended;
@@ -162,7 +165,7 @@ impl Contest<'_> {
         Outcome::Held(())
     }
 
-    /// Takes the first permit, and sees in the same round trip that the others go by the same number.
+    /// Takes the first permit, and checks in the same round trip that other clients use the same number.
     async fn take_first(&self, driver: Driver, of: u32, inside: &CancellationToken) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
         let stop = inside.child_token();
@@ -193,7 +196,7 @@ impl Contest<'_> {
         }
     }
 
-    /// How many permits there are.
+    /// Returns the semaphore's number of permits.
     async fn count(&self, inside: &CancellationToken) -> Outcome<u32> {
         let counter = match &self.permits.count {
             Count::Agreed(of) => return Outcome::Held(*of),
@@ -220,7 +223,7 @@ impl Contest<'_> {
     }
 }
 
-/// How long somebody who passes the gate is given before looking again.
+/// The time that a client gets to pass the gate before the next look, and the pause between failed reads.
 const PASSAGE: Duration = Duration::from_millis(50);
-/// After this time at the gate, who does not want to wait leaves.
+/// The time after which an attempt that does not wait leaves the gate.
 const LONGEST_PASSAGE: Duration = Duration::from_secs(1);
