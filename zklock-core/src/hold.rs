@@ -1,8 +1,9 @@
 //! Reentrancy: the tree of holds of one logical call.
 //!
-//! What is held follows the call and not the thread or the task: a task-local scope carries it along with
-//! the future that runs under a lock. Inside, the same lock is entered again without a request. Each entry
-//! is a *hold*, a child of the nearest hold of that lock, and each hold admits one child at a time:
+//! Holds belong to the logical call rather than to a thread or a task: a task-local scope carries them
+//! along with the future that runs under a lock. Inside, the same lock is entered again without a
+//! request. Each entry is a *hold*, a child of the nearest hold of that lock, and each hold admits one
+//! child at a time:
 //!
 //! ```text
 //!  lock()            the lease
@@ -10,12 +11,15 @@
 //!                      └ hold ── … ──►     sides of a join!, exclude each other
 //! ```
 //!
-//! The readers among the children of a hold share it. A writer who reads enters again; when the last hold for
-//! writing ends and some for reading are left, the lock is downgraded. A reader cannot enter again to write.
+//! The readers among the children of a hold share it. A writer can enter again to read. When the
+//! last hold for writing ends while holds for reading are left, the lock is downgraded. A reader
+//! cannot enter again to write.
 //!
-//! The lease is released when the last hold is dropped, whatever their order, and a place in a hold is free
-//! when all that was entered below it has ended. A scope does not keep a hold alive: a spawned task that
-//! inherited it prolongs the lock only while it has entered it itself.
+//! The lease is released when the last hold is dropped, in whatever order the holds end. A place in a
+//! hold becomes free when every entry below it has ended. A scope does not keep a hold alive: a spawned
+//! task that inherited the scope prolongs the lock only while the task has entered the lock itself.
+//!
+//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -52,26 +56,27 @@ mod waiting;
 pub(crate) struct Hold {
     client: Client,
     entry: Entry,
-    /// Dropped before the stake, which does nothing then for the last hold of the lease.
+    /// Dropped before the stake, so that the stake of the last hold finds no lease to downgrade.
     lease: Arc<Lease>,
     stake: Option<Stake>,
-    /// Admits one child at a time, or many readers.
+    /// Admits one child at a time, or several readers.
     child: Arc<Semaphore>,
-    /// The place in the hold that this one is a child of.
+    /// The place of this hold in its parent.
     place: Option<Arc<Place>>,
-    /// Cancelled when this hold ends, for those who asked for it.
+    /// Cancels the token of [`Hold::end`] when dropped. Created on demand.
     end: OnceLock<Arc<DropGuard>>,
 }
 
-/// A hold's place as a child. It keeps the places of its ancestors, because a hold may outlive those around
-/// it, and must still exclude their siblings.
+/// A hold's place in its parent. It keeps the places of the ancestors, because a hold may outlive
+/// the holds around it and must still exclude their siblings.
 #[derive(Debug)]
 struct Place {
     _permit: OwnedSemaphorePermit,
     _outer: Option<Arc<Self>>,
 }
 
-/// Ends holds, the youngest first, whatever becomes of one of them; the first failure is returned.
+/// Ends all holds, the youngest first, even if one of them fails. Returns the first failure and
+/// logs the others.
 pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
     let outcomes = join_all(holds.into_iter().rev().map(release)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
@@ -83,7 +88,7 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
 async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
     match Arc::try_unwrap(hold) {
         Ok(hold) => hold.release().await,
-        // A call inside is just entering; it ends the hold when it is done.
+        // A call inside is just entering again, and ends the hold when it is done.
         Err(shared) => shared.tenure().check(),
     }
 }
@@ -93,27 +98,27 @@ impl Hold {
         self.lease.tenure()
     }
 
-    /// A token that is cancelled when this hold ends.
+    /// Returns a token that is cancelled when this hold ends.
     pub(crate) fn end(&self) -> CancellationToken {
         let end = self.end.get_or_init(|| Arc::new(CancellationToken::new().drop_guard()));
         end.token().clone()
     }
 
-    /// Has the node's data looked at for a request to release, if nobody does so yet.
+    /// Starts to watch the node's data for a request to release, unless a task already does.
     pub(crate) fn watch_revocation(&self) {
         if self.tenure().revocation().claim() {
             self.client.worker().spawn(lease::watch_revocation(self.tenure().clone()));
         }
     }
 
-    /// Ends this hold; the last one releases the lock and waits for it, the last writer among readers
-    /// downgrades it.
+    /// Ends this hold. The last hold releases the lock and waits for the release. The last hold for
+    /// writing downgrades the lock instead if holds for reading are left.
     pub(crate) async fn release(self) -> Result<(), LockError> {
         let Self { client, lease, stake, place, .. } = self;
         let tenure = lease.tenure().clone();
         let within = client.default_wait();
         let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
-        // On the client's thread, where it goes on whatever becomes of the caller.
+        // On the client's thread, where it continues even if the caller is dropped.
         let answer = if lets_readers_in {
             client.worker().call(within, let_readers_in(lease)).await
         } else {
@@ -133,11 +138,11 @@ impl Hold {
         }
     }
 
-    /// A hold for reading inside of this one, which is for writing.
+    /// Enters this hold, which is for writing, again for reading.
     pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
         let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
-        // It goes on in the place of this one, for those who listen too.
+        // The new hold replaces this one, so the token of `end` is cancelled only when both have ended.
         Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
     }
 
@@ -162,8 +167,8 @@ impl Hold {
     }
 }
 
-/// Downgrades what a last writer shares with readers. Should they have ended meanwhile, it is released instead: of
-/// holds that end at one time exactly one finds itself the last.
+/// Downgrades the lease that the last writer shares with readers. If the readers ended meanwhile, it is
+/// released instead: when several holds end concurrently, exactly one of them observes that it is the last.
 async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
     let downgraded = lease.downgrade().await;
     match Arc::into_inner(lease) {

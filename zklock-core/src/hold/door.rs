@@ -1,4 +1,4 @@
-//! A lock, and how to enter it.
+//! A lock, and the way to enter it.
 
 use crate::acquire::{Permits, Wanted};
 use crate::path::NodePath;
@@ -6,7 +6,7 @@ use crate::queue::claim::{Place, Role};
 
 use super::entry::Entry;
 
-/// A lock, and how to enter it.
+/// A lock, and the way to enter it.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
     pub(crate) path: NodePath,
@@ -15,18 +15,18 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// The door of a lock with one queue.
+    /// Returns the door of a lock with one queue.
     pub(crate) fn to_queue(path: NodePath, entry: Entry, role: Role) -> Self {
         let place = Place { role, also_behind: [].into() };
         Self { path, entry, wanted: Wanted::Place(place) }
     }
 
-    /// The door of a semaphore.
+    /// Returns the door of a semaphore.
     pub(crate) fn to_permits(path: NodePath, entry: Entry, permits: Permits) -> Self {
         Self { path, entry, wanted: Wanted::Permits(permits) }
     }
 
-    /// The same door, entered only after other clients' contenders with these names.
+    /// Returns the same door, which also waits for contenders of other clients with these name patterns.
     pub(crate) fn also_behind(mut self, names: &[String]) -> Self {
         if let Wanted::Place(place) = &mut self.wanted {
             place.also_behind = names.into();
@@ -34,7 +34,7 @@ impl Door {
         self
     }
 
-    /// The names of other clients' contenders that are honoured.
+    /// Returns the name patterns of other clients' contenders that this door waits for.
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
             Wanted::Place(place) => &place.also_behind,

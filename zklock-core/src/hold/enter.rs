@@ -1,4 +1,4 @@
-//! Enters a lock: again in memory, or by an acquisition.
+//! Enters a lock, either again in memory or by an acquisition.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,25 +16,25 @@ use super::scope::nearest;
 use super::waiting::{confirm, turn_of};
 
 impl Door {
-    /// Enters, waiting so long.
+    /// Enters the lock, waiting for at most `wait`.
     pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Vec<Hold>, LockError> {
         let path = self.path.relative();
         match enter(client, self, Patience::within(wait, path)?).await? {
             Some(holds) => Ok(holds),
-            // Only a contender that does not wait leaves in this way.
+            // Not expected: only an attempt that does not wait returns `None`.
             None => Err(LockError::Timeout { path: path.to_owned(), waited: wait, phase: Phase::Queued }),
         }
     }
 
-    /// Enters without waiting for others.
+    /// Enters the lock without waiting for other holders.
     pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Vec<Hold>>, LockError> {
         enter(client, self, Patience::new(client.default_wait(), Contention::Leave)).await
     }
 }
 
-/// Enters a lock: again, if the current call holds it, or else by an acquisition.
+/// Enters a lock again if the current call holds it, and acquires it otherwise.
 ///
-/// `Ok(None)` says that others have it, where the caller does not want to wait for them.
+/// Returns `Ok(None)` if others have it and the caller does not want to wait.
 pub(crate) async fn enter(
     client: &Client,
     door: &Door,
@@ -58,7 +58,7 @@ pub(crate) async fn enter(
             Err(_) => turn_of(client, &door.path, (child, again), patience()).await?,
         };
         if outer.strong_count() == 0 {
-            // The hold ended meanwhile, and another one may be around it.
+            // The hold ended meanwhile. Another hold of this lock may be around it.
             continue;
         }
         match tenure.state() {

@@ -1,6 +1,6 @@
-//! What an entry inside another one means.
+//! The kinds of entry into a lock, and the relation of an inner entry to an outer one.
 
-/// How a lock is entered.
+/// The way in which a lock is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Mutex,
@@ -8,20 +8,20 @@ pub(crate) enum Entry {
     Write,
     /// A mutex that is not reentrant.
     Sole,
-    /// Permits of a semaphore, of which every call takes its own.
+    /// Permits of a semaphore. Every call takes its own.
     Permits,
     /// The office of a leader, which no call enters.
     Office,
 }
 
-/// What an entry is to the hold around it.
+/// The relation of an entry to the hold around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// It enters again, without a request.
+    /// The entry enters the hold again, without a request.
     Again(Again),
-    /// It would wait for itself.
+    /// The call would wait for itself.
     Reentrant,
-    /// It would wait for itself, and perhaps for others who read.
+    /// The call would wait for itself, and perhaps for other readers.
     Upgrade,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Again {
 }
 
 impl Relation {
-    /// The relation of entries into one lock; `None` if they have nothing to do with each other.
+    /// Returns the relation of two entries into one lock, or `None` if they are independent.
     pub(super) fn of(outer: Entry, inner: Entry) -> Option<Self> {
         match (outer, inner) {
             (Entry::Mutex, Entry::Mutex) | (Entry::Write, Entry::Write) => Some(Self::Again(Again::Alone)),
@@ -46,7 +46,7 @@ impl Relation {
 }
 
 impl Again {
-    /// How much of a hold's room it takes.
+    /// Returns the number of permits that the entry takes of its hold's semaphore.
     pub(super) fn permits(self) -> u32 {
         match self {
             Self::Alone => 1 << 16,

@@ -10,7 +10,7 @@ use super::door::Door;
 use super::entry::Relation;
 
 tokio::task_local! {
-    /// The innermost hold of the call that is being polled.
+    /// The innermost scope of the call that is being polled.
     static SCOPE: Option<Arc<Scope>>;
 }
 
@@ -29,14 +29,19 @@ pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> 
     SCOPE.sync_scope(inside(holds), function)
 }
 
-/// Runs a future with what the current call holds, for where a task is spawned on its behalf.
+/// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
 ///
-/// A task that is spawned in another way is a stranger, and excluded like one.
+/// A task that is spawned without this function does not have those holds, and contends like any
+/// other caller.
+///
+/// # Cancel safety
+///
+/// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
     SCOPE.scope(current(), future)
 }
 
-/// The scope of the current call with these holds in it.
+/// Returns the scope of the current call with these holds in it.
 fn inside(holds: &[Arc<Hold>]) -> Option<Arc<Scope>> {
     let enter = |outer, hold| Some(Arc::new(Scope { hold: Arc::downgrade(hold), outer }));
     holds.iter().fold(current(), enter)
@@ -46,7 +51,7 @@ fn current() -> Option<Arc<Scope>> {
     SCOPE.try_with(Clone::clone).ok().flatten()
 }
 
-/// The innermost hold in the current call that has to do with this lock, and what.
+/// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
 pub(super) fn nearest(client: &Client, door: &Door) -> Option<(Arc<Hold>, Relation)> {
     let mut scope = current();
     while let Some(inner) = scope {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use crate::lease::Lease;
 
-/// One hold's part in the writing under a lease: when the last one is dropped, and somebody still reads under
-/// the lease, others may read too.
+/// The part of one hold in the writing under a lease. When the last stake is dropped while readers
+/// are left under the lease, the lock is downgraded, so that others may read too.
 #[derive(Debug)]
 pub(super) struct Stake {
     lease: Weak<Lease>,
@@ -19,7 +19,8 @@ impl Stake {
         Self { lease: Arc::downgrade(lease), writers: Some(Arc::new(AtomicUsize::new(1))) }
     }
 
-    /// Gives the stake up, and tells whether it was the last one, with which the caller then has to deal.
+    /// Gives up the stake, and tells whether it was the last one. If so, the caller has to
+    /// downgrade or release the lease.
     pub(super) fn was_last(mut self) -> bool {
         self.give_up()
     }

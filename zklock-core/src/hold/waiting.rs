@@ -1,4 +1,4 @@
-//! What entering again may have to wait for, on the client's thread.
+//! The waits of an inner entry on the client's thread: for its siblings, and for a lease to be confirmed.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::path::NodePath;
 
 use super::entry::Again;
 
-/// Waits until the siblings in front have ended, on the client's thread, whose clock runs whatever the
-/// caller's runtime does.
+/// Waits until the siblings in front have ended. The wait runs on the client's thread, whose clock
+/// does not depend on the caller's runtime.
 pub(super) async fn turn_of(
     client: &Client,
     path: &NodePath,
@@ -27,7 +27,7 @@ pub(super) async fn turn_of(
             permit = timeout(patience.left(), child.acquire_many_owned(again.permits())) => permit,
             () = reply.closed() => return,
         };
-        // A caller that is gone by now drops the permit with the answer.
+        // If the caller is gone by now, the permit is dropped with the answer.
         drop(reply.send(permit));
     });
     let path = || path.relative().to_owned();
@@ -38,7 +38,7 @@ pub(super) async fn turn_of(
     }
 }
 
-/// Asks the servers, for so long, until they say whether the lock is held.
+/// Asks the servers whether the lock is held, until they answer or the patience is spent.
 pub(crate) async fn confirm(
     client: &Client,
     tenure: &Arc<Tenure>,
