@@ -1,19 +1,24 @@
-//! One ZooKeeper session: it is opened once, ends once, and never comes back.
+//! Manages one ZooKeeper session, which is opened once, ends once, and never comes back.
 //!
-//! It lives on the runtime of its client's own thread, so heartbeats and withdrawals go on while the
-//! runtimes of the user are blocked, shut down or absent.
+//! Uses the floors below: `queue`, `path` and `error`.
 //!
-//! * [`ops`]: the requests.
-//! * [`clock`]: until when the session surely lives, by what was answered.
-//! * [`drive`]: performs an acquisition's actions, [`janitor`] its withdrawal, and
-//!   [`presence`] notices that its node is gone.
-//! * [`notice`]: how many watches a session may have.
+//! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
+//! continue while the user's runtimes are blocked, shut down or absent.
+//!
+//! * [`opening`] opens the session.
+//! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
+//! * [`clock`] is the lease clock: until when the session is certain to be alive.
+//! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
+//! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
+//!   contender, and [`presence`] detects that its node is gone.
+//! * [`notice`] bounds the number of watches.
+//! * [`counter`] reads and sets a shared number.
 //!
 //! # Epochs
 //!
-//! The library publishes the latest state only, so a short disconnection may be seen as one change from
-//! connected to connected. Every change that is seen therefore starts a new *epoch*, and what was
-//! believed in the one before is verified in the next.
+//! The client library publishes only the latest connection state, so a short disconnection may
+//! appear as a change from connected to connected. Every observed change therefore starts a new
+//! *epoch*, and knowledge from earlier epochs is verified in the new one.
 
 pub(crate) mod clock;
 mod connection;
@@ -40,15 +45,16 @@ use self::ops::Ops;
 
 pub(crate) use self::opening::{OpenError, Opening};
 
-/// What may be believed of a client's session.
+/// The health of a client's session, as far as the client can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
-    /// It is connected.
+    /// The session is connected.
     Connected,
-    /// It is disconnected, or has not been answered again yet, and may live on.
+    /// The connection is broken, or is restored but has not answered a request yet. The session may
+    /// still be alive.
     Suspended,
-    /// It ended; the client opens the next one.
+    /// The session ended. The client opens the next one.
     Lost,
 }
 
@@ -56,17 +62,17 @@ pub(crate) struct Session {
     id: i64,
     ops: Ops,
     link: watch::Sender<Link>,
-    /// How many leases want heartbeats.
+    /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
-    /// Nobody may rely on the session any more.
+    /// Cancelled once the session can no longer be relied on.
     over: CancellationToken,
-    /// The library is done with it.
+    /// Cancelled once the client library reports that the session has ended.
     closed: CancellationToken,
-    /// Paths where children were seen that are not of this recipe.
+    /// The paths for which a warning about a child that is not a contender was logged.
     strangers: Mutex<HashSet<String>>,
 }
 
-/// What the owner of a node says about it.
+/// The owner of a node, relative to this session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ownership {
     Ours,
@@ -75,7 +81,7 @@ pub(crate) enum Ownership {
 }
 
 impl Ownership {
-    /// Judges the owner of a node, if there is the node, by the session that created it.
+    /// Compares the owner of a node with the session that created it; `None` means that the node is gone.
     pub(crate) fn of(owner: Option<i64>, session: i64) -> Self {
         match owner {
             Some(owner) if owner == session => Self::Ours,
@@ -85,7 +91,7 @@ impl Ownership {
     }
 }
 
-/// The connection's state, and how often it changed.
+/// The connection's health, and its epoch: the number of changes observed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) epoch: u64,
@@ -117,32 +123,34 @@ impl Session {
         self.over.is_cancelled()
     }
 
-    /// Waits until the session ended.
+    /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
         self.over.cancelled().await;
     }
 
-    /// Takes the session for ended, where a request shows that it is although nobody said so.
+    /// Ends the session after a request showed that it is over, before the client library reports the end.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
         self.ops.close();
     }
 
-    /// Closes the session: its leases are lost first, then given time to be released, and at last the server
-    /// deletes what is left of it. Bounded by `within` for each of the two.
+    /// Closes the session.
+    ///
+    /// Its leases are lost first, and their guards get up to `within` to be released. The session
+    /// is closed then, and the server deletes its remaining nodes; this also takes up to `within`.
     pub(crate) async fn close(&self, within: Duration) {
         self.tell_lost();
         let mut leases = self.leases.subscribe();
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
-            tracing::warn!("guards of lost locks are still there when the session is closed");
+            tracing::warn!("closing the session although guards of lost locks still exist");
         }
         self.ops.close();
         if timeout(within, self.closed.cancelled()).await.is_err() {
-            tracing::warn!("the session was not closed in time; it ends with its timeout");
+            tracing::warn!("the session was not closed in time; it ends when its timeout expires");
         }
     }
 
-    /// Wants heartbeats until the returned value is dropped.
+    /// Requests heartbeats until the returned value is dropped.
     pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
         self.leases.send_modify(|leases| {
             if *leases == 0 {
@@ -153,7 +161,7 @@ impl Session {
         Attendance(self.clone())
     }
 
-    /// Publishes what may be believed of the connection, unless the session has ended.
+    /// Publishes the connection's health, unless the session has ended.
     fn tell_health(&self, health: Health) {
         let is_told = self.link.send_if_modified(|link| {
             let is_news = link.health != health && link.health != Health::Lost;
@@ -172,17 +180,17 @@ impl Session {
         self.over.cancel();
     }
 
-    /// Warns of a child that is no contender, once per path.
+    /// Logs a warning about a child that is not a contender, once per path.
     fn note_stranger(&self, path: &str, stranger: &str) {
         let mut seen = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() < WARNINGS && !seen.contains(path) {
             seen.insert(path.to_owned());
-            tracing::warn!(path, stranger, "ignoring a child that is no contender of this lock");
+            tracing::warn!(path, stranger, "ignoring a child that is not a contender of this lock");
         }
     }
 }
 
-/// One lease's wish for heartbeats.
+/// One lease's request for heartbeats. Dropping it ends the request.
 pub(crate) struct Attendance(Arc<Session>);
 
 impl Drop for Attendance {
@@ -196,7 +204,7 @@ impl Drop for Attendance {
     }
 }
 
-/// How many paths are warned of; memory stays bounded.
+/// The maximum number of paths to warn about, which bounds the memory.
 const WARNINGS: usize = 1_000;
 
 #[cfg(test)]

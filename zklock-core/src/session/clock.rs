@@ -1,19 +1,20 @@
-//! The lease clock: until when a session surely lives, by what its server acknowledged.
+//! The lease clock: until when a session is certain to be alive, according to the answers of its server.
 //!
-//! The servers expire a session no earlier than its timeout `T` after the leader last heard of it. The
-//! leader heard of it after we *sent* any request that was answered, so the send time of the last
-//! answered request plus `T`, less the margins below, is an instant before which nobody else can hold
-//! what the session holds. Waiting for the client library to say `Expired` would be too late: it does so
-//! at 1.4 `T`.
+//! The servers expire a session no earlier than its timeout `T` after the leader last heard of it.
+//! For every answered request, the leader heard of the session after the request was *sent*. The
+//! send time of the last answered request plus `T`, less the margins below, is therefore an instant
+//! before which no other client can hold the locks of this session. Waiting until the client
+//! library reports `Expired` would be too late: it does so at 1.4 `T`.
 //!
-//! * Clocks may run at rates that differ by 1 %.
-//! * A follower forwards what it heard within half a tick of the server. If it fails before, the leader
-//!   knows only of the packet before that one. The margin counts the longest silence of a running process
-//!   for it; a longer gap, as after a pause, is counted as it was (see [`LeaseClock::answered`]).
-//! * A *read* is answered by the follower alone, even after it lost its leader, for as long as the sync
-//!   limit. A *write* is answered by a quorum. Reads therefore prove less, and have the larger margin.
+//! * The rates of two clocks may differ by 1 %.
+//! * A follower tells the leader within half a tick of the server which sessions it heard of. If it
+//!   fails before that, the leader knows only of the packet before the last one. The margin
+//!   therefore includes the longest silence of a running process. A longer gap, as after a pause,
+//!   is counted in full (see [`LeaseClock::answered`]).
+//! * A *read* is answered by the follower alone, which may have lost its leader up to the sync limit
+//!   ago. A *write* is answered by a quorum. Reads therefore prove less and have the larger margin.
 //!
-//! The clock counts the time during which the machine was suspended.
+//! The clock also counts the time during which the machine is suspended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,24 +26,24 @@ use crate::error::LockError;
 
 use super::fault::Fault;
 
-/// What kind of request was answered.
+/// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
-    /// By one server, which may have lost its leader.
+    /// The answer of one server, which may have lost its leader.
     Read,
-    /// By a quorum.
+    /// The answer of a quorum.
     Write,
 }
 
-/// How long an answered request proves the session alive, from its send time on.
+/// The times for which an answered request proves the session alive, counted from its send time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// `None` where the margin takes all of the session timeout.
+    /// `None` if the margin uses up the whole session timeout.
     read: Option<Duration>,
     write: Duration,
     heartbeat: Duration,
     longest_silence: Duration,
-    /// Within which a follower forwards what it heard.
+    /// The time within which a follower forwards the sessions it heard of to the leader.
     forwarding: Duration,
 }
 
@@ -50,7 +51,7 @@ impl Terms {
     /// Derives the terms of a session from its negotiated timeout and the ensemble's timing.
     pub(crate) fn new(timeout: Duration, tick: Duration, sync_limit: Duration) -> Result<Self, LockError> {
         let heartbeat = timeout / 10;
-        // The library pings a session that was idle for 3/20 of its timeout, and looks every 1/20.
+        // The library pings a session that was idle for 3/20 of its timeout, and checks this every 1/20.
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
         let sure = timeout * 99 / 100;
@@ -68,7 +69,7 @@ impl Terms {
             _ => Err(LockError::InvalidConfig {
                 setting: "session_timeout",
                 reason: format!(
-                    "the server granted {timeout:?}, of which a tick time of {tick:?} leaves no lease"
+                    "the server granted {timeout:?}, too short for a lease with a tick time of {tick:?}"
                 ),
             }),
         }
@@ -78,7 +79,7 @@ impl Terms {
         self.heartbeat
     }
 
-    /// The cheapest kind of request whose answers keep leases valid with room to spare.
+    /// Returns the cheapest kind of request whose answers keep leases valid with time to spare.
     pub(crate) fn heartbeat_kind(&self) -> Ack {
         match self.read {
             Some(read) if read > self.heartbeat * 3 => Ack::Read,
@@ -86,7 +87,7 @@ impl Terms {
         }
     }
 
-    /// How long an answer of this kind proves the session alive; zero if it proves nothing.
+    /// Returns how long an answer of this kind proves the session alive, or zero if it proves nothing.
     pub(crate) fn term(&self, ack: Ack) -> Duration {
         match ack {
             Ack::Read => self.read.unwrap_or_default(),
@@ -105,31 +106,32 @@ impl Moment {
     }
 }
 
-/// The send times of what was answered; shared by all leases of a session.
+/// The lease clock of a session, shared by all of its leases.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     terms: Terms,
     origin: Instant,
-    /// Nanoseconds after the origin at which the proof ends.
+    /// The end of the proof, in nanoseconds after the origin.
     valid_until: AtomicU64,
     contact: Mutex<Contact>,
 }
 
-/// Whether heartbeats see to it that the session is heard of.
+/// Whether heartbeats keep the session in contact with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contact {
-    /// They do not, but the library's pings; this is when the last answered request was sent.
+    /// Only the client library's pings do. Contains the send time of the last answered request.
     Unattended(Option<Moment>),
-    /// They do.
+    /// Heartbeats are sent. Contains the send times of answered requests.
     Attended(Heard),
 }
 
-/// When answered requests were sent.
+/// The send times of answered requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Heard {
     last: Moment,
-    /// One of the last, and the one before it, further apart than a follower takes to forward the first.
+    /// A recent send time. It is replaced only by one that is later by at least the forwarding time.
     recent: Moment,
+    /// The value of `recent` before that, which a follower had forwarded by the time of `recent`.
     forwarded: Option<Moment>,
 }
 
@@ -166,10 +168,10 @@ impl LeaseClock {
         Moment(self.origin.elapsed())
     }
 
-    /// Notes what came of a request sent at `sent`, if a server surely answered it.
+    /// Notes the outcome of a request that was sent at `sent`, if a server certainly answered it.
     ///
-    /// The leader may know only of what was sent long enough before to have been forwarded. After a gap longer
-    /// than the margin counts, the proof therefore starts at the contact before the gap.
+    /// The leader may know only of requests that are old enough to have been forwarded. After a gap
+    /// longer than the margin allows for, the proof therefore starts at the contact before the gap.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
         if !outcome.as_ref().err().is_none_or(Fault::is_answer) {
             return;
@@ -188,13 +190,13 @@ impl LeaseClock {
         };
         let term = self.terms.term(ack);
         if !term.is_zero() {
-            // A session does not live for the 584 years that 64 bits of nanoseconds count.
+            // 64 bits of nanoseconds are 584 years, and no session lives that long.
             let until = (known.0 + term).as_nanos() as u64;
             self.valid_until.fetch_max(until, Ordering::AcqRel);
         }
     }
 
-    /// How long ago the last answered request was sent, while heartbeats go on.
+    /// Returns how long ago the last answered request was sent, or zero while no heartbeats are sent.
     pub(crate) fn silence(&self) -> Duration {
         match *self.contact.lock().unwrap_or_else(PoisonError::into_inner) {
             Contact::Attended(heard) => self.now().saturating_since(heard.last),
@@ -202,7 +204,7 @@ impl LeaseClock {
         }
     }
 
-    /// Notes that heartbeats begin.
+    /// Notes that heartbeats start.
     pub(crate) fn attend(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Unattended(last) = *contact {
@@ -210,7 +212,7 @@ impl LeaseClock {
         }
     }
 
-    /// Notes that heartbeats end.
+    /// Notes that heartbeats stop.
     pub(crate) fn neglect(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Attended(heard) = *contact {
@@ -218,12 +220,12 @@ impl LeaseClock {
         }
     }
 
-    /// The instant from which on the session may be over for all we know.
+    /// Returns the instant from which the session is no longer certain to be alive.
     pub(crate) fn valid_until(&self) -> Moment {
         Moment(Duration::from_nanos(self.valid_until.load(Ordering::Acquire)))
     }
 
-    /// How long the session surely lives on.
+    /// Returns how long the session is certain to stay alive.
     pub(crate) fn remaining(&self) -> Duration {
         self.valid_until().saturating_since(self.now())
     }

@@ -11,7 +11,7 @@ use zookeeper_client as zk;
 use super::fault::Fault;
 use super::{Health, Session};
 
-/// Publishes the state of the connection until the session ended.
+/// Publishes the state of the connection until the session ends.
 pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
     let mut state = states.state();
     while !state.is_terminated() && !session.is_over() {
@@ -22,7 +22,7 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
         };
         session.link.send_modify(|link| link.epoch += 1);
         if !state.is_terminated() {
-            // Also where it is the same state again: there was another one in between.
+            // The new state may equal the old one: there was another one in between.
             session.tell_health(Health::Suspended);
         }
     }
@@ -34,11 +34,11 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
     session.closed.cancel();
 }
 
-/// Tells what a state of the library means.
+/// Publishes the health that corresponds to a state of the client library.
 ///
-/// The library calls a session connected as soon as a server has accepted it again. If that connection breaks
-/// before the first ping is answered, it goes on to say so while it looks for another server. A connection is
-/// therefore believed in once it has answered a request.
+/// The library reports a session as connected as soon as a server has accepted it again. If that connection
+/// breaks before the first ping is answered, the library continues to report it as connected while it looks
+/// for another server. A restored connection is therefore `Connected` only after it has answered a request.
 async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
     if state != zk::SessionState::SyncConnected {
         session.tell_health(Health::Suspended);
@@ -60,5 +60,5 @@ async fn until_answered(session: &Session) {
     }
 }
 
-/// Between questions to a connection that has not answered any.
+/// The pause between requests to a connection that has not answered any.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! A number in a node, as Curator's `SharedCount` keeps it: four bytes, the greatest first.
+//! Reads and sets a number in a node, in the format of Curator's `SharedCount`: four bytes, big-endian.
 
 use crate::error::Refusal;
 use crate::path::NodePath;
@@ -8,10 +8,10 @@ use super::fault::Fault;
 use super::notice::Watch;
 use super::ops::Ops;
 
-/// A shared number, and the watch that tells when it changes.
+/// A shared number, and the watch that signals a change.
 pub(crate) struct Counter {
     path: NodePath,
-    /// What it is created with where it is missing.
+    /// The value with which a missing node is created.
     seed: u32,
     watch: Option<Watch>,
 }
@@ -25,7 +25,7 @@ impl Counter {
         &self.path
     }
 
-    /// Reads the number.
+    /// Reads the number, and creates the node if it is missing.
     pub(crate) async fn read(&self, ops: &Ops) -> Result<u32, Fault> {
         loop {
             match ops.read(self.path.full()).await? {
@@ -35,7 +35,7 @@ impl Counter {
         }
     }
 
-    /// Reads the number, and watches it from then on.
+    /// Reads the number and sets a watch on it.
     async fn read_and_watch(&mut self, ops: &Ops) -> Result<u32, Fault> {
         loop {
             match ops.read_and_watch(self.path.full()).await {
@@ -49,7 +49,7 @@ impl Counter {
         }
     }
 
-    /// Waits for a change since it was read last, and reads it again.
+    /// Waits for a change since the last read, and reads the number again. The first call does not wait.
     pub(crate) async fn changed(&mut self, session: &Session) -> Result<u32, Fault> {
         if let Some(watch) = self.watch.take() {
             watch.changed().await;
@@ -58,7 +58,7 @@ impl Counter {
     }
 }
 
-/// Sets the number, which is created where it is missing.
+/// Sets the number, and creates the node if it is missing.
 pub(crate) async fn set(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
     loop {
         match ops.write(path.full(), &encode(count), None).await {
@@ -79,11 +79,14 @@ fn encode(count: u32) -> [u8; 4] {
     count.to_be_bytes()
 }
 
-/// Java's numbers are signed.
+/// Decodes the number. Java's integers are signed, so a negative number is an error.
 fn decode(data: &[u8]) -> Result<u32, Fault> {
     let number = data.try_into().ok().map(i32::from_be_bytes).and_then(|number| number.try_into().ok());
     number.ok_or_else(|| {
-        Fault::Refused(Refusal::Other(format!("its {} bytes of data are no number of permits", data.len())))
+        Fault::Refused(Refusal::Other(format!(
+            "its {} bytes of data are not a number of permits",
+            data.len()
+        )))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Performs the actions of an acquisition and tells it what came of them.
+//! Performs the actions of an acquisition, and reports their outcomes to the state machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use super::{Health, Ownership, Session};
 mod requests;
 mod waiting;
 
-/// What to contend for.
+/// The parameters of an acquisition.
 pub(crate) struct Bid {
-    /// The queue.
+    /// The path of the queue.
     pub(crate) path: NodePath,
     pub(crate) claim: Claim,
-    /// What the contender says of itself.
+    /// The data of the contender's node.
     pub(crate) data: Arc<[u8]>,
-    /// Where the number of permits is read from, if it may change.
+    /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
 }
 
-/// One acquisition within one session.
+/// The driver of one acquisition within one session.
 pub(crate) struct Driver {
     pub(super) session: Arc<Session>,
     path: NodePath,
@@ -40,44 +40,44 @@ pub(crate) struct Driver {
     counter: Option<Counter>,
     machine: Acquisition,
     pub(super) action: Action,
-    /// Why the server refused what was asked of it, if it did.
+    /// The reason why the acquisition was refused, if it was.
     pub(super) refusal: Option<LockError>,
-    /// Tells of the next change among the children since they were listed last.
+    /// The watch that signals the first change of the children since they were last listed.
     pub(super) children: Option<Watch>,
-    /// Nobody of another recipe was here when it entered.
+    /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
-    /// The connection's epoch in which the children were listed last.
+    /// The connection's epoch in which the place in the queue was last seen.
     epoch: u64,
     pause: Duration,
 }
 
-/// What to do where others are in front.
+/// The reaction to contenders in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contention {
     Wait,
     Leave,
 }
 
-/// How far an acquisition is.
+/// The progress of an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// There is no session to contend in.
+    /// No session is open.
     Connecting,
     /// The place in the queue is not confirmed yet.
     Entering,
-    /// So many are in front.
+    /// This many contenders are in front.
     Queued(usize),
 }
 
-/// What came of an acquisition.
+/// The outcome of an acquisition.
 pub(crate) enum Outcome<T = Node> {
-    /// It is its turn, the owner of its node is this session, and the lease is valid.
+    /// It is the contender's turn, its node belongs to this session, and the lease is valid.
     Held(T),
     /// Others are in front; the contender was withdrawn.
     Contended,
     /// The caller cancelled, and the contender was withdrawn.
     Cancelled,
-    /// The server refuses what is needed.
+    /// The lock cannot be acquired, for this reason.
     Refused(LockError),
     /// The session ended, and the contender with it.
     SessionLost,
@@ -121,25 +121,25 @@ impl Driver {
         &self.session
     }
 
-    /// The name by which the nodes of this acquisition are known.
+    /// Returns the id that the names of this acquisition's nodes contain.
     pub(crate) fn id(&self) -> ContenderId {
         self.machine.id()
     }
 
-    /// The queue.
+    /// Returns the path of the queue.
     pub(crate) fn path(&self) -> &NodePath {
         &self.path
     }
 
-    /// The epoch in which the place in the queue was seen last.
+    /// Returns the connection's epoch in which the place in the queue was last seen.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Drives until the lock is held, or the contender is gone.
+    /// Drives the acquisition until the lock is held or the contender is gone.
     ///
-    /// `tell` is told how far it is. Requests under way are never abandoned: `cancel` is
-    /// heeded between them.
+    /// Reports the progress to `tell`. Requests under way are never abandoned: `cancel` takes
+    /// effect between requests and while waiting for others.
     pub(crate) async fn acquire(
         &mut self,
         contention: Contention,
@@ -191,7 +191,8 @@ impl Driver {
         self.path.relative().to_owned()
     }
 
-    /// Makes sure that the lease is valid and the connection is the one that showed us at the head.
+    /// Waits until the lease is valid, and until it is known on the current connection that it is
+    /// the contender's turn. Returns the event that prevents this, if there is one.
     async fn confirm(&mut self, node: &Node, cancel: &CancellationToken) -> Option<Event> {
         loop {
             if cancel.is_cancelled() {
@@ -201,7 +202,7 @@ impl Driver {
                 return Some(Event::SessionLost);
             }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
-            // Nobody can rely on a lease before the connection is believed in.
+            // A holder cannot rely on its lease before the connection is `Connected`.
             if link.health == Health::Suspended && link.epoch == self.epoch {
                 self.rest().await;
                 continue;
@@ -245,7 +246,7 @@ impl Driver {
         }
     }
 
-    /// Pauses before a request is repeated, longer each time.
+    /// Pauses before a request is repeated, longer after each failure.
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);

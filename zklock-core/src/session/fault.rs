@@ -1,28 +1,29 @@
-//! The one place that tells what a failed request means.
+//! The one place that classifies failed requests: as definite, as unknown, or as the end of the session.
 
 use zookeeper_client as zk;
 
 use crate::error::{LockError, Refusal};
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// Definite: the node, or its parent, does not exist.
     NoNode,
-    /// Definite: the ACL denies it.
+    /// Definite: the ACL denies the request.
     Denied,
-    /// Definite: not applied, for this reason.
+    /// Definite: the request was not applied, for this reason.
     Refused(Refusal),
-    /// The connection broke: it was applied or not.
+    /// The connection broke, and the request may or may not have been applied.
     Unknown(String),
-    /// The session is over; its ephemerals are gone or will be.
+    /// The session is over. Its ephemeral nodes are gone or will be.
     SessionOver,
 }
 
 impl Fault {
-    /// Tells whether a server surely answered, which proves that the session was alive.
+    /// Returns `true` if a server certainly answered, which proves that the session was alive.
     ///
-    /// Some refusals, such as one for bad arguments, are the client library's own.
+    /// Other refusals prove nothing, because some of them, such as the one for bad arguments, are
+    /// the client library's own.
     pub(crate) fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -32,7 +33,7 @@ impl Fault {
         )
     }
 
-    /// The error of a request on `path` that was refused for good.
+    /// Converts the fault of a request on `path` into the error that the caller gets.
     pub(crate) fn into_error(self, path: &str) -> LockError {
         let path = path.to_owned();
         match self {
@@ -64,16 +65,16 @@ impl From<zk::Error> for Fault {
             | E::ReconfigDisabled
             | E::BadArguments(_) => Self::Refused(Refusal::Other(error.to_string())),
             E::SessionExpired | E::AuthFailed | E::ClientClosed => Self::SessionOver,
-            // The library's words for a session task that is gone without having set a final state.
+            // The library's messages when its session task has ended without setting a final state.
             E::UnexpectedError(ref reason)
                 if reason.starts_with("expect error state") || reason.starts_with("BUG:") =>
             {
                 Self::SessionOver
             }
-            // A throttled request was not applied, and is worth repeating like one whose fate is unknown.
-            // Connection failures come in many forms: a reset is `Custom`, silence too, a broken frame
-            // is an unmarshalling error. A move of the session is one as well: the request may have
-            // been passed on before.
+            // Connection failures come in many forms: a reset is `Custom`, as is silence, and a
+            // broken frame is an unmarshalling error. A moved session is one of them, because the
+            // request may have been forwarded before the move. A throttled request was not applied,
+            // but can be repeated like one whose outcome is unknown.
             other => Self::Unknown(other.to_string()),
         }
     }

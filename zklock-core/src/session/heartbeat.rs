@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use super::Session;
 
-/// Sends a request whenever nothing else has moved the clock for a heartbeat's time.
+/// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
 ///
-/// Without leases it sends nothing; the client library's own pings keep the session alive.
+/// Without leases, no request is sent: the client library's own pings keep the session alive.
 pub(super) async fn keep(session: Arc<Session>) {
     let mut leases = session.leases.subscribe();
-    // The session ends this task; it would otherwise keep itself alive through its own handle.
+    // The task holds the session and thereby the sender of `leases`, so the loop would never end
+    // without `over`.
     let over = session.over.clone();
     let beats = async {
         while leases.wait_for(|leases| *leases > 0).await.is_ok() {
-            // An answer that moves nothing must not be asked for again at once.
+            // An answer that does not move the clock must not cause the next request at once.
             let least = session.clock().terms().heartbeat() / 4;
             tokio::time::sleep(until_due(&session).max(least)).await;
             if until_due(&session).is_zero() {
@@ -25,7 +26,7 @@ pub(super) async fn keep(session: Arc<Session>) {
     over.run_until_cancelled(beats).await;
 }
 
-/// How long to wait until an answer is needed: one that renews the lease, or any if the session was silent.
+/// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
 fn until_due(session: &Session) -> Duration {
     let (clock, terms) = (session.clock(), session.clock().terms());
     let fresh = terms.term(terms.heartbeat_kind()).saturating_sub(terms.heartbeat());

@@ -1,31 +1,32 @@
-//! Withdraws contenders: the same for a release, a cancelled attempt and a guard that was dropped.
+//! Withdraws a contender after a release, a cancelled attempt or a dropped guard, and downgrades a writer.
 //!
-//! Whoever does not want its contender any more only says so, by dropping its end of a channel; that
-//! needs no runtime and cannot fail. The task that drives the contender then withdraws it here, on the
-//! client's own thread, and retries every unknown outcome until the node is gone or the session ended.
+//! The caller abandons its contender by dropping its end of a channel, which needs no runtime and
+//! cannot fail. The task that drives the contender then withdraws it here, on the client's own thread.
+//! It retries every request whose outcome is unknown until the node is gone or the session ends.
 
 use crate::error::LockError;
 use crate::queue::acquisition::{Action, End, Event, Node};
 
 use super::drive::{Driver, Outcome};
 
-/// Why a downgrade did not take place.
+/// The reason why a downgrade did not take place.
 pub(crate) enum Undone {
-    /// Somebody else deleted the writer's node.
+    /// An outsider deleted the writer's node.
     Gone,
     SessionOver,
-    /// The writer's node is what it was.
+    /// The server refused the downgrade, and the writer's node is unchanged.
     Refused(LockError),
 }
 
 impl Driver {
-    /// Puts a reader's node in the place of the writer's, and returns it.
+    /// Replaces the writer's node with a reader's node, and returns the reader's node.
     pub(crate) async fn downgrade(&mut self) -> Result<Node, Undone> {
         self.feed(Event::Downgrade).await;
         loop {
             match self.action.clone() {
                 Action::Downgrade(replacement) => match self.replace(replacement).await {
-                    // The machine would enter the queue again; the withdrawal that follows sweeps instead.
+                    // Not fed to the state machine, which would enter the queue again. The
+                    // withdrawal that follows deletes both nodes.
                     Event::OwnNodeGone => return Err(Undone::Gone),
                     outcome => self.feed(outcome).await,
                 },
@@ -40,10 +41,11 @@ impl Driver {
         }
     }
 
-    /// Withdraws the contender; returns once it is gone, its session ended, or the server denies it.
+    /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
+    /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
         self.feed(Event::Cancel).await;
-        // Nothing is under way here, so what was to come next need not.
+        // No request is under way here, so the pending action can be skipped.
         self.feed(Event::Skipped).await;
         loop {
             match self.action.clone() {
@@ -53,14 +55,17 @@ impl Driver {
                     }
                     return end;
                 }
-                // A cancelled machine neither waits nor holds.
+                // A cancelled state machine neither waits nor holds.
                 Action::Hold(_) | Action::Watch(_) => self.feed(Event::Cancel).await,
                 request => self.request(request).await,
             }
         }
     }
 
-    /// Withdraws the contender of an attempt that ends with `outcome`, unless its session ends first.
+    /// Withdraws the contender of an attempt that ends with `outcome`, and returns the attempt's
+    /// final outcome.
+    ///
+    /// The final outcome is `SessionLost` if the session ends first, and a refusal replaces `Contended`.
     pub(super) async fn leave(&mut self, outcome: Outcome) -> Outcome {
         match self.withdraw().await {
             End::Lost => Outcome::SessionLost,
@@ -73,7 +78,7 @@ impl Driver {
         }
     }
 
-    /// Takes the reason for which the server refused a request, if it did.
+    /// Takes the error of a request that the server refused, if there was one.
     pub(crate) fn refusal(&mut self) -> Option<LockError> {
         self.refusal.take()
     }

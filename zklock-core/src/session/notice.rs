@@ -1,8 +1,8 @@
-//! Watches, of which a session can have only so many.
+//! Bounds the watches of a session. Paths beyond the limit are polled.
 //!
-//! On a reconnect the client library sends the paths of all watches again, in packets of 128 KiB, and cannot
-//! tell the answers of two such packets apart: it would never be connected again. What does not fit into one
-//! packet is therefore asked for from time to time instead of being watched.
+//! On a reconnect, the client library sends the paths of all watches again, in packets of 128 KiB.
+//! It cannot tell the answers to two such packets apart, and would never be connected again. Paths
+//! that do not fit into one packet are therefore polled instead of watched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,17 +11,19 @@ use std::time::Duration;
 use tokio::time::sleep;
 use zookeeper_client::OneshotWatcher;
 
-/// What is watched.
+/// The reason for a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// An own node, or the children among which it is: a deletion by an outsider is noticed.
+    /// To detect changes by outsiders to an own node, to the list of children that contains it, or
+    /// to a shared number.
     Own,
-    /// The predecessor in a queue, whose end is what a contender waits for.
+    /// To wait until the predecessor in a queue is gone.
     Predecessor,
 }
 
 impl Subject {
-    /// How many bytes of paths may be watched before watches of this kind are done without.
+    /// Returns how many bytes of paths a session may watch, in total, before it polls for this
+    /// reason instead.
     fn limit(self) -> usize {
         match self {
             Self::Own => 64 * 1024,
@@ -29,7 +31,7 @@ impl Subject {
         }
     }
 
-    /// How often to ask where there is no watch.
+    /// Returns the polling interval, where there is no watch.
     fn pause(self) -> Duration {
         match self {
             Self::Own => Duration::from_secs(10),
@@ -38,11 +40,11 @@ impl Subject {
     }
 }
 
-/// The bytes of paths that a session watches.
+/// The number of bytes in the paths that a session watches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
-/// A path's part of the budget, given back when dropped.
+/// A path's part of the budget, which is returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Budget,
@@ -50,9 +52,9 @@ pub(crate) struct Share {
 }
 
 impl Budget {
-    /// Takes the share of a watch on `path`, if there is room for one of its kind.
+    /// Takes the share of a watch on `path`, or returns `None` if the limit for this reason is reached.
     pub(crate) fn share(&self, subject: Subject, path: &str) -> Option<Share> {
-        // A path is sent with its length in front.
+        // Each path is sent with a length prefix.
         let bytes = path.len() + size_of::<u32>();
         let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= subject.limit());
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).ok()?;
@@ -66,12 +68,12 @@ impl Drop for Share {
     }
 }
 
-/// Tells when it is time to look again.
+/// A signal to look at a node or at a list of children again.
 #[derive(Debug)]
 pub(crate) enum Watch {
-    /// When the server says that something changed.
+    /// Fires when the server reports a change.
     Event(OneshotWatcher, Share),
-    /// After a while.
+    /// Fires after the polling interval.
     Pause(Subject),
 }
 

@@ -1,4 +1,4 @@
-//! How a session is opened, and why none was.
+//! Opens a session, and classifies the failures to open one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,32 +13,32 @@ use super::clock::{LeaseClock, Terms};
 use super::ops::{Acl, Ops};
 use super::{Health, Link, Session, connection, heartbeat};
 
-/// How to open a session.
+/// The settings with which a session is opened.
 #[derive(Clone)]
 pub(crate) struct Opening {
-    /// Servers, without chroot.
+    /// The servers of the connect string, without the chroot.
     pub(crate) servers: String,
     pub(crate) timeout: Duration,
     pub(crate) tick: Duration,
     pub(crate) sync_limit: Duration,
-    /// `user:password` of each digest: secrets, so there is no `Debug`.
+    /// The `user:password` of each digest. They are secret, so this type does not implement `Debug`.
     pub(crate) digests: Vec<String>,
     pub(crate) acl: Acl,
 }
 
-/// Why no session was opened.
+/// The reason why no session was opened.
 #[derive(Clone, Debug)]
 pub(crate) enum OpenError {
-    /// Trying again may help.
+    /// No session could be opened now. Another attempt may succeed.
     Unreachable(String),
-    /// The credentials are refused.
+    /// The servers refused the credentials.
     AuthFailed,
     /// The configuration cannot work.
     Invalid(LockError),
 }
 
 impl OpenError {
-    /// Tells whether trying again is pointless.
+    /// Returns `true` if another attempt cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
         !matches!(self, Self::Unreachable(_))
     }
@@ -59,7 +59,7 @@ impl From<zk::Error> for OpenError {
 }
 
 impl Opening {
-    /// Opens a session; must run on the client's runtime, where the session stays.
+    /// Opens a session. Must run on the client's runtime, where the session stays.
     pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
         let mut connector = zk::Client::connector().with_session_timeout(self.timeout).with_fail_eagerly();
         for digest in &self.digests {
@@ -83,17 +83,17 @@ impl Opening {
         Ok(session)
     }
 
-    /// The servers in the order in which they are tried.
+    /// Returns the servers in the connect string of the client library, repeated to at least 8 entries.
     ///
-    /// They are repeated, because the library pauses longer from attempt to attempt: with a single server it
-    /// would wait 6 s between its seventh and eighth.
+    /// When it reconnects, the library doubles its pause each time it has tried all entries. With a
+    /// single entry, it would pause for 6 s between the seventh and the eighth attempt.
     fn attempts(&self) -> String {
         const ATTEMPTS: usize = 8;
         let count = self.servers.split(',').count();
         vec![self.servers.as_str(); ATTEMPTS.div_ceil(count)].join(",")
     }
 
-    /// The error of who waited that long for a session.
+    /// Returns the error for a caller that waited this long for a session.
     pub(crate) fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
         let endpoints = self.servers.clone();
         match error {

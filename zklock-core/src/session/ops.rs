@@ -1,7 +1,8 @@
-//! The znode operations of the locks: the only place with ZooKeeper I/O.
+//! Performs the requests about znodes. No other module performs ZooKeeper I/O.
 //!
-//! Every answer, also a refusal, moves the lease clock. The operations are issued when they are called,
-//! in order, so those issued together travel in one round trip and are processed in that order.
+//! Every answer moves the lease clock, including a refusal by the server. The client library issues
+//! a request when its method is called, before the future is polled. Requests issued together
+//! therefore travel in one round trip, and are processed in that order.
 
 mod data;
 
@@ -21,15 +22,16 @@ use super::notice::{Budget, Subject, Watch};
 
 pub(crate) use self::data::{Base, Described, Guarded, Stamped, Write};
 
-/// Who may do what with the nodes that this client creates.
+/// The access control list (ACL) of the nodes that a client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Acl {
-    /// Anyone may do anything: ZooKeeper's `world:anyone:cdrwa`.
+    /// Any client may do anything: ZooKeeper's `world:anyone:cdrwa`.
     #[default]
     Open,
-    /// Only clients with one of the same digests may do anything: ZooKeeper's `auth::cdrwa`.
+    /// Only clients that authenticate with one of the same digests may do anything: ZooKeeper's
+    /// `auth::cdrwa`.
     CreatorAll,
 }
 
@@ -42,20 +44,20 @@ impl Acl {
     }
 }
 
-/// The outcome of creating a contender and listing the queue in one round trip.
+/// The outcomes of creating a contender and listing the queue in one round trip.
 pub(crate) struct Entry {
     pub(crate) node: Result<Node, Fault>,
     pub(crate) children: Result<Children, Fault>,
 }
 
-/// A list of children, with the watch that tells when it changes.
+/// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
     pub(crate) names: Vec<String>,
     pub(crate) watch: Watch,
 }
 
 pub(crate) struct Ops {
-    /// Taken when the session is closed: the library closes it when the last handle is dropped.
+    /// `None` after [`close`](Self::close). The library closes the session when the last handle is dropped.
     client: RwLock<Option<Arc<zk::Client>>>,
     clock: LeaseClock,
     watched: Budget,
@@ -71,7 +73,7 @@ impl Ops {
         &self.clock
     }
 
-    /// Lets go of the session, which is closed once the requests under way are done.
+    /// Drops this handle of the session, which is closed once the requests under way are done.
     pub(crate) fn close(&self) {
         self.client.write().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -106,7 +108,7 @@ impl Ops {
         self.note(Ack::Write, sent, client.mkdir(dir, &options).await)
     }
 
-    /// Finds all nodes of an acquisition, whatever became of the requests before.
+    /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
     pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -131,9 +133,10 @@ impl Ops {
         self.note(Ack::Read, sent, listed)
     }
 
-    /// Watches a node that exists: its deletion, and changes of its data.
+    /// Watches an existing node for its deletion and for changes of its data.
     ///
-    /// A watch by `exists` would stay behind for ever on a node that is gone (CURATOR-107).
+    /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
+    /// stay forever (CURATOR-107).
     pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Watch, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -149,7 +152,9 @@ impl Ops {
         }
     }
 
-    /// The owner of a node, after the server caught up with its leader; `None` if there is no node.
+    /// Returns the owner of a node, or `None` if the node does not exist.
+    ///
+    /// A `sync` makes the server catch up with its leader first.
     pub(crate) async fn owner(&self, path: &str) -> Result<Option<i64>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -167,9 +172,10 @@ impl Ops {
         }
     }
 
-    /// Puts a reader's node in the place of the exclusive one, if that has this version: both or neither.
+    /// Replaces the exclusive node with a reader's node in one transaction, if the former has this version.
     ///
-    /// A new name that is taken already was taken by an earlier request of ours with this outcome.
+    /// If the new name exists already, an earlier request of this acquisition has been applied,
+    /// which is success.
     pub(crate) async fn replace(
         &self,
         old: &str,
@@ -188,13 +194,13 @@ impl Ops {
         self.note(Ack::Write, sent, outcome)
     }
 
-    /// Asks for an answer of this kind without changing anything.
+    /// Sends a request that gets an answer of this kind and changes nothing.
     pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
         match kind {
             Ack::Read => self.note(kind, sent, client.check_stat("/").await).map(drop),
-            // A transaction of one check is agreed on by a quorum, and changes nothing.
+            // A transaction of one check requires a quorum, and changes nothing.
             Ack::Write => {
                 let mut writer = client.new_multi_writer();
                 writer.add_check_version("/", -1)?;
@@ -204,7 +210,7 @@ impl Ops {
         }
     }
 
-    /// Issues a list of children with a watch, if there is room for one.
+    /// Issues a list of children, with a watch if the budget allows one.
     fn listing<'a>(
         &self,
         client: &'a zk::Client,
@@ -230,7 +236,7 @@ impl Ops {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::SessionOver)
     }
 
-    /// Tells the clock of an answer to what was sent no earlier than `sent`.
+    /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
     fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
         let outcome = outcome.map_err(E::into);
         self.clock.answered(ack, sent, &outcome);

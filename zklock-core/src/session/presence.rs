@@ -1,4 +1,4 @@
-//! Notices that an own node is gone, although nobody of ours deleted it.
+//! Detects that an own node is gone although this client did not delete it.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::fault::Fault;
 use super::notice::Subject;
 
 impl Driver {
-    /// Resolves when the own node, at this path, is gone; never if that cannot be known.
+    /// Resolves when the own node, at this path, is gone. Never resolves if that cannot be known.
     ///
-    /// The children were listed with a watch, which costs no request and fires when the own node goes.
-    /// When it fires for another reason, a watch on the own node takes over, unless the lock is released
-    /// in the next moment, as most are that others wait for.
+    /// Listing the children also set a watch, which takes no extra request and fires when the own node is
+    /// deleted. If it fires for another reason, a watch on the own node replaces it after [`MOMENT`].
+    /// Most locks that others wait for are released within that time, and the second watch is not needed.
     pub(crate) fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + use<> {
         let (session, children) = (self.session.clone(), self.children.take());
         async move {
@@ -27,7 +27,7 @@ impl Driver {
     }
 }
 
-/// Resolves when the node is gone; never if the server does not let us know.
+/// Resolves when the node is gone. Never resolves if the server refuses the watch or the session is over.
 pub(super) async fn gone(session: &Session, path: &str) {
     loop {
         match session.ops().watch(Subject::Own, path).await {
@@ -39,7 +39,7 @@ pub(super) async fn gone(session: &Session, path: &str) {
     }
 }
 
-/// How long a holder puts off the request for a watch of its own.
+/// The delay before a holder requests a watch on its own node.
 const MOMENT: Duration = Duration::from_millis(5);
-/// Between attempts to set a watch.
+/// The pause between attempts to set a watch.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Sends the requests of an acquisition, and tells it what the answers mean.
+//! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
@@ -21,7 +21,7 @@ impl Driver {
         match action {
             Action::Enter(id) => self.enter(id).await,
             Action::Prepare => match ops.prepare(dir.full()).await {
-                // An ancestor that vanished meanwhile is created again.
+                // If an ancestor vanished meanwhile, entering fails and the parents are created again.
                 Ok(()) | Err(Fault::NoNode) => Event::Prepared,
                 Err(fault) => self.failed(fault),
             },
@@ -50,13 +50,13 @@ impl Driver {
         let entry = self.session.ops().enter(self.path.full(), id, role, &self.data).await;
         match entry.node {
             Ok(node) if node.owner != self.session.id() => {
-                tracing::warn!(path = %self.path, "the server replaced the session without a word");
+                tracing::warn!(path = %self.path, "the server silently replaced the session");
                 self.session.give_up();
                 Event::SessionLost
             }
             Ok(node) => {
                 let children = entry.children.ok().map(|children| self.listed(children));
-                // Where there may be a semaphore, a list of its own is the time to look closer.
+                // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
                 let children = children.filter(|names| !self.is_suspicious(names));
                 self.is_settled |= children.is_some();
                 Event::Entered(node, children)
@@ -75,7 +75,8 @@ impl Driver {
         Event::Deleted
     }
 
-    /// Replaces the node; what others wrote into it, such as that it is to be released, stands in the new one too.
+    /// Replaces the node. Data that others wrote into it, such as a request to release, is copied
+    /// to the new node.
     pub(in crate::session) async fn replace(&mut self, replacement: Replacement) -> Event {
         let Replacement { old, new } = replacement;
         let (from, to) = (self.path.child(&old.name), self.path.child(&new));
@@ -99,8 +100,10 @@ impl Driver {
         }
     }
 
-    /// Takes the list of children, unless this is the parent of a semaphore in use: whose permits are further
-    /// down, and would not be excluded. Asked once; who was here first is not disturbed.
+    /// Reports the list of children, or refuses the path if it is that of a semaphore in use.
+    ///
+    /// The permits of a semaphore are nodes one level further down, which a contender here would not exclude.
+    /// The check is made once, so that it does not disturb a contender that was here before the semaphore.
     async fn look_around(&mut self, children: Children) -> Event {
         let names = self.listed(children);
         if self.is_suspicious(&names) {
@@ -161,5 +164,5 @@ fn is_permit(name: &str) -> bool {
     Contender::parse(name).is_some_and(|contender| contender.role == Role::Permit)
 }
 
-/// The version of a node whose data nobody has set since its creation.
+/// The version of a node whose data has not been set since its creation.
 const UNTOUCHED: i32 = 0;

@@ -1,4 +1,4 @@
-//! Waits until those in front may have left.
+//! Waits until the contenders in front may have left.
 
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ impl Driver {
         };
         let own = self.machine.node().map(|node| self.path.child(&node.name));
         let expelled = async {
-            // Most waits are short; the long ones pay a request to notice that an outsider ended them.
+            // Most waits are short. Only a long one spends a request on detecting that an outsider
+            // deleted the own node.
             sleep(PATIENCE).await;
             match &own {
                 Some(own) => presence::gone(&self.session, own).await,
@@ -46,11 +47,11 @@ impl Driver {
         }
     }
 
-    /// Waits for a change among the children, of which the list told, or of the number of permits.
+    /// Waits for a change of the children since they were listed, or of the number of permits.
     async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
         let changed = match self.children.take() {
             Some(event @ Watch::Event(..)) => event,
-            // A list that is not watched is of no use to who waits, and its pause is a holder's.
+            // An unwatched list comes with the polling interval of a holder; a waiter polls more often.
             Some(Watch::Pause(_)) | None => Watch::Pause(Subject::Predecessor),
         }
         .changed();
@@ -78,5 +79,5 @@ impl Driver {
     }
 }
 
-/// How long a contender waits before it watches its own node too.
+/// The time that a contender waits before it watches its own node as well.
 const PATIENCE: Duration = Duration::from_secs(1);

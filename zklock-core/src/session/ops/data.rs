@@ -1,4 +1,4 @@
-//! Requests about the data of nodes.
+//! Performs the requests that read and write the data of nodes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::session::notice::{Subject, Watch};
 
 use super::Ops;
 
-/// A write that is applied only while a node exists.
+/// A write that is applied only if all of its guard nodes exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
     SetData(Vec<u8>),
@@ -18,34 +18,34 @@ pub(crate) enum Write {
     Delete,
 }
 
-/// What came of such a write.
+/// The outcome of such a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guarded {
     Applied,
-    /// It was not applied: the guard with this index does not exist.
+    /// The write was not applied: the guard node with this index does not exist.
     Unguarded(usize),
 }
 
-/// What a node has to be for a write that is stamped.
+/// The state in which a node must be for a stamped write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Missing,
     Version(i32),
 }
 
-/// What came of a write that is stamped.
+/// The outcome of a stamped write: a write that returns the server time at which it was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamped {
-    /// It was applied at this time of the servers, in milliseconds.
+    /// The write was applied at this server time, in milliseconds.
     At(i64),
-    /// It was applied; servers before 3.7.1 do not say when they created a node in a transaction
-    /// (ZOOKEEPER-4026).
+    /// The write was applied and created the node. Its time is not known, because servers before
+    /// 3.7.1 do not return it for a create in a transaction (ZOOKEEPER-4026).
     Created,
-    /// It was not applied: the guard with this index does not exist.
+    /// The write was not applied: the guard node with this index does not exist.
     Unguarded(usize),
 }
 
-/// A node's stat and data, as far as others may want to know them.
+/// The name and data of a node, and the part of its stat that describes a contender.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) name: String,
@@ -61,26 +61,26 @@ impl Described {
     }
 }
 
-/// The data of a node, with what was known of it then.
+/// The data of a node, and parts of the stat that was read with it.
 pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
     pub(crate) version: i32,
     pub(crate) children: i32,
-    /// The session that the node ends with, or zero.
+    /// The session that owns an ephemeral node, or zero.
     pub(crate) owner: i64,
-    /// How often its children changed.
+    /// The number of changes to the node's children.
     pub(crate) child_changes: i32,
-    /// When the data was written, by the servers' time.
+    /// The server time at which the data was written, in milliseconds.
     pub(crate) written_ms: i64,
 }
 
-/// The data of a node, with the watch that tells when it changes or the node goes.
+/// The data of a node, with the watch that signals a change of the data or the deletion of the node.
 pub(crate) struct Watched {
     pub(crate) data: Vec<u8>,
     pub(crate) watch: Watch,
 }
 
-/// What came of a transaction; with the result of its last request.
+/// The outcome of a transaction, with the result of its last request.
 enum Committed {
     Applied(Option<zk::MultiWriteResult>),
     Unguarded(usize),
@@ -106,7 +106,7 @@ impl Ops {
         })
     }
 
-    /// Writes the data of a node that is as `base` says, if all of `guards` exist, and tells when that was.
+    /// Writes the data of a node if it is in the state `base` and all of `guards` exist, in one transaction.
     pub(crate) async fn stamp(
         &self,
         guards: &[Arc<str>],
@@ -126,7 +126,7 @@ impl Ops {
         })
     }
 
-    /// Commits what `add` adds in one transaction with a check that all of `guards` exist.
+    /// Commits the request that `add` adds, in one transaction with a check that all of `guards` exist.
     async fn commit_under(
         &self,
         guards: &[Arc<str>],
@@ -153,7 +153,7 @@ impl Ops {
         }
     }
 
-    /// Describes the contenders of a lock; those that vanish meanwhile are left out.
+    /// Describes the contenders of a lock. Contenders that vanish meanwhile are left out.
     pub(crate) async fn describe(
         &self,
         dir: &str,
@@ -167,7 +167,7 @@ impl Ops {
         };
         let sent = self.clock.now();
         let contenders = names.into_iter().filter(|name| is_contender(name));
-        // Issued together, so that the whole queue takes one more round trip.
+        // The reads are issued together, so that the whole queue takes only one more round trip.
         let reads: Vec<_> =
             contenders.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
         let mut described = Vec::with_capacity(reads.len());
@@ -181,7 +181,7 @@ impl Ops {
         Ok(described)
     }
 
-    /// The data of a node; `None` if there is no node.
+    /// Returns the data of a node, or `None` if the node does not exist.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -199,7 +199,7 @@ impl Ops {
         }
     }
 
-    /// The data of a node that exists, and a watch on it.
+    /// Returns the data of an existing node, and sets a watch on it.
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<Watched, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -216,14 +216,14 @@ impl Ops {
         }
     }
 
-    /// Replaces the data of a node, whatever its version or only this one.
+    /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
         self.note(Ack::Write, sent, client.set_data(path, data, version).await).map(drop)
     }
 
-    /// Creates a persistent node below a parent that exists; one that is there already stays as it is.
+    /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), Fault> {
         let client = self.client()?;
         let options = zk::CreateMode::Persistent.with_acls(self.acl.acls());
