@@ -1,4 +1,8 @@
-//! What the node says that remembers the last start: a pure function of its data and of when it was written.
+//! Interprets a tick, the node that records the last start under `once_per`.
+//!
+//! The result is a pure function of the node's data and of the server time at which the data was written.
+//!
+//! Uses the floors below: `path` and `error`.
 
 mod memory;
 
@@ -11,7 +15,7 @@ use crate::error::LockError;
 
 pub(crate) use self::memory::Memory;
 
-/// How often work may start, in whole milliseconds of the servers.
+/// A period, during which work may start once, in whole milliseconds of the servers' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Period(i64);
 
@@ -19,11 +23,11 @@ impl Period {
     pub(crate) fn new(period: Duration) -> Result<Self, LockError> {
         match i64::try_from(period.as_millis()) {
             Ok(0) => {
-                let reason = "servers tell no times apart that are less than a millisecond from each other";
+                let reason = "the period must be at least a millisecond, the resolution of the servers' time";
                 Err(LockError::InvalidConfig { setting: "once_per", reason: reason.into() })
             }
             Ok(millis) => Ok(Self(millis)),
-            // The end of time is as good as any.
+            // A period too long to count never ends.
             Err(_) => Ok(Self(i64::MAX)),
         }
     }
@@ -32,30 +36,31 @@ impl Period {
         Duration::from_millis(self.0.unsigned_abs())
     }
 
-    /// When the next start may be, if the last one counts from `last`.
+    /// Returns the earliest time of the next start, if the last one counts from `last`.
     ///
-    /// A timer of the same period is never quite even, and would miss every other turn if it fired a little
-    /// early. What a start comes too early is made up for: the next one counts from when it should have been.
+    /// A start may come a little early. A timer of the same period is never quite regular, and
+    /// would otherwise miss every other start. The next period makes up for it: it counts from the
+    /// time at which the early start was due.
     fn next(self, last: i64) -> i64 {
         last.saturating_add(self.0 - self.0 / EARLY)
     }
 }
 
-/// The part of a period by which a start may come early.
+/// The divisor for how early a start may come: a twentieth of the period.
 const EARLY: i64 = 20;
 
-/// A start that was had.
+/// A start that took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
-    /// From when it counts, by the servers' time.
+    /// The server time from which the period of this start counts, in milliseconds.
     from: i64,
     by: Uuid,
 }
 
-/// What is written to the node, whether it turns out to be a start or not.
+/// The data that an attempt writes to the tick, whether or not the attempt turns out to be a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// The last start before this.
+    /// The last start before this record.
     last: Option<Start>,
     period: Period,
     claim: Uuid,
@@ -66,12 +71,12 @@ impl Record {
         Self { last: before.map(|tick| tick.last), period, claim }
     }
 
-    /// One that only asks for the time, and is no start whenever it is written.
+    /// Creates a record that only asks for the server time, and is never a start.
     pub(crate) fn question(before: Tick, period: Period) -> Self {
         Self::new(Some(before), period, Uuid::nil())
     }
 
-    /// What the node says once this was written to it at that time of the servers.
+    /// Returns the state of the tick after this record was written at the server time `written`.
     pub(crate) fn written_at(self, written: i64) -> Tick {
         let Self { last, period, claim } = self;
         let from = match last {
@@ -105,7 +110,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// What a node says, by the last record and when it was written.
+/// The state of a tick, from its last record and the server time at which the record was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tick {
     last: Start,
@@ -113,12 +118,12 @@ pub(crate) struct Tick {
     claim: Uuid,
 }
 
-/// The data of a node is none of ours.
+/// The error for a node whose data is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Foreign;
 
 impl Tick {
-    /// Reads a node; one without data says nothing yet.
+    /// Reads the data of a node. Returns `None` for a node without data, which records no start yet.
     pub(crate) fn read(data: &[u8], written: i64) -> Result<Option<Self>, Foreign> {
         let text = std::str::from_utf8(data).map_err(|_| Foreign)?;
         match text {
@@ -127,22 +132,22 @@ impl Tick {
         }
     }
 
-    /// That of the last start.
+    /// Returns the claim of the last start.
     pub(crate) fn last_claim(&self) -> Uuid {
         self.last.by
     }
 
-    /// Tells whether the last start is that of the claim.
+    /// Returns `true` if the claim made the last start.
     pub(crate) fn is_start_of(&self, claim: Uuid) -> bool {
         self.last_claim() == claim
     }
 
-    /// Tells whether the claim was made, and what came of it is known.
+    /// Returns `true` if the claim was written, so that its outcome is known.
     pub(crate) fn settles(&self, claim: Uuid) -> bool {
         self.claim == claim || self.is_start_of(claim)
     }
 
-    /// How long after the record was written no start is possible, by the servers' time.
+    /// Returns for how long after the record was written no start is possible, in server time.
     pub(crate) fn closed_for(&self, period: Period) -> Duration {
         let millis = period.next(self.last.from).saturating_sub(self.written);
         Duration::from_millis(millis.try_into().unwrap_or_default())
@@ -159,7 +164,7 @@ mod tests {
         Period::new(Duration::from_secs(seconds)).unwrap()
     }
 
-    /// Which of the attempts at these times are starts.
+    /// Returns the times whose attempts are starts.
     fn starts(period: Period, times: &[i64]) -> Vec<i64> {
         let (mut tick, mut starts) = (None, Vec::new());
         for (&time, claim) in times.iter().zip(1..) {

@@ -1,4 +1,4 @@
-//! When it is in vain to ask whether a period is over.
+//! Remembers for which ticks it is useless to ask the servers whether the period is over.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,22 +9,23 @@ use crate::path::NodePath;
 
 use super::{Period, Tick};
 
-/// What this client knows of ticks whose period is not over.
+/// The ticks whose period this client knows not to be over.
 ///
-/// It only ever spares a question, by a clock that may be faster than that of the servers by one percent.
+/// The memory only saves requests; it never permits a start. The client's clock may run faster than
+/// that of the servers by one percent.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(Mutex<Ticks>);
 
 #[derive(Debug, Default)]
 struct Ticks {
     by_path: HashMap<String, Seen>,
-    /// How many there may be before those are forgotten that are of no use.
+    /// The number of ticks at which those whose period is over are forgotten.
     limit: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// No later than it was written.
+    /// An instant no later than that of the write.
     at: Instant,
     tick: Tick,
     period: Period,
@@ -32,23 +33,24 @@ struct Seen {
 
 impl Seen {
     fn is_closed(&self, period: Period, now: Instant) -> bool {
-        // Longer than a period only says that the servers' time went back, and may go on again.
+        // If the servers' time went back, the tick seems closed for longer than its period. The
+        // time may be corrected again, so the tick counts as closed for one period at most.
         let closed_for = self.tick.closed_for(period).min(period.as_duration());
         now.saturating_duration_since(self.at) < closed_for / 100 * 99
     }
 }
 
 impl Memory {
-    /// Tells whether no start is possible yet at the tick at `path`; `false` where that is not known.
+    /// Returns `true` if no start is possible yet at the tick at `path`, and `false` if that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
         let seen = self.ticks().by_path.get(path.full()).copied();
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
-    /// Remembers what was written no earlier than `at`.
+    /// Remembers a tick that was written no earlier than `at`.
     pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
         let mut ticks = self.ticks();
-        // There may be a tick for each value of an argument.
+        // If the path contains an argument of the function, there is one tick per value.
         if ticks.by_path.len() >= ticks.limit {
             let now = Instant::now();
             ticks.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
@@ -62,7 +64,7 @@ impl Memory {
     }
 }
 
-/// So few are no burden.
+/// The smallest limit, below which a cleanup is not worthwhile.
 const LEAST_LIMIT: usize = 64;
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
         memory.note(&path("/a"), start(0, hour), hour, Instant::now());
         assert!(memory.is_closed(&path("/a"), hour) && !memory.is_closed(&path("/b"), hour));
         let seen = memory.ticks().by_path["/a"];
-        // Less the part by which a start may be early, and one percent.
+        // An hour, less the twentieth by which a start may be early, and less one percent.
         let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
         assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));
     }
