@@ -1,8 +1,10 @@
-//! Paths of locks and nodes, validated once, before anything is sent.
+//! Validates the paths of locks and nodes, once, before any request is sent.
 //!
-//! The rules are those of ZooKeeper's `PathUtils.validatePath`, plus three of ours: a path is never the root,
-//! nor below the servers' own `/zookeeper`, and together with its namespace it stays below the servers'
-//! default packet limit.
+//! The rules are those of ZooKeeper's `PathUtils.validatePath`, and three more: a path is not the
+//! root, it is neither the servers' own `/zookeeper` nor below it, and together with its namespace
+//! it stays below the servers' default packet limit.
+//!
+//! Uses the floor below: `error`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ pub(crate) struct NodePath {
 }
 
 impl NodePath {
-    /// Validates `path`, which is relative to `root`; the root itself is valid or empty.
+    /// Validates `path`, which is relative to `root`. The root must be valid already, or empty.
     pub(crate) fn new(root: &str, path: &str) -> Result<Self, LockError> {
         let invalid = |reason: String| LockError::InvalidPath { path: shorten(path), reason };
         validate(path).map_err(invalid)?;
@@ -34,27 +36,27 @@ impl NodePath {
         Ok(Self { full: full.into(), root: root.len() })
     }
 
-    /// The path on the server.
+    /// Returns the path on the server.
     pub(crate) fn full(&self) -> &str {
         &self.full
     }
 
-    /// The path as the user wrote it, relative to the namespace.
+    /// Returns the path as the user wrote it, relative to the namespace.
     pub(crate) fn relative(&self) -> &str {
         &self.full[self.root..]
     }
 
-    /// The path below this one by a name that is valid.
+    /// Returns the path of the child with this name, which must be valid.
     pub(crate) fn below(&self, name: &str) -> Self {
         Self { full: self.child(name).into(), root: self.root }
     }
 
-    /// The server's path of the parent; empty for the root.
+    /// Returns the parent's path on the server, which is empty if the parent is the root.
     pub(crate) fn parent(&self) -> &str {
         self.full.rsplit_once('/').map_or("", |(parent, _)| parent)
     }
 
-    /// The server's path of a child.
+    /// Returns a child's path on the server.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.full)
     }
@@ -101,8 +103,10 @@ fn validate(path: &str) -> Result<(), String> {
     }
 }
 
-/// Characters that ZooKeeper refuses in a path; its check is by UTF-16 unit, so characters beyond the
-/// basic plane, which become surrogates, are refused too.
+/// Returns `true` for a character that ZooKeeper refuses in a path.
+///
+/// ZooKeeper checks UTF-16 units, so it also refuses characters beyond the basic plane, which
+/// become surrogates.
 fn is_forbidden(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{10ffff}')
 }
@@ -116,8 +120,10 @@ fn shorten(path: &str) -> String {
 }
 
 const RESERVED: &str = "/zookeeper";
-/// A request with its path must fit the server's `jute.maxbuffer`, 1 MiB less one byte by default, with
-/// room for the node's name, data and headers.
+/// The maximum length of a path with its namespace.
+///
+/// A request must fit into the server's `jute.maxbuffer`, 1 MiB less one byte by default, and needs
+/// room for the node's name, data and headers besides.
 const MAX_BYTES: usize = 1_000_000;
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
-//! The number by which a resource tells an old holder from a new one.
+//! Fencing tokens, by which a resource distinguishes a new holder of a lock from an old one.
+//!
+//! Uses no other module.
 
 use std::fmt;
 
-/// A number that rises from holder to holder of a lock, for the resource that the lock protects.
+/// A number that increases from holder to holder of a lock, for the resource that the lock protects.
 ///
-/// Pass it with every request to the resource, and let the resource refuse a token smaller than the
-/// greatest it has seen. A holder that was paused beyond its lease then cannot do harm, whatever it
-/// believes (M. Kleppmann, *How to do distributed locking*, 2016).
+/// Pass the token with every request to the resource, and let the resource refuse a token smaller than
+/// the greatest one it has seen. A holder that was paused beyond the end of its lease then cannot do
+/// harm, even if it has not noticed the loss (M. Kleppmann, *How to do distributed locking*, 2016).
 ///
-/// It is the zxid of the transaction that created the lock's node, which rises over the whole ensemble,
-/// and a count of hand-offs within one node. Unlike the node's sequence number it also rises after the
-/// lock's parent was removed and created again.
+/// A token consists of the zxid of the transaction that created the lock's node, which increases
+/// across the whole ensemble, and a count of hand-offs within that node. Unlike the node's sequence
+/// number, it still increases after the lock's parent was deleted and created again.
 ///
 /// # Examples
 ///
@@ -33,28 +35,28 @@ pub struct FencingToken {
 
 impl FencingToken {
     pub(crate) fn new(czxid: i64) -> Self {
-        // A zxid is an epoch and a counter of 32 bits each, in that order; it is never negative.
+        // A zxid is a 32-bit epoch followed by a 32-bit counter. It is never negative.
         Self { zxid: czxid as u64, handoff: 0 }
     }
 
-    /// The token after it was handed on so often within its node.
+    /// Returns the token after this many hand-offs within its node.
     pub(crate) fn handed_on(self, handoff: u32) -> Self {
         Self { handoff, ..self }
     }
 
-    /// The zxid of the transaction that created the lock's node.
+    /// Returns the zxid of the transaction that created the lock's node.
     pub fn zxid(&self) -> u64 {
         self.zxid
     }
 
-    /// How often the lock was handed on within its node.
+    /// Returns how many times the lock was handed on within its node, starting at zero.
     pub fn handoff(&self) -> u32 {
         self.handoff
     }
 }
 
 impl From<FencingToken> for u128 {
-    /// The token as one number with the same order.
+    /// Returns the token as one number with the same order.
     fn from(token: FencingToken) -> Self {
         Self::from(token.zxid) << 32 | Self::from(token.handoff)
     }
