@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::io;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ pub enum Error {
         "no ZooKeeper server was found; install one (Debian: `apt-get install {server} {java}`), \
          or set ZOOKEEPER_HOME to the directory of an unpacked release, \
          or set ZOOKEEPER_CLASSPATH to the jars of one",
-        server = crate::installation::SERVER_PACKAGE,
-        java = crate::installation::JAVA_PACKAGE
+        server = crate::packages::SERVER_PACKAGE,
+        java = crate::packages::JAVA_PACKAGE
     )]
     NoZooKeeper,
 
@@ -19,8 +20,8 @@ pub enum Error {
     #[error(
         "no Curator was found; install it (Debian: `apt-get install {curator} {java}`), \
          or set CURATOR_CLASSPATH to its jars and those that they need",
-        curator = crate::installation::CURATOR_PACKAGE,
-        java = crate::installation::JAVA_PACKAGE
+        curator = crate::packages::CURATOR_PACKAGE,
+        java = crate::packages::JAVA_PACKAGE
     )]
     NoCurator,
 
@@ -28,7 +29,7 @@ pub enum Error {
     #[error(
         "no `java` was found to run ZooKeeper; install a Java runtime \
          (Debian: `apt-get install {package}`), or set JAVA_HOME",
-        package = crate::installation::JAVA_PACKAGE
+        package = crate::packages::JAVA_PACKAGE
     )]
     NoJava,
 
@@ -103,6 +104,11 @@ impl Error {
     /// Names what was tried, for `map_err`.
     pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
+    }
+
+    /// Names a variable whose value points to a place that lacks something.
+    pub(crate) fn bad_location(variable: &'static str, value: &OsStr, missing: &'static str) -> Self {
+        Self::BadLocation { variable, value: value.to_string_lossy().into_owned(), missing }
     }
 }
 

@@ -31,6 +31,7 @@ mod eventually;
 mod four_letter;
 mod installation;
 pub mod model;
+mod packages;
 mod ports;
 mod proxy;
 mod server;

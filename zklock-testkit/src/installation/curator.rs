@@ -2,7 +2,9 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{debian, find_java, given_classpath};
+use super::classpath::given_classpath;
+use super::debian;
+use super::java::find_java;
 use crate::Error;
 
 /// Where the classes of Apache Curator are, the locks in Java that ours contend with, and the Java that runs them.

@@ -6,18 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::find_java;
+use super::java::find_java;
 use crate::Error;
 use crate::error::tail;
-
-/// The `zookeeper` package would add only scripts for a system service, and a graphical Java runtime.
-pub(crate) const SERVER_PACKAGE: &str = "libzookeeper-java";
-
-/// It depends on the client's and the framework's packages, and on the server's.
-pub(crate) const CURATOR_PACKAGE: &str = "libcurator-recipes-java";
-
-/// The server's package does not depend on any Java runtime.
-pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
+use crate::packages::{CURATOR_PACKAGE, JAVA_PACKAGE, SERVER_PACKAGE};
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
