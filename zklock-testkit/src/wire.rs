@@ -10,6 +10,7 @@ mod connect;
 mod frame;
 mod jute;
 mod multi;
+mod parts;
 mod record;
 mod request;
 mod response;
@@ -19,10 +20,11 @@ pub use connect::{ConnectRequest, ConnectResponse};
 pub use frame::{Frames, MAX_FRAME, frames};
 pub use jute::{Malformed, Reader, Record, Writer};
 pub use multi::{Op, OpResult};
+pub use parts::{
+    AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
+};
 pub use record::{
     Acl, ClientInfo, EventType, Id, ReplyHeader, RequestHeader, Stat, WatchEvent, permissions, xid,
 };
-pub use request::{
-    AddWatch, CheckVersion, Create, CreateFlags, Delete, Request, SetAcl, SetData, SetWatches, WatcherType,
-};
+pub use request::Request;
 pub use response::Response;

@@ -174,6 +174,16 @@ impl Record for Acl {
     }
 }
 
+/// Reads a list of ACL lines, where null is none.
+pub(super) fn read_acl(reader: &mut Reader) -> Result<Vec<Acl>, Malformed> {
+    reader.vector(Acl::read)
+}
+
+/// Writes a list of ACL lines.
+pub(super) fn write_acl(acl: &[Acl], writer: &mut Writer) {
+    writer.vector(acl, |writer, line| line.write(writer));
+}
+
 /// An identity of a connection, as `whoAmI` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {

@@ -1,11 +1,8 @@
 use bytes::Bytes;
 
-use super::{Acl, Malformed, Op, Opcode, Reader, Record, Writer, multi};
-
-mod parts;
-
-pub use parts::{
-    AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
+use super::{
+    AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
+    SetWatches, WatcherType, Writer, multi,
 };
 
 /// What a client asks for, besides a session.
@@ -256,14 +253,4 @@ impl Request {
             Self::Unknown { body, .. } => writer.raw(body),
         }
     }
-}
-
-/// Reads a list of ACL lines, where null is none.
-pub(super) fn read_acl(reader: &mut Reader) -> Result<Vec<Acl>, Malformed> {
-    reader.vector(Acl::read)
-}
-
-/// Writes a list of ACL lines.
-pub(super) fn write_acl(acl: &[Acl], writer: &mut Writer) {
-    writer.vector(acl, |writer, line| line.write(writer));
 }

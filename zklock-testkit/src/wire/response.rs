@@ -1,6 +1,6 @@
 use bytes::Bytes;
 
-use super::request::{read_acl, write_acl};
+use super::record::{read_acl, write_acl};
 use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer, multi};
 
 /// What follows the header of a reply that tells of success.

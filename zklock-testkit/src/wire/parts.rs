@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
-use super::{read_acl, write_acl};
-use crate::wire::{Acl, Malformed, Reader, Record, Writer};
+use super::record::{read_acl, write_acl};
+use super::{Acl, Malformed, Reader, Record, Writer};
 
 /// How a node is created: `CreateMode.toFlag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
