@@ -1,7 +1,7 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use super::Reply;
+use super::message::Reply;
 use crate::wire::{ConnectResponse, Malformed};
 
 /// Why a conversation cannot go on.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ConnectionId;
+use super::output::ConnectionId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {

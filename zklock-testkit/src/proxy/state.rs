@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::Counts;
+use super::counts::Counts;
 use super::fault::{Fault, How};
 use super::link::{Admission, Link};
 use super::trigger::{Kind, Trigger};
