@@ -29,20 +29,6 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// Starts an ensemble with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`EnsembleBuilder::start`].
-    pub fn start() -> Result<Self, Error> {
-        Self::builder().start()
-    }
-
-    /// Gives the options of an ensemble to set and start.
-    pub fn builder() -> EnsembleBuilder {
-        EnsembleBuilder::new()
-    }
-
     /// Where clients connect: the addresses of all servers, parted by commas.
     pub fn connect_string(&self) -> &str {
         &self.connect_string

@@ -47,20 +47,6 @@ pub struct EmbeddedServer {
 }
 
 impl EmbeddedServer {
-    /// Starts a server with the default options on a free port.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`EmbeddedServerBuilder::start`].
-    pub fn start() -> Result<Self, Error> {
-        Self::builder().start()
-    }
-
-    /// Gives the options of a server to set and start.
-    pub fn builder() -> EmbeddedServerBuilder {
-        EmbeddedServerBuilder::new()
-    }
-
     fn new(listen: SocketAddr, core: Core) -> Result<Self, Error> {
         let core = Arc::new(core);
         let listener = Listener::start(listen, &core)?;

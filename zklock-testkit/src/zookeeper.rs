@@ -50,20 +50,6 @@ pub struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    /// Starts a server with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`ZooKeeperBuilder::start`].
-    pub fn start() -> Result<Self, Error> {
-        Self::builder().start()
-    }
-
-    /// Gives the options of a server to set and start.
-    pub fn builder() -> ZooKeeperBuilder {
-        ZooKeeperBuilder::new()
-    }
-
     fn new(directory: TempDir, supervisor: Supervisor) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         Self { address, connect_string: String::new(), supervisor: Mutex::new(supervisor), directory }

@@ -20,7 +20,7 @@ pub struct EnsembleBuilder {
 }
 
 impl EnsembleBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self { server: ZooKeeper::builder(), init_limit: 10, sync_limit: 5 }
     }
 
@@ -112,6 +112,22 @@ impl EnsembleBuilder {
             format!("server.{id}={quorum}:{}\n", election.port())
         };
         limits + &(1..).zip(&places.peers).map(line).collect::<String>()
+    }
+}
+
+impl Ensemble {
+    /// Starts an ensemble with the default options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EnsembleBuilder::start`].
+    pub fn start() -> Result<Self, Error> {
+        Self::builder().start()
+    }
+
+    /// Gives the options of an ensemble to set and start.
+    pub fn builder() -> EnsembleBuilder {
+        EnsembleBuilder::new()
     }
 }
 

@@ -1,7 +1,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{Core, EmbeddedServer};
+use super::EmbeddedServer;
+use super::core::Core;
 use crate::model::Settings;
 use crate::wire::MAX_FRAME;
 use crate::{Error, ports};
@@ -16,7 +17,7 @@ pub struct EmbeddedServerBuilder {
 }
 
 impl EmbeddedServerBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self { listen: (ports::loopback(), 0).into(), settings: Settings::default(), max_buffer: MAX_FRAME }
     }
 
@@ -71,5 +72,21 @@ impl EmbeddedServerBuilder {
             return Err(Error::NotLoopback { address: self.listen });
         }
         EmbeddedServer::new(self.listen, Core::new(self.settings, self.max_buffer))
+    }
+}
+
+impl EmbeddedServer {
+    /// Starts a server with the default options on a free port.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EmbeddedServerBuilder::start`].
+    pub fn start() -> Result<Self, Error> {
+        Self::builder().start()
+    }
+
+    /// Gives the options of a server to set and start.
+    pub fn builder() -> EmbeddedServerBuilder {
+        EmbeddedServerBuilder::new()
     }
 }

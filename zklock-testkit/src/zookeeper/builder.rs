@@ -44,7 +44,7 @@ pub struct ZooKeeperBuilder {
 }
 
 impl ZooKeeperBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             installation: None,
             tick_time: Duration::from_secs(2),
@@ -157,6 +157,22 @@ impl ZooKeeperBuilder {
             self.max_session_timeout.map(|timeout| ("maxSessionTimeout", timeout.as_millis().to_string()));
         settings.extend(max);
         settings.iter().map(|(key, value)| format!("{key}={value}\n")).collect()
+    }
+}
+
+impl ZooKeeper {
+    /// Starts a server with the default options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ZooKeeperBuilder::start`].
+    pub fn start() -> Result<Self, Error> {
+        Self::builder().start()
+    }
+
+    /// Gives the options of a server to set and start.
+    pub fn builder() -> ZooKeeperBuilder {
+        ZooKeeperBuilder::new()
     }
 }
 
