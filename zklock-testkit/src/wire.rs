@@ -1,9 +1,12 @@
 //! ZooKeeper's client protocol: frames of records in the jute encoding.
 //!
-//! Every frame is a length (four bytes, big-endian) and a body. The first body of a connection is a
-//! [`ConnectRequest`], answered by a [`ConnectResponse`]; after that a client sends a [`RequestHeader`] and a
-//! [`Request`], and a server a [`ReplyHeader`] and a [`Response`], or a [`WatchEvent`]. The layout of the
-//! records is that of `zookeeper.jute` and the opcodes those of `ZooDefs.OpCode`, both in ZooKeeper's source.
+//! Every frame consists of a length (four bytes, big-endian) and a body. The first body of a connection is a
+//! [`ConnectRequest`], answered by a [`ConnectResponse`]. After that, each body from the client is a
+//! [`RequestHeader`] and a [`Request`], and each body from the server is a [`ReplyHeader`] and a [`Response`]
+//! or a [`WatchEvent`]. The layout of the records is that of `zookeeper.jute`, and the opcodes are those of
+//! `ZooDefs.OpCode`, both in ZooKeeper's source.
+//!
+//! This module may use no other module of the crate.
 
 mod code;
 mod connect;

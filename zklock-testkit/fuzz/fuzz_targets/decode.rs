@@ -1,4 +1,4 @@
-//! No sequence of bytes may make the decoder or the model panic, hang or ask for much memory.
+//! Fuzzes the decoder and the model, which no input may make panic, hang or allocate much memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,16 +1,18 @@
+//! The opcodes and error codes of the protocol.
+
 use std::fmt;
 
-/// What a request asks for: `ZooDefs.OpCode`.
+/// The operation that a request asks for: `ZooDefs.OpCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Opcode(pub i32);
 
-/// Names numbers of the protocol, and prints them by these names.
+/// Defines named constants for a type of number, and displays the numbers by these names.
 macro_rules! named {
     ($type:ident { $($(#[$doc:meta])* $name:ident = $value:literal,)* }) => {
         impl $type {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The name of the number, if it has one.
+            /// Returns the name of the number, if it has one.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)*
@@ -31,47 +33,47 @@ macro_rules! named {
 }
 
 named!(Opcode {
-    /// Creates a node and tells its path.
+    /// Creates a node and returns its path.
     CREATE = 1,
     /// Deletes a node.
     DELETE = 2,
-    /// Tells the stat of a node.
+    /// Returns the stat of a node.
     EXISTS = 3,
-    /// Tells the data of a node.
+    /// Returns the data of a node.
     GET_DATA = 4,
     /// Replaces the data of a node.
     SET_DATA = 5,
-    /// Tells who may do what with a node.
+    /// Returns the ACL of a node.
     GET_ACL = 6,
-    /// Replaces who may do what with a node.
+    /// Replaces the ACL of a node.
     SET_ACL = 7,
-    /// Tells the names of a node's children.
+    /// Returns the names of a node's children.
     GET_CHILDREN = 8,
-    /// Waits until the server has seen all that the leader had.
+    /// Waits until the server has caught up with the leader.
     SYNC = 9,
     /// Keeps a session alive.
     PING = 11,
-    /// Tells the names of a node's children and its stat.
+    /// Returns the names of a node's children, and the node's stat.
     GET_CHILDREN2 = 12,
     /// Checks the version of a node, within a multi.
     CHECK = 13,
-    /// Does several writes, or none.
+    /// Applies several writes atomically.
     MULTI = 14,
-    /// Creates a node and tells its path and its stat.
+    /// Creates a node and returns its path and stat.
     CREATE2 = 15,
-    /// Changes the ensemble.
+    /// Changes the configuration of the ensemble.
     RECONFIG = 16,
-    /// Tells whether a watch is set.
+    /// Checks whether a watch is set.
     CHECK_WATCHES = 17,
     /// Removes watches.
     REMOVE_WATCHES = 18,
     /// Creates a container.
     CREATE_CONTAINER = 19,
-    /// Deletes a container; servers send it to themselves.
+    /// Deletes a container; only a server sends this request, to itself.
     DELETE_CONTAINER = 20,
     /// Creates a node with a time to live.
     CREATE_TTL = 21,
-    /// Does several reads.
+    /// Performs several reads.
     MULTI_READ = 22,
     /// Adds an identity to a connection.
     AUTH = 100,
@@ -79,62 +81,62 @@ named!(Opcode {
     SET_WATCHES = 101,
     /// Authenticates with SASL.
     SASL = 102,
-    /// Tells the ephemeral nodes of the session.
+    /// Returns the ephemeral nodes of the session.
     GET_EPHEMERALS = 103,
-    /// Counts all nodes below one.
+    /// Counts the descendants of a node.
     GET_ALL_CHILDREN_NUMBER = 104,
     /// Sets watches again after a reconnect, persistent ones included.
     SET_WATCHES2 = 105,
     /// Sets a persistent watch.
     ADD_WATCH = 106,
-    /// Tells the identities of a connection.
+    /// Returns the identities of a connection.
     WHO_AM_I = 107,
-    /// Opens a session. Used by this crate for the first frame of a connection.
+    /// Opens a session. In this crate it stands for the first frame of a connection.
     CREATE_SESSION = -10,
     /// Ends the session.
     CLOSE_SESSION = -11,
-    /// Stands for a failed operation in the answer to a multi, and ends a list of operations.
+    /// Marks a failed operation in the answer to a multi, and the end of a list of operations.
     ERROR = -1,
 });
 
-/// Why a request failed: `KeeperException.Code`.
+/// The reason why a request failed: `KeeperException.Code`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorCode(pub i32);
 
 named!(ErrorCode {
-    /// It did not fail.
+    /// The request did not fail.
     OK = 0,
-    /// An operation of a multi was not tried, because another one failed.
+    /// An operation of a multi was not attempted because another one failed.
     RUNTIME_INCONSISTENCY = -2,
     /// The request cannot be decoded.
     MARSHALLING_ERROR = -5,
     /// The server does not know the request.
     UNIMPLEMENTED = -6,
-    /// An argument is not possible.
+    /// An argument is invalid.
     BAD_ARGUMENTS = -8,
-    /// There is no such node.
+    /// The node does not exist.
     NO_NODE = -101,
-    /// The ACL of a node does not allow it.
+    /// The ACL of a node does not allow the request.
     NO_AUTH = -102,
-    /// The node has another version.
+    /// The node has a different version.
     BAD_VERSION = -103,
-    /// Ephemeral nodes have no children.
+    /// The parent is an ephemeral node, which cannot have children.
     NO_CHILDREN_FOR_EPHEMERALS = -108,
-    /// There is such a node already.
+    /// The node already exists.
     NODE_EXISTS = -110,
     /// The node has children.
     NOT_EMPTY = -111,
     /// The session has ended.
     SESSION_EXPIRED = -112,
-    /// The ACL is empty, or names what there is not.
+    /// The ACL is empty, or one of its lines is invalid.
     INVALID_ACL = -114,
-    /// The identity was not believed.
+    /// The authentication failed.
     AUTH_FAILED = -115,
     /// The session is attached to another connection.
     SESSION_MOVED = -118,
-    /// There is no such watch.
+    /// The watch does not exist.
     NO_WATCHER = -121,
-    /// The ensemble may not be changed.
+    /// Changing the configuration of the ensemble is disabled.
     RECONFIG_DISABLED = -123,
 });
 

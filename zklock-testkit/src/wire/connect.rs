@@ -1,3 +1,5 @@
+//! The records that open a session or attach to one.
+
 use bytes::Bytes;
 
 use super::{Malformed, Reader, Record, Writer};
@@ -5,17 +7,17 @@ use super::{Malformed, Reader, Record, Writer};
 /// The first frame of a connection: opens a session, or attaches to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectRequest {
-    /// Zero.
+    /// The version of the protocol, which is zero.
     pub protocol_version: i32,
-    /// The greatest zxid that the client has seen; a server that is behind it refuses.
+    /// The greatest zxid that the client has seen; a server that is behind it refuses the connection.
     pub last_zxid_seen: i64,
-    /// The session timeout that is asked for, in milliseconds.
+    /// The requested session timeout, in milliseconds.
     pub timeout: i32,
     /// The session to attach to, or zero for a new one.
     pub session_id: i64,
-    /// The session's password, of 16 bytes.
+    /// The session's password, which has 16 bytes.
     pub password: Option<Bytes>,
-    /// Whether a server without a quorum will do; old clients do not say.
+    /// Whether the client accepts a server without a quorum; old clients omit this field.
     pub read_only: Option<bool>,
 }
 
@@ -46,15 +48,15 @@ impl Record for ConnectRequest {
 /// The answer to a [`ConnectRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectResponse {
-    /// Zero.
+    /// The version of the protocol, which is zero.
     pub protocol_version: i32,
     /// The negotiated session timeout in milliseconds; zero when the session has expired.
     pub timeout: i32,
-    /// The session; zero when it has expired.
+    /// The id of the session; zero when the session has expired.
     pub session_id: i64,
     /// The session's password.
     pub password: Option<Bytes>,
-    /// Whether the server has no quorum; told to those only who said what they want.
+    /// Whether the server has no quorum; present only if the request has its `read_only` field.
     pub read_only: Option<bool>,
 }
 

@@ -1,14 +1,16 @@
+//! The division of a stream of bytes into frames.
+
 use tokio_util::codec::LengthDelimitedCodec;
 
-/// The most bytes that a server accepts in one frame: `jute.maxbuffer`'s default, 1 MiB less one.
+/// The largest frame that a server accepts, in bytes: the default of `jute.maxbuffer`, 1 MiB less one.
 pub const MAX_FRAME: usize = 0xf_ffff;
 
-/// Cuts a stream of bytes into frames, and puts the length in front of each that is sent.
+/// The codec that splits a stream of bytes into frames, and puts the length in front of each frame sent.
 pub type Frames = LengthDelimitedCodec;
 
-/// Gives the framing of a connection that accepts frames of at most so many bytes.
+/// Creates the codec of a connection that accepts frames of at most `max` bytes.
 ///
-/// A negative length is refused like one that is too great.
+/// A negative length is refused like one that is too large.
 pub fn frames(max: usize) -> Frames {
     LengthDelimitedCodec::builder().big_endian().length_field_length(4).max_frame_length(max).new_codec()
 }

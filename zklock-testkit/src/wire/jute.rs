@@ -1,23 +1,25 @@
+//! The jute encoding, which all records of the protocol use.
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Why a sequence of bytes is not what it should be.
+/// The reason why bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The bytes end within a record.
+    /// The bytes end within a value.
     #[error("the bytes end within {0}")]
     Truncated(&'static str),
 
-    /// A length is negative, or greater than what follows it.
-    #[error("the length {0} is not possible here")]
+    /// A length is negative, or greater than the number of bytes that follow.
+    #[error("the length {0} is out of range")]
     Length(i32),
 
-    /// A value stands where only others are known.
-    #[error("{value} is no {what}")]
+    /// A value is not one of those that the protocol defines.
+    #[error("{value} is not a known {what}")]
     Value {
-        /// What was expected.
+        /// The kind of value that was expected.
         what: &'static str,
-        /// What was found.
+        /// The value that was found.
         value: i32,
     },
 
@@ -26,30 +28,30 @@ pub enum Malformed {
     Trailing(usize),
 }
 
-/// A record of the protocol: something with one encoding.
+/// A record of the protocol, which has one encoding.
 pub trait Record: Sized {
     /// Decodes the record.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when the bytes are no such record.
+    /// Returns [`Malformed`] if the bytes do not encode such a record.
     fn read(reader: &mut Reader) -> Result<Self, Malformed>;
 
     /// Encodes the record.
     fn write(&self, writer: &mut Writer);
 
-    /// Encodes the record alone.
+    /// Returns the encoded record.
     fn to_bytes(&self) -> Bytes {
         let mut writer = Writer::default();
         self.write(&mut writer);
         writer.finish()
     }
 
-    /// Decodes a record that fills all of the bytes.
+    /// Decodes a record that takes up all of the bytes.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when the bytes are no such record, or more than it.
+    /// Returns [`Malformed`] if the bytes do not encode such a record, or if bytes are left over.
     fn from_bytes(bytes: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let record = Self::read(&mut reader)?;
@@ -58,33 +60,33 @@ pub trait Record: Sized {
     }
 }
 
-/// Takes values in the jute encoding off the front of bytes.
+/// A reader of values in the jute encoding.
 #[derive(Clone, Debug)]
 pub struct Reader {
     bytes: Bytes,
 }
 
 impl Reader {
-    /// Starts at the front of these bytes.
+    /// Creates a reader that starts at the front of these bytes.
     pub fn new(bytes: Bytes) -> Self {
         Self { bytes }
     }
 
-    /// How many bytes have not been read.
+    /// Returns how many bytes have not been read.
     pub fn remaining(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Makes sure that nothing is left.
+    /// Checks that all bytes have been read.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Trailing`] otherwise.
+    /// Returns [`Malformed::Trailing`] if bytes are left.
     pub fn end(&self) -> Result<(), Malformed> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.remaining())) }
     }
 
-    /// Takes all that has not been read.
+    /// Takes all bytes that have not been read.
     pub fn rest(&mut self) -> Bytes {
         std::mem::take(&mut self.bytes)
     }
@@ -93,7 +95,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`].
+    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
     pub fn int(&mut self) -> Result<i32, Malformed> {
         self.bytes.try_get_i32().map_err(|_| Malformed::Truncated("an int"))
     }
@@ -102,7 +104,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`].
+    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
     pub fn long(&mut self) -> Result<i64, Malformed> {
         self.bytes.try_get_i64().map_err(|_| Malformed::Truncated("a long"))
     }
@@ -111,7 +113,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`].
+    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
     pub fn boolean(&mut self) -> Result<bool, Malformed> {
         self.bytes.try_get_u8().map(|byte| byte != 0).map_err(|_| Malformed::Truncated("a boolean"))
     }
@@ -120,7 +122,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`] and [`Malformed::Length`].
+    /// Returns [`Malformed::Truncated`] if the bytes end within the length, and [`Malformed::Length`] if the
+    /// length is less than -1 or greater than the number of bytes that follow.
     pub fn buffer(&mut self) -> Result<Option<Bytes>, Malformed> {
         let length = self.int()?;
         if length == -1 {
@@ -133,21 +136,22 @@ impl Reader {
         Ok(Some(self.bytes.split_to(size)))
     }
 
-    /// Reads a `ustring`, in which U+FFFD stands for what is not UTF-8, as in Java.
+    /// Reads a `ustring`, replacing invalid UTF-8 by U+FFFD as Java does.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] also when it is null.
+    /// Returns the errors of [`buffer`](Self::buffer), and [`Malformed::Length`] if the string is null.
     pub fn string(&mut self) -> Result<String, Malformed> {
         let bytes = self.buffer()?.ok_or(Malformed::Length(-1))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Reads a `vector`; a null one is empty.
+    /// Reads a `vector`; a null vector is read as an empty one.
     ///
     /// # Errors
     ///
-    /// [`Malformed`], also when the count is greater than the bytes that follow.
+    /// Returns [`Malformed::Truncated`] if the bytes end within the count, [`Malformed::Length`] if the count
+    /// is less than -1 or greater than the number of bytes that follow, and the errors of `element`.
     pub fn vector<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T, Malformed>,
@@ -156,7 +160,8 @@ impl Reader {
         if count == -1 {
             return Ok(Vec::new());
         }
-        // No element is empty, so that no count can ask for more memory than its frame has bytes.
+        // Every element takes at least one byte, so a greater count is wrong. Refusing it keeps a short frame
+        // from asking for much memory.
         let size = usize::try_from(count).map_err(|_| Malformed::Length(count))?;
         if size > self.bytes.len() {
             return Err(Malformed::Length(count));
@@ -165,7 +170,7 @@ impl Reader {
     }
 }
 
-/// Appends values in the jute encoding.
+/// A writer of values in the jute encoding.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: BytesMut,
@@ -187,11 +192,11 @@ impl Writer {
         self.bytes.put_u8(value.into());
     }
 
-    /// Writes a `buffer`, or a null one.
+    /// Writes a `buffer`, which is null for `None`.
     ///
     /// # Panics
     ///
-    /// When it is longer than 2 GiB.
+    /// Panics if the value is 2 GiB or longer.
     pub fn buffer(&mut self, value: Option<&[u8]>) {
         match value {
             None => self.int(-1),
@@ -206,7 +211,7 @@ impl Writer {
     ///
     /// # Panics
     ///
-    /// When it is longer than 2 GiB.
+    /// Panics if the value is 2 GiB or longer.
     pub fn string(&mut self, value: &str) {
         self.buffer(Some(value.as_bytes()));
     }
@@ -215,18 +220,18 @@ impl Writer {
     ///
     /// # Panics
     ///
-    /// When it has more than 2³¹ elements.
+    /// Panics if there are 2³¹ elements or more.
     pub fn vector<T>(&mut self, values: &[T], mut element: impl FnMut(&mut Self, &T)) {
         self.length(values.len());
         values.iter().for_each(|value| element(self, value));
     }
 
-    /// Writes bytes that are encoded already.
+    /// Writes bytes that are already encoded.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.put_slice(bytes);
     }
 
-    /// Gives the bytes that were written.
+    /// Returns the bytes that were written.
     pub fn finish(self) -> Bytes {
         self.bytes.freeze()
     }

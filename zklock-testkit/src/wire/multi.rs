@@ -1,3 +1,5 @@
+//! The operations of multis and multi-reads, and their results.
+
 use bytes::Bytes;
 
 use super::{
@@ -18,7 +20,7 @@ pub enum Op {
     CreateTtl {
         /// The node.
         create: Create,
-        /// For how many milliseconds it stays without a change.
+        /// The time to live after the last change, in milliseconds.
         ttl: i64,
     },
     /// Deletes a node.
@@ -27,14 +29,14 @@ pub enum Op {
     SetData(SetData),
     /// Checks a version.
     Check(CheckVersion),
-    /// Reads data; in a multi-read only.
+    /// Reads data; allowed only in a multi-read.
     GetData {
         /// The node.
         path: String,
         /// Whether to set a data watch.
         watch: bool,
     },
-    /// Lists children; in a multi-read only.
+    /// Lists children; allowed only in a multi-read.
     GetChildren {
         /// The node.
         path: String,
@@ -44,7 +46,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether it belongs in a multi-read rather than in a multi.
+    /// Returns whether the operation belongs in a multi-read rather than in a multi.
     pub fn is_read(&self) -> bool {
         matches!(self, Self::GetData { .. } | Self::GetChildren { .. })
     }
@@ -98,26 +100,26 @@ impl Op {
     }
 }
 
-/// What became of one operation.
+/// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpResult {
     /// A node was created at this path.
     Created(String),
-    /// A node was created at this path, by one of the creates that tell the stat.
+    /// A node was created at this path, by one of the operations that return the stat.
     Created2 {
-        /// Which of the creates it was.
+        /// The operation that created the node.
         opcode: Opcode,
         /// The node's path.
         path: String,
-        /// Its stat.
+        /// The node's stat.
         stat: Stat,
     },
     /// A node was deleted.
     Deleted,
     /// Data was replaced.
     DataSet(Stat),
-    /// A version was right.
+    /// A version was the expected one.
     Checked,
     /// Data was read.
     Data {
@@ -128,7 +130,7 @@ pub enum OpResult {
     },
     /// Children were listed.
     Children(Vec<String>),
-    /// It failed, or was not tried or undone because another one failed.
+    /// The operation failed, or it was undone or not attempted because another one failed.
     Failed(ErrorCode),
 }
 
@@ -181,7 +183,7 @@ impl OpResult {
     }
 }
 
-/// What stands in front of each operation and each result, and at the end of the list.
+/// The header in front of each operation and each result, and at the end of the list.
 struct MultiHeader {
     opcode: Opcode,
     done: bool,
@@ -204,7 +206,7 @@ impl Record for MultiHeader {
     }
 }
 
-/// Decodes elements until the header that ends them.
+/// Decodes elements up to the header that ends the list.
 fn read_all<T>(
     reader: &mut Reader,
     element: impl Fn(Opcode, &mut Reader) -> Result<T, Malformed>,

@@ -1,44 +1,46 @@
+//! The records that requests consist of, some of which are also operations of a multi.
+
 use bytes::Bytes;
 
 use super::record::{read_acl, write_acl};
 use super::{Acl, Malformed, Reader, Record, Writer};
 
-/// How a node is created: `CreateMode.toFlag`.
+/// The flags of a create: `CreateMode.toFlag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreateFlags(pub i32);
 
 impl CreateFlags {
-    /// Stays until it is deleted.
+    /// A node that stays until it is deleted.
     pub const PERSISTENT: Self = Self(0);
-    /// Goes with the session that created it.
+    /// A node that is deleted at the end of the session that created it.
     pub const EPHEMERAL: Self = Self(1);
-    /// Stays, and gets the parent's counter at the end of its name.
+    /// A persistent node with the parent's counter at the end of its name.
     pub const PERSISTENT_SEQUENTIAL: Self = Self(2);
-    /// Goes with the session, and gets the parent's counter at the end of its name.
+    /// An ephemeral node with the parent's counter at the end of its name.
     pub const EPHEMERAL_SEQUENTIAL: Self = Self(3);
-    /// Is deleted by the server some time after its last child went.
+    /// A node that the server deletes some time after its last child is gone.
     pub const CONTAINER: Self = Self(4);
-    /// Is deleted by the server some time after its last change.
+    /// A node that the server deletes some time after its last change.
     pub const PERSISTENT_WITH_TTL: Self = Self(5);
-    /// The same, with the parent's counter at the end of its name.
+    /// A node with a time to live and the parent's counter at the end of its name.
     pub const PERSISTENT_SEQUENTIAL_WITH_TTL: Self = Self(6);
 }
 
 /// A node to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
-    /// Where; a counter is appended to it if the flags say so.
+    /// The path, to which the server appends a counter if the flags ask for one.
     pub path: String,
-    /// Its data.
+    /// The data.
     pub data: Option<Bytes>,
-    /// Who may do what with it.
+    /// The ACL.
     pub acl: Vec<Acl>,
-    /// How it is created.
+    /// The flags.
     pub flags: CreateFlags,
 }
 
 impl Create {
-    /// Creates a node that is open to everybody.
+    /// Describes a node whose ACL grants all permissions to everyone.
     pub fn new(path: impl Into<String>, data: impl Into<Bytes>, flags: CreateFlags) -> Self {
         Self { path: path.into(), data: Some(data.into()), acl: vec![Acl::open()], flags }
     }
@@ -65,9 +67,9 @@ impl Record for Create {
 /// A node to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
-    /// The node.
+    /// The path of the node.
     pub path: String,
-    /// The version that it must have, or -1 for any.
+    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
@@ -85,9 +87,9 @@ impl Record for Delete {
 /// A node whose version is to be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVersion {
-    /// The node.
+    /// The path of the node.
     pub path: String,
-    /// The version that it must have, or -1 for any.
+    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
@@ -102,14 +104,14 @@ impl Record for CheckVersion {
     }
 }
 
-/// Data to replace a node's.
+/// New data for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetData {
-    /// The node.
+    /// The path of the node.
     pub path: String,
-    /// Its new data.
+    /// The new data.
     pub data: Option<Bytes>,
-    /// The version that it must have, or -1 for any.
+    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
@@ -125,14 +127,14 @@ impl Record for SetData {
     }
 }
 
-/// An ACL to replace a node's.
+/// A new ACL for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAcl {
-    /// The node.
+    /// The path of the node.
     pub path: String,
-    /// Who may do what with it.
+    /// The new ACL.
     pub acl: Vec<Acl>,
-    /// The version that its ACL must have, or -1 for any.
+    /// The version that the node's ACL must have, or -1 for any.
     pub version: i32,
 }
 
@@ -148,10 +150,10 @@ impl Record for SetAcl {
     }
 }
 
-/// The watches that a client has, to be set again on a new connection.
+/// The watches of a client, to be set again on a new connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetWatches {
-    /// The last transaction whose answer the client has seen; what happened since then is told at once.
+    /// The last transaction that the client has seen; the server reports later changes at once.
     pub relative_zxid: i64,
     /// Paths with data watches.
     pub data: Vec<String>,
@@ -204,12 +206,12 @@ impl Record for SetWatches {
     }
 }
 
-/// A persistent watch to set: on a node, or on all below it as well.
+/// A persistent watch to set, on a node or on its whole subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddWatch {
-    /// The node.
+    /// The path of the node.
     pub path: String,
-    /// Zero for the node and its children, one for all below it: `AddWatchMode`.
+    /// Zero for the node and its children, one for the whole subtree: `AddWatchMode`.
     pub mode: i32,
 }
 
@@ -224,7 +226,7 @@ impl Record for AddWatch {
     }
 }
 
-/// Which watches of a path are meant: `Watcher.WatcherType`.
+/// A kind of watch: `Watcher.WatcherType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WatcherType(pub i32);
 
@@ -233,7 +235,7 @@ impl WatcherType {
     pub const CHILDREN: Self = Self(1);
     /// Data and exist watches.
     pub const DATA: Self = Self(2);
-    /// All of them.
+    /// All watches.
     pub const ANY: Self = Self(3);
     /// Persistent watches; since ZooKeeper 3.9.
     pub const PERSISTENT: Self = Self(4);

@@ -1,39 +1,41 @@
+//! The records that requests, replies and events have in common: headers, stats, ACLs and watch events.
+
 use super::{ErrorCode, Malformed, Opcode, Reader, Record, Writer};
 
-/// The numbers of requests and replies that are not a client's own.
+/// The reserved numbers of requests and replies, which clients do not count up.
 pub mod xid {
-    /// Of a watch event.
+    /// The number of a watch event.
     pub const NOTIFICATION: i32 = -1;
-    /// Of a ping and its answer.
+    /// The number of a ping and its reply.
     pub const PING: i32 = -2;
-    /// Of an identity and its answer.
+    /// The number of an authentication and its reply.
     pub const AUTH: i32 = -4;
-    /// Of watches that are set again, and the answer.
+    /// The number of a request to set watches again, and of its reply.
     pub const SET_WATCHES: i32 = -8;
 }
 
-/// What an ACL may allow, as bits of [`Acl::permissions`](super::Acl::permissions).
+/// The permissions that an ACL can grant, as bits of [`Acl::permissions`](super::Acl::permissions).
 pub mod permissions {
-    /// To read the node and list its children.
+    /// The permission to read the node and list its children.
     pub const READ: i32 = 1;
-    /// To replace its data.
+    /// The permission to replace its data.
     pub const WRITE: i32 = 2;
-    /// To create children.
+    /// The permission to create children.
     pub const CREATE: i32 = 4;
-    /// To delete children.
+    /// The permission to delete children.
     pub const DELETE: i32 = 8;
-    /// To replace the ACL.
+    /// The permission to replace the ACL.
     pub const ADMIN: i32 = 16;
-    /// All of them.
+    /// All permissions.
     pub const ALL: i32 = 31;
 }
 
-/// What stands in front of a request.
+/// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// The client's number of the request.
+    /// The number of the request, assigned by the client.
     pub xid: i32,
-    /// What is asked for.
+    /// The requested operation.
     pub opcode: Opcode,
 }
 
@@ -48,14 +50,17 @@ impl Record for RequestHeader {
     }
 }
 
-/// What stands in front of a reply or an event.
+/// The header of a reply or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// The client's number of the request.
+    /// The number of the request, or [`xid::NOTIFICATION`] for an event.
     pub xid: i32,
-    /// The last transaction that the server has applied; -1 for an event.
+    /// The last transaction that the server has applied.
+    ///
+    /// In an event it is the transaction that caused the event, or -1 if the client sets a watch again that
+    /// has missed it.
     pub zxid: i64,
-    /// Why the request failed, or [`ErrorCode::OK`].
+    /// The reason why the request failed, or [`ErrorCode::OK`].
     pub error: ErrorCode,
 }
 
@@ -71,28 +76,28 @@ impl Record for ReplyHeader {
     }
 }
 
-/// What a server knows of a node besides its data.
+/// The metadata of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stat {
     /// The transaction that created the node.
     pub czxid: i64,
     /// The transaction that last changed its data.
     pub mzxid: i64,
-    /// When it was created, in milliseconds since 1970.
+    /// The time of its creation, in milliseconds since 1970.
     pub ctime: i64,
-    /// When its data was last changed, in milliseconds since 1970.
+    /// The time of the last change of its data, in milliseconds since 1970.
     pub mtime: i64,
-    /// How often its data was changed.
+    /// The number of changes of its data.
     pub version: i32,
-    /// How often children were created and deleted.
+    /// The number of creations and deletions of children.
     pub cversion: i32,
-    /// How often its ACL was changed.
+    /// The number of changes of its ACL.
     pub aversion: i32,
     /// The session that an ephemeral node belongs to, or zero.
     pub ephemeral_owner: i64,
     /// The length of its data in bytes.
     pub data_length: i32,
-    /// How many children it has.
+    /// The number of its children.
     pub num_children: i32,
     /// The transaction that last created or deleted a child.
     pub pzxid: i64,
@@ -125,38 +130,39 @@ impl Record for Stat {
     }
 }
 
-/// Somebody, as ACLs name them: a scheme and what it knows them by.
+/// An identity as ACLs name it: a scheme, and an id within this scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     /// `world`, `auth`, `digest` or `ip`.
     pub scheme: String,
-    /// `anyone`, nothing, `user:base64(sha1(user:password))`, or an address with or without a prefix length.
+    /// The id that fits the scheme: `anyone`, an empty string, `user:base64(sha1(user:password))`, or an
+    /// address with or without a prefix length.
     pub id: String,
 }
 
 impl Id {
-    /// Names somebody.
+    /// Creates an identity.
     pub fn new(scheme: impl Into<String>, id: impl Into<String>) -> Self {
         Self { scheme: scheme.into(), id: id.into() }
     }
 }
 
-/// One line of an ACL: what one [`Id`] may do.
+/// One line of an ACL: the permissions of one [`Id`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acl {
     /// A sum of [`permissions`].
     pub permissions: i32,
-    /// Who may do it.
+    /// The identity that has these permissions.
     pub id: Id,
 }
 
 impl Acl {
-    /// Allows somebody something.
+    /// Grants permissions to an identity.
     pub fn new(permissions: i32, id: Id) -> Self {
         Self { permissions, id }
     }
 
-    /// Allows everybody everything.
+    /// Grants all permissions to everyone.
     pub fn open() -> Self {
         Self::new(permissions::ALL, Id::new("world", "anyone"))
     }
@@ -174,7 +180,7 @@ impl Record for Acl {
     }
 }
 
-/// Reads a list of ACL lines, where null is none.
+/// Reads a list of ACL lines; a null list is read as an empty one.
 pub(super) fn read_acl(reader: &mut Reader) -> Result<Vec<Acl>, Malformed> {
     reader.vector(Acl::read)
 }
@@ -184,7 +190,7 @@ pub(super) fn write_acl(acl: &[Acl], writer: &mut Writer) {
     writer.vector(acl, |writer, line| line.write(writer));
 }
 
-/// An identity of a connection, as `whoAmI` tells it.
+/// An identity of a connection, as `whoAmI` returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
     /// The scheme of the identity.
@@ -204,7 +210,7 @@ impl Record for ClientInfo {
     }
 }
 
-/// What a watch tells: `Watcher.Event.EventType`.
+/// The type of a watch event: `Watcher.Event.EventType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum EventType {
@@ -236,17 +242,17 @@ impl TryFrom<i32> for EventType {
     }
 }
 
-/// An event of a watch, sent under [`xid::NOTIFICATION`].
+/// A watch event, sent with the number [`xid::NOTIFICATION`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The type of the event.
     pub event: EventType,
-    /// The node that it happened to.
+    /// The path of the node that the event is about.
     pub path: String,
 }
 
 impl WatchEvent {
-    /// `KeeperState.SyncConnected`: the state that every event of a healthy server tells.
+    /// The state in every event of a healthy server: `KeeperState.SyncConnected`.
     const CONNECTED: i32 = 3;
 }
 

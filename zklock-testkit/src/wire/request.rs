@@ -1,3 +1,5 @@
+//! The requests of clients.
+
 use bytes::Bytes;
 
 use super::{
@@ -5,7 +7,7 @@ use super::{
     SetWatches, WatcherType, Writer, multi,
 };
 
-/// What a client asks for, besides a session.
+/// A request of a client, other than a [`ConnectRequest`](super::ConnectRequest).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
@@ -19,7 +21,7 @@ pub enum Request {
     CreateTtl {
         /// The node.
         create: Create,
-        /// For how many milliseconds it stays without a change.
+        /// The time to live after the last change, in milliseconds.
         ttl: i64,
     },
     /// [`Opcode::DELETE`].
@@ -28,7 +30,7 @@ pub enum Request {
     Exists {
         /// The node.
         path: String,
-        /// Whether to set a data watch, or an exist watch where there is no node.
+        /// Whether to set a data watch, or an exist watch if the node does not exist.
         watch: bool,
     },
     /// [`Opcode::GET_DATA`].
@@ -63,10 +65,10 @@ pub enum Request {
     },
     /// [`Opcode::SYNC`].
     Sync {
-        /// Any path; it is only told back.
+        /// Any path; the server only returns it.
         path: String,
     },
-    /// [`Opcode::CHECK`], which servers answer within a multi only.
+    /// [`Opcode::CHECK`], which servers support only within a multi.
     Check(CheckVersion),
     /// [`Opcode::MULTI`].
     Multi(Vec<Op>),
@@ -76,9 +78,9 @@ pub enum Request {
     Ping,
     /// [`Opcode::AUTH`].
     Auth {
-        /// How the identity is proven.
+        /// The scheme of the identity.
         scheme: String,
-        /// The proof.
+        /// The proof of the identity.
         auth: Option<Bytes>,
     },
     /// [`Opcode::SET_WATCHES`], without persistent watches.
@@ -91,19 +93,19 @@ pub enum Request {
     CheckWatches {
         /// The node.
         path: String,
-        /// Which watches.
+        /// The kind of the watches.
         kind: WatcherType,
     },
     /// [`Opcode::REMOVE_WATCHES`].
     RemoveWatches {
         /// The node.
         path: String,
-        /// Which watches.
+        /// The kind of the watches.
         kind: WatcherType,
     },
     /// [`Opcode::GET_EPHEMERALS`].
     GetEphemerals {
-        /// What the paths begin with.
+        /// The prefix of the paths to return.
         prefix: String,
     },
     /// [`Opcode::GET_ALL_CHILDREN_NUMBER`].
@@ -115,7 +117,7 @@ pub enum Request {
     WhoAmI,
     /// [`Opcode::CLOSE_SESSION`].
     CloseSession,
-    /// Any other opcode, with what followed it.
+    /// A request with any other opcode.
     Unknown {
         /// The opcode.
         opcode: Opcode,
@@ -125,7 +127,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What stands in the header of this request.
+    /// Returns the opcode for the header of this request.
     pub fn opcode(&self) -> Opcode {
         match self {
             Self::Create(_) => Opcode::CREATE,
@@ -159,11 +161,11 @@ impl Request {
         }
     }
 
-    /// Decodes the request that follows its header, and takes no notice of what follows it, as servers do.
+    /// Decodes a request after its header. Like a server, it ignores any bytes that follow the request.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when the bytes are no such request.
+    /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(match opcode {
             Opcode::CREATE => Self::Create(Create::read(reader)?),
@@ -186,7 +188,7 @@ impl Request {
         })
     }
 
-    /// Decodes what concerns the session and its watches, and not the tree.
+    /// Decodes the remaining requests, most of which concern the session and its watches.
     fn read_about_sessions(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(match opcode {
             Opcode::PING => Self::Ping,

@@ -1,24 +1,26 @@
+//! The responses of servers.
+
 use bytes::Bytes;
 
 use super::record::{read_acl, write_acl};
 use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer, multi};
 
-/// What follows the header of a reply that tells of success.
+/// The body of a successful reply, after its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Response {
-    /// Nothing: to a delete, a ping, an identity, watches that were set again, and others.
+    /// No data: the response to a delete, a ping, an authentication, watches that are set again, and others.
     Empty,
-    /// A path: to a create and a sync.
+    /// A path: the response to a create and a sync.
     Path(String),
-    /// A path and a stat: to the newer creates.
+    /// A path and a stat: the response to the newer creates.
     Created {
-        /// The path with its counter.
+        /// The path, including any counter.
         path: String,
         /// The node's stat.
         stat: Stat,
     },
-    /// A stat: to an exists, and to new data and ACLs.
+    /// A stat: the response to an exists and to changes of data and ACLs.
     Stat(Stat),
     /// Data and a stat.
     Data {
@@ -29,7 +31,7 @@ pub enum Response {
     },
     /// An ACL and a stat.
     Acl {
-        /// Who may do what.
+        /// The ACL.
         acl: Vec<Acl>,
         /// The node's stat.
         stat: Stat,
@@ -38,14 +40,14 @@ pub enum Response {
     Children(Vec<String>),
     /// The names of children and a stat.
     Children2 {
-        /// The names of the children, in no order.
+        /// The names of the children, in no particular order.
         children: Vec<String>,
         /// The node's stat.
         stat: Stat,
     },
-    /// The results of a multi or a multi-read. The only response that comes with a failure, too.
+    /// The results of a multi or a multi-read. This is the only response that can report failures.
     Multi(Vec<OpResult>),
-    /// Zero: to a persistent watch.
+    /// Zero: the response to setting a persistent watch.
     Zero,
     /// The paths of ephemeral nodes.
     Ephemerals(Vec<String>),
@@ -56,11 +58,11 @@ pub enum Response {
 }
 
 impl Response {
-    /// Decodes the response to such a request from what follows its header.
+    /// Decodes the response to a request with the opcode `to`, from the bytes after the reply's header.
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when the bytes are no such response, or more than it.
+    /// Returns [`Malformed`] if the bytes do not encode such a response, or if bytes are left over.
     pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let response = Self::read(to, &mut reader)?;
