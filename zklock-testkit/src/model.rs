@@ -1,11 +1,14 @@
-//! What a ZooKeeper server does, without sockets and without a clock.
+//! The behaviour of a ZooKeeper server, without sockets and without a clock.
 //!
-//! A [`Model`] is told of connections, of their frames and of the time, and gives back what to send and which
-//! connections to close. The same calls with the same times give the same outputs, always. Its results are
-//! those of a standalone ZooKeeper 3.9; the names in the comments are of its source.
+//! The caller tells a [`Model`] about connections, their frames and the time, and takes from it the messages
+//! to send and the connections to close. The model is deterministic: the same calls with the same times
+//! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
+//! comments are those of ZooKeeper's source.
 //!
-//! Left out are quotas, nodes with a time to live (which a server refuses unless it is configured otherwise),
-//! SASL, the superuser and reconfiguration.
+//! Quotas, nodes with a time to live (which a server refuses by default), SASL, the superuser and
+//! reconfiguration are not supported.
+//!
+//! This module may use only `session_password` and `wire`.
 
 mod acl;
 mod answers;
@@ -63,9 +66,9 @@ use crate::wire::{
 #[derive(Clone, Debug)]
 pub struct Model {
     settings: Settings,
-    /// Milliseconds since 1970, or since whatever the caller's times are since.
+    /// The time in milliseconds, since 1970 or since any other start that the caller uses.
     now: i64,
-    /// The last transaction.
+    /// The id of the last transaction.
     zxid: i64,
     tree: Tree,
     sessions: Sessions,
@@ -77,7 +80,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A server that was never used, at a time since 1970.
+    /// Creates a server that was never used; `now` is the time since 1970.
     pub fn new(settings: Settings, now: Duration) -> Self {
         let now = millis(now);
         Self {
@@ -102,7 +105,7 @@ impl Model {
         id
     }
 
-    /// Takes the first frame of a connection: opens a session, or attaches one.
+    /// Handles the first frame of a connection, which opens a session or attaches to one.
     pub fn connect(&mut self, connection: ConnectionId, request: &ConnectRequest, now: Duration) {
         self.advance(now);
         if !self.connections.contains_key(&connection) {
@@ -136,7 +139,7 @@ impl Model {
         }
     }
 
-    /// Opens a session on a connection, as a client would, and gives its id.
+    /// Opens a session on a connection, as a client would, and returns its id.
     pub fn open_session(&mut self, connection: ConnectionId, timeout: Duration, now: Duration) -> i64 {
         let timeout = timeout.as_millis().try_into().unwrap_or(i32::MAX);
         let (last_zxid_seen, session_id) = (0, 0);
@@ -147,7 +150,7 @@ impl Model {
         self.session_of(connection).unwrap_or_default()
     }
 
-    /// Takes a request of a connection that has a session.
+    /// Handles a request, and closes the connection if it has no session.
     pub fn request(&mut self, connection: ConnectionId, xid: i32, request: Request, now: Duration) {
         self.advance(now);
         let Some(session) = self.session_of(connection) else {
@@ -178,10 +181,10 @@ impl Model {
         }
     }
 
-    /// Takes a request whose header alone could be decoded.
+    /// Handles a request of which only the header could be decoded.
     ///
-    /// As a real server does, this one says so and lets the connection go on, unless it was to prove an
-    /// identity.
+    /// Like a real server, the model answers with [`ErrorCode::MARSHALLING_ERROR`] and keeps the connection
+    /// open. It closes the connection if the request was an authentication, or if there is no session.
     pub fn malformed(&mut self, connection: ConnectionId, header: RequestHeader, now: Duration) {
         self.advance(now);
         match self.session_of(connection) {
@@ -193,7 +196,7 @@ impl Model {
         }
     }
 
-    /// Learns that a connection is gone.
+    /// Removes a connection that is gone, and its watches.
     pub fn disconnect(&mut self, connection: ConnectionId) {
         if let Some(Connection { session: Some(session), .. }) = self.connections.remove(&connection) {
             self.sessions.detach(session, connection);
@@ -201,7 +204,7 @@ impl Model {
         self.watches.disconnect(connection);
     }
 
-    /// Lets time pass: ends sessions and deletes containers.
+    /// Advances the time, which ends expired sessions and deletes used-up containers.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
         for session in self.sessions.expired(self.now) {
@@ -213,7 +216,7 @@ impl Model {
         }
     }
 
-    /// When time must pass next, if nothing else happens before.
+    /// Returns when [`advance`](Self::advance) must be called next, if nothing else happens before.
     pub fn next_deadline(&self) -> Duration {
         let next = self
             .sessions
@@ -231,16 +234,16 @@ impl Model {
         }
     }
 
-    /// Closes the connection of a session, which lives on.
+    /// Closes the connection of a session; the session stays alive.
     pub fn disconnect_session(&mut self, session: i64) {
         if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
             self.close(connection);
         }
     }
 
-    /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.
+    /// Deletes a node and its descendants regardless of their ACLs, and returns the number of deleted nodes.
     ///
-    /// The root and the server's own nodes stay.
+    /// The root and the server's own nodes are not deleted.
     pub fn delete(&mut self, path: &str) -> usize {
         self.delete_subtree(path)
     }
@@ -249,17 +252,17 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`ErrorCode::NO_NODE`].
+    /// Returns [`ErrorCode::NO_NODE`] if the node does not exist.
     pub fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
         self.tree.set_counter(path, next)
     }
 
-    /// Takes what is to be done.
+    /// Takes the outputs since the last call.
     pub fn take_outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)
     }
 
-    /// Detaches a session from the connection that it has, for one that knows its password.
+    /// Closes the connection of a session, and returns the session if the password is right.
     fn take_over(&mut self, session: i64, password: Option<&[u8]>) -> Option<i64> {
         self.disconnect_session(session);
         (password == Some(&session_password(session))).then_some(session)

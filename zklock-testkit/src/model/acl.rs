@@ -1,4 +1,5 @@
-//! Who may do what: `PrepRequestProcessor.fixupACL`, `ZooKeeperServer.checkACL` and the providers of schemes.
+//! ACLs, and the identities that they are checked against: `PrepRequestProcessor.fixupACL`,
+//! `ZooKeeperServer.checkACL` and the authentication providers.
 
 use std::net::IpAddr;
 
@@ -18,16 +19,16 @@ const AUTH: &str = "auth";
 pub(super) struct Identities(Vec<Id>);
 
 impl Identities {
-    /// Those of a connection that has proven nothing: its address.
+    /// Returns the identities of a connection that has not authenticated: only its address.
     pub(super) fn of_address(address: IpAddr) -> Self {
         Self(vec![Id::new(IP, address.to_string())])
     }
 
-    /// Adds what was proven.
+    /// Adds the identity that the proof establishes.
     pub(super) fn add(&mut self, scheme: &str, proof: Option<&[u8]>) -> Result<(), ErrorCode> {
         let id = match (scheme, proof) {
             (DIGEST, Some(proof)) => Id::new(DIGEST, digest(proof)),
-            // The address was proven by the connection itself.
+            // The address of the connection is already one of its identities.
             (IP, _) => return Ok(()),
             _ => return Err(ErrorCode::AUTH_FAILED),
         };
@@ -37,13 +38,13 @@ impl Identities {
         Ok(())
     }
 
-    /// The identities as `whoAmI` tells them, without what was derived from passwords.
+    /// Returns the identities as `whoAmI` shows them, without the hashes of passwords.
     pub(super) fn infos(&self) -> Vec<ClientInfo> {
         let info = |id: &Id| ClientInfo { scheme: id.scheme.clone(), user: user_of(id).to_owned() };
         self.0.iter().map(info).collect()
     }
 
-    /// Makes sure that the ACL allows one of these permissions to one of these identities.
+    /// Checks that the ACL grants one of the wanted permissions to one of these identities.
     pub(super) fn may(&self, wanted: i32, acl: &[Acl]) -> Result<(), ErrorCode> {
         let allows = |line: &Acl| line.permissions & wanted != 0 && self.matches(&line.id);
         if acl.iter().any(allows) { Ok(()) } else { Err(ErrorCode::NO_AUTH) }
@@ -59,7 +60,8 @@ impl Identities {
         })
     }
 
-    /// The ACL that a node gets when this was asked for: without repetitions, and with `auth` made explicit.
+    /// Returns the ACL that a node gets for a requested one: without duplicates, and with `auth` replaced by
+    /// the identities that were proven.
     pub(super) fn expand(&self, acl: &[Acl]) -> Result<Vec<Acl>, ErrorCode> {
         let mut expanded = Vec::new();
         for (index, line) in acl.iter().enumerate() {
@@ -83,7 +85,7 @@ impl Identities {
         }
     }
 
-    /// The ACL as it is shown: what was derived from passwords only to those who may replace it.
+    /// Returns the ACL as these identities may see it: with hashes of passwords only if they may replace it.
     pub(super) fn shown(&self, acl: &[Acl]) -> Vec<Acl> {
         let hidden = |line: &Acl| match line.id.scheme.as_str() {
             DIGEST => Acl::new(line.permissions, Id::new(DIGEST, format!("{}:x", user_of(&line.id)))),
@@ -107,19 +109,20 @@ fn user_of(id: &Id) -> &str {
     }
 }
 
-/// Java's `split(":")` drops empty parts at the end.
+/// Returns whether an id is a user and a hash, ignoring trailing colons because Java's `split(":")` drops
+/// empty parts at the end.
 fn is_digest(id: &str) -> bool {
     id.trim_end_matches(':').split(':').count() == 2
 }
 
-/// `user:base64(sha1(user:password))`: `DigestAuthenticationProvider.generateDigest`.
+/// Returns `user:base64(sha1(user:password))`: `DigestAuthenticationProvider.generateDigest`.
 fn digest(proof: &[u8]) -> String {
     let proof = String::from_utf8_lossy(proof);
     let user = proof.split(':').next().unwrap_or_default();
     format!("{user}:{}", STANDARD.encode(Sha1::digest(proof.as_bytes())))
 }
 
-/// An address, or all addresses that begin with the same bits.
+/// An IP address, or all addresses with the same leading bits.
 struct Network {
     address: IpAddr,
     bits: u32,

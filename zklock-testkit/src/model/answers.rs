@@ -1,4 +1,4 @@
-//! The answers to requests, and what others are told because of them.
+//! The answers to requests, and the watch events that requests cause.
 
 use super::acl::Identities;
 use super::node::Txn;
@@ -28,7 +28,7 @@ impl Model {
         }
     }
 
-    /// Answers what leaves the connection as it is.
+    /// Answers a request that neither authenticates nor closes the connection.
     pub(super) fn answer(
         &mut self,
         connection: ConnectionId,
@@ -92,7 +92,7 @@ impl Model {
         })
     }
 
-    /// Does all operations or none.
+    /// Applies all operations or none.
     fn multi(&mut self, connection: ConnectionId, ops: &[Op]) -> Vec<OpResult> {
         self.transaction(connection, Form::Multi, |mut transaction| {
             let mut results = Vec::with_capacity(ops.len());
@@ -109,7 +109,7 @@ impl Model {
         })
     }
 
-    /// Runs the next transaction, which has a number even if it fails, and tells of its changes.
+    /// Runs the next transaction, which takes an id even if it fails, and announces its changes.
     fn transaction<T>(
         &mut self,
         connection: ConnectionId,
@@ -130,7 +130,7 @@ impl Model {
         Txn { zxid: self.zxid, time: self.now }
     }
 
-    /// Ends a session: its ephemeral nodes go in one transaction.
+    /// Ends a session, and deletes its ephemeral nodes in one transaction.
     pub(super) fn end_session(&mut self, session: i64) {
         if self.sessions.remove(session).is_some() {
             let paths: Vec<_> = self.tree.ephemerals_of(session).map(str::to_owned).collect();
@@ -138,14 +138,15 @@ impl Model {
         }
     }
 
-    /// Deletes the containers that had children and have none, each in a transaction: `ContainerManager`.
+    /// Deletes the containers that had children and have none left, each in its own transaction:
+    /// `ContainerManager`.
     pub(super) fn reap_containers(&mut self) {
         for path in self.tree.used_up_containers() {
             self.delete_all(&[path]);
         }
     }
 
-    /// Deletes a node and all below it in one transaction.
+    /// Deletes a node and its descendants in one transaction, and returns their number.
     pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
         let below = child_of(path, "");
         let is_servers =
@@ -153,7 +154,7 @@ impl Model {
         let in_it = self.tree.paths().filter(|&found| found == path || found.starts_with(&below));
         let in_it = in_it.filter(|found| !is_servers(found));
         let mut paths: Vec<_> = in_it.map(str::to_owned).collect();
-        // Those below come first.
+        // A node can be deleted only after its children, whose paths are longer.
         paths.sort_unstable_by_key(|path| std::cmp::Reverse(path.len()));
         if !paths.is_empty() {
             self.delete_all(&paths);
@@ -171,7 +172,7 @@ impl Model {
         self.announce(changes);
     }
 
-    /// Tells those who watch, unless the node's ACL hides it from them.
+    /// Notifies the connections that watch a change and may read the node.
     fn announce(&mut self, changes: Vec<Change>) {
         for Change { event, path, acl } in changes {
             for connection in self.watches.trigger(event, &path) {
@@ -200,7 +201,7 @@ impl Model {
         self.connections.get(&connection).map(|state| state.identities.clone()).unwrap_or_default()
     }
 
-    /// What stands for a transaction where there is none: `WatchedEvent.NO_ZXID`.
+    /// The transaction id of a message that belongs to no transaction: `WatchedEvent.NO_ZXID`.
     pub(super) const NO_ZXID: i64 = -1;
 
     fn tell(&mut self, connection: ConnectionId, zxid: i64, event: WatchEvent) {
@@ -226,7 +227,7 @@ impl Model {
     }
 }
 
-/// What a request alone is answered where a multi has a result.
+/// Returns the response to a single request that has this result.
 fn response_of(result: OpResult) -> Response {
     match result {
         OpResult::Created(path) => Response::Path(path),
@@ -236,7 +237,7 @@ fn response_of(result: OpResult) -> Response {
     }
 }
 
-/// The results of a multi in which one operation failed.
+/// Returns the results of a multi in which the operation at index `failed` has failed.
 fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
     let error_of = |index: usize| match index.cmp(&failed) {
         std::cmp::Ordering::Less => ErrorCode::OK,

@@ -1,12 +1,14 @@
+//! A connection of the model.
+
 use std::net::IpAddr;
 
 use super::acl::Identities;
 
-/// What a server knows of a connection.
+/// The state of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) from: IpAddr,
-    /// None before the first frame, and after a session was refused.
+    /// The attached session: `None` before the first frame, and after a session was refused.
     pub(super) session: Option<i64>,
     pub(super) identities: Identities,
 }

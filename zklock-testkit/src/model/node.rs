@@ -1,10 +1,12 @@
+//! A node of the tree.
+
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
 use crate::wire::{Acl, Id, Stat, permissions};
 
-/// Why a node may go without being deleted by a client.
+/// The kind of a node, which determines when the server deletes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Persistent,
@@ -13,7 +15,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The owner as clients see it, which for a container is none: `DataNode.getClientEphemeralOwner`.
+    /// Returns the owner as clients see it, zero for a container: `DataNode.getClientEphemeralOwner`.
     fn ephemeral_owner(self) -> i64 {
         match self {
             Self::Ephemeral { owner } => owner,
@@ -22,11 +24,11 @@ impl Kind {
     }
 }
 
-/// The transaction that changes something, and when.
+/// The id and the time of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Txn {
     pub(super) zxid: i64,
-    /// Milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub(super) time: i64,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) acl: Vec<Acl>,
     pub(super) children: BTreeSet<String>,
-    /// How many children were ever created: the counter of sequential names.
+    /// The number of children ever created, which is the counter for sequential names.
     pub(super) creates: i32,
     pub(super) data: Option<Bytes>,
     pub(super) version: i32,
@@ -62,7 +64,7 @@ impl Node {
         }
     }
 
-    /// A node that was there before the first transaction.
+    /// Creates a node that exists before the first transaction.
     pub(super) fn initial(children: &[&str]) -> Self {
         let acl = vec![Acl::open()];
         let children = children.iter().map(|&name| name.to_owned()).collect();
@@ -70,7 +72,7 @@ impl Node {
         Self { children, ..node }
     }
 
-    /// The node that holds the ensemble's configuration: everybody may read it.
+    /// Creates the node for the ensemble's configuration, which everyone may read.
     pub(super) fn config() -> Self {
         let acl = vec![Acl::new(permissions::READ, Id::new("world", "anyone"))];
         Self { acl, ..Self::initial(&[]) }
@@ -85,7 +87,7 @@ impl Node {
             ctime: self.created.time,
             mtime: self.modified.time,
             version: self.version,
-            // Clients see how often children changed: every child that is not there any more did so twice.
+            // Clients see the number of creations and deletions: a child that is gone counts twice.
             cversion: self.creates.wrapping_mul(2).wrapping_sub(num_children),
             aversion: self.acl_version,
             ephemeral_owner: self.kind.ephemeral_owner(),
@@ -95,7 +97,7 @@ impl Node {
         }
     }
 
-    /// Replaces the data, and gives back what undoes that.
+    /// Replaces the data, and returns the previous data.
     pub(super) fn replace_data(&mut self, data: Option<Bytes>, txn: Txn) -> Data {
         let before = Data { data: self.data.take(), version: self.version, modified: self.modified };
         (self.data, self.modified) = (data, txn);
@@ -103,18 +105,18 @@ impl Node {
         before
     }
 
-    /// Puts data back as it was.
+    /// Restores data that was replaced.
     pub(super) fn restore_data(&mut self, before: Data) {
         (self.data, self.version, self.modified) = (before.data, before.version, before.modified);
     }
 
-    /// The transaction that last changed the data.
+    /// Returns the id of the transaction that last changed the data.
     pub(super) fn mzxid(&self) -> i64 {
         self.modified.zxid
     }
 }
 
-/// A node's data before a change of it.
+/// A node's data before a change.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
     data: Option<Bytes>,

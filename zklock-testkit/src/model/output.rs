@@ -1,16 +1,18 @@
+//! The outputs of the model.
+
 use crate::wire::{ConnectResponse, ReplyHeader, Response, WatchEvent};
 
-/// One connection of a client, for as long as it lasts.
+/// The id of a connection, which no other connection of the same model gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub(super) u64);
 
-/// What is to be done for a connection, in this order.
+/// An action on a connection, to be performed in the order of the outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
-    /// A message is to be sent.
+    /// Send a message.
     Send(ConnectionId, Message),
-    /// The connection is to be closed once everything before this has been sent.
+    /// Close the connection after all earlier messages have been sent.
     Close(ConnectionId),
 }
 
@@ -20,8 +22,8 @@ pub enum Output {
 pub enum Message {
     /// The first frame of a connection.
     Connected(ConnectResponse),
-    /// An answer to a request.
+    /// The reply to a request.
     Reply(ReplyHeader, Response),
-    /// An event of a watch.
+    /// A watch event.
     Event(ReplyHeader, WatchEvent),
 }

@@ -1,8 +1,8 @@
-//! Which paths there can be: `PathUtils.validatePath`.
+//! The paths of nodes, and their validation: `PathUtils.validatePath`.
 
 use crate::wire::ErrorCode;
 
-/// Makes sure that a node can have this path.
+/// Checks that a node can have this path.
 pub(super) fn validate(path: &str) -> Result<(), ErrorCode> {
     let valid = match path.strip_prefix('/') {
         None => false,
@@ -16,7 +16,9 @@ fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && name.chars().all(is_allowed)
 }
 
-/// Java looks at UTF-16 units, so that it refuses the surrogates of every character beyond the first plane.
+/// Returns whether a path may contain this character.
+///
+/// Java checks UTF-16 units, and so refuses the surrogates of every character beyond the first plane.
 fn is_allowed(character: char) -> bool {
     !matches!(
         character,
@@ -24,9 +26,9 @@ fn is_allowed(character: char) -> bool {
     )
 }
 
-/// The path of the parent, as those requests find it that look no closer: `/` for a child of the root.
+/// Returns the path of the parent, as found by requests that do not validate the path.
 ///
-/// The root is no child, and gets an answer that fits no node.
+/// The result is `/` for a child of the root, and also for the root itself, which has no parent.
 pub(super) fn parent_of(path: &str) -> Result<&str, ErrorCode> {
     match path.rfind('/') {
         Some(_) if path.contains('\0') => Err(ErrorCode::BAD_ARGUMENTS),
@@ -36,12 +38,12 @@ pub(super) fn parent_of(path: &str) -> Result<&str, ErrorCode> {
     }
 }
 
-/// The last part of a valid path.
+/// Returns the last part of a valid path.
 pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The path of a child.
+/// Returns the path of a child.
 pub(super) fn child_of(parent: &str, name: &str) -> String {
     match parent {
         "/" => format!("/{name}"),
@@ -49,7 +51,7 @@ pub(super) fn child_of(parent: &str, name: &str) -> String {
     }
 }
 
-/// The path itself and all above it, the root last.
+/// Returns the path itself and the paths of all ancestors, ending with the root.
 pub(super) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |&path| match path {
         "/" => None,

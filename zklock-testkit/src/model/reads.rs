@@ -1,4 +1,4 @@
-//! What tells of the tree and sets watches: `FinalRequestProcessor`.
+//! The requests that read the tree and set watches: `FinalRequestProcessor`.
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use crate::wire::{
     permissions,
 };
 
-/// What a request of a connection sees.
+/// The state that a read request of a connection works on.
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     pub(super) tree: &'a Tree,
@@ -61,10 +61,10 @@ impl<'a> Reading<'a> {
         Ok(Response::Count(self.tree.descendants(path).try_into().unwrap_or(i32::MAX)))
     }
 
-    /// Does the reads of a multi-read, each with a result of its own. They set no watches: `Op.getData`.
+    /// Performs the reads of a multi-read, each with its own result. They set no watches: `Op.getData`.
     ///
-    /// A few bytes can ask for the same large data many times: an answer that is too large is refused, which a real
-    /// server would run out of memory for.
+    /// A short request can ask for the same large data many times. An answer that is larger than
+    /// [`LARGEST_ANSWER`] is refused, where a real server would run out of memory.
     pub(super) fn all(&self, ops: &[Op]) -> Result<Response, ErrorCode> {
         let (mut results, mut size) = (Vec::new(), 0);
         for op in ops {
@@ -114,7 +114,8 @@ impl<'a> Reading<'a> {
         if data || child { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
     }
 
-    /// Sets the watches of an earlier connection again, and tells what they missed: `DataTree.setWatches`.
+    /// Sets the watches of an earlier connection again, and returns the events that they missed:
+    /// `DataTree.setWatches`.
     pub(super) fn set_watches(&mut self, set: &SetWatches) -> Vec<WatchEvent> {
         let since = set.relative_zxid;
         let mut missed = Vec::new();
@@ -158,7 +159,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The most bytes of the answer to a multi-read.
+/// The limit on the data and names in the answer to a multi-read, in bytes.
 const LARGEST_ANSWER: usize = 64 << 20;
 
 fn size_of_result(result: &OpResult) -> usize {
@@ -169,7 +170,7 @@ fn size_of_result(result: &OpResult) -> usize {
     }
 }
 
-/// What a watch of this node would have told of first.
+/// Returns the event that a watch on this node has missed, if any.
 fn missed_since(node: Option<&Node>, changed: impl Fn(&Node) -> bool, event: EventType) -> Option<EventType> {
     match node {
         None => Some(EventType::Deleted),
@@ -177,7 +178,7 @@ fn missed_since(node: Option<&Node>, changed: impl Fn(&Node) -> bool, event: Eve
     }
 }
 
-/// Which modes of data and child watches are meant; `Some(None)` for all of them.
+/// The modes of data watches and of child watches that a [`WatcherType`] stands for; `Some(None)` means all.
 type Meant = (Option<Option<Mode>>, Option<Option<Mode>>);
 
 fn meant(kind: WatcherType) -> Result<Meant, ErrorCode> {

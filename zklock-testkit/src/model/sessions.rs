@@ -1,4 +1,4 @@
-//! Who is alive: `SessionTrackerImpl` and `ExpiryQueue`.
+//! The live sessions and their expiry: `SessionTrackerImpl` and `ExpiryQueue`.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use super::output::ConnectionId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
-    /// In milliseconds.
+    /// The timeout in milliseconds.
     pub(super) timeout: i32,
-    /// When it ends unless it is heard of before; always at a tick.
+    /// The time at which the session expires if no request arrives before, always a multiple of the tick.
     pub(super) expires_at: i64,
     pub(super) connection: Option<ConnectionId>,
 }
@@ -22,14 +22,16 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// `SessionTrackerImpl.initializeNextSessionId` for the number that a standalone server has, so that no id
-    /// is zero, which stands for none.
+    /// Creates the sessions of a new server.
+    ///
+    /// The first id is that of `SessionTrackerImpl.initializeNextSessionId`. Every id contains the number of
+    /// a standalone server, which is 1, so no id is zero. Zero means no session.
     pub(super) fn new(tick: i64, now: i64) -> Self {
         let time = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
         Self { tick, next_id: time | 1 << 56, live: BTreeMap::new() }
     }
 
-    /// These sessions, with ids that those before them never had.
+    /// Returns these sessions, changed so that new ids differ from all ids in `before`.
     pub(super) fn after(self, before: &Self) -> Self {
         Self { next_id: self.next_id.max(before.next_id), ..self }
     }
@@ -42,7 +44,7 @@ impl Sessions {
         id
     }
 
-    /// Attaches a session to a connection with a timeout that was negotiated anew.
+    /// Attaches a session to a connection, with a newly negotiated timeout, and returns whether it exists.
     pub(super) fn attach(&mut self, id: i64, connection: ConnectionId, timeout: i32, now: i64) -> bool {
         let expires_at = self.expiry(timeout, now);
         let Some(session) = self.live.get_mut(&id) else {
@@ -59,7 +61,7 @@ impl Sessions {
         }
     }
 
-    /// Detaches a session from this connection, unless it is attached to another one by now.
+    /// Detaches a session from this connection, unless it has been attached to another one in the meantime.
     pub(super) fn detach(&mut self, id: i64, connection: ConnectionId) {
         if let Some(session) = self.live.get_mut(&id)
             && session.connection == Some(connection)
@@ -92,7 +94,7 @@ impl Sessions {
         self.live.values_mut().for_each(|session| session.connection = None);
     }
 
-    /// Gives every session its whole timeout, as a server does when it starts.
+    /// Starts the timeout of every session anew, as a server does when it starts.
     pub(super) fn restart(&mut self, now: i64) {
         let tick = self.tick;
         for session in self.live.values_mut() {
@@ -105,7 +107,7 @@ impl Sessions {
     }
 }
 
-/// `ExpiryQueue.roundToNextInterval`: always later than the time.
+/// Returns the first tick after this time: `ExpiryQueue.roundToNextInterval`.
 fn next_tick(time: i64, tick: i64) -> i64 {
     (time / tick + 1).saturating_mul(tick)
 }

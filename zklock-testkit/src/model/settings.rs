@@ -1,21 +1,25 @@
+//! The settings of a server.
+
 use std::time::Duration;
 
-/// What the configuration of a server says about time.
+/// The settings of a server that concern time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// ZooKeeper's `tickTime`, from 1 ms on: sessions end at multiples of it.
+    /// ZooKeeper's `tickTime`, at least 1 ms; sessions expire at multiples of it.
     pub tick_time: Duration,
-    /// The least session timeout that is given; two ticks if not set.
+    /// The shortest session timeout that the server grants; two ticks if not set.
     pub min_session_timeout: Option<Duration>,
-    /// The greatest session timeout that is given; twenty ticks if not set.
+    /// The longest session timeout that the server grants; twenty ticks if not set.
     pub max_session_timeout: Option<Duration>,
-    /// How often containers that had children and have none are deleted: `znode.container.checkIntervalMs`.
+    /// The interval between deletions of used-up containers: `znode.container.checkIntervalMs`.
+    ///
+    /// A container is used up if it had children and has none left.
     pub container_check_interval: Duration,
 }
 
 impl Default for Settings {
-    /// ZooKeeper's defaults: a tick of two seconds.
+    /// Returns ZooKeeper's defaults, such as a tick of two seconds.
     fn default() -> Self {
         Self {
             tick_time: Duration::from_secs(2),
@@ -27,17 +31,17 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The tick in milliseconds.
+    /// Returns the tick in milliseconds.
     pub(super) fn tick(&self) -> i64 {
         whole_millis(self.tick_time).max(1)
     }
 
-    /// The pause between two looks at the containers, in milliseconds.
+    /// Returns the interval between checks of the containers, in milliseconds.
     pub(super) fn container_check(&self) -> i64 {
         whole_millis(self.container_check_interval).max(1)
     }
 
-    /// The timeout that a client gets that asks for so many milliseconds.
+    /// Returns the timeout that a client gets if it requests `asked`, both in milliseconds.
     pub(crate) fn negotiate(&self, asked: i32) -> i32 {
         let ticks = |count| self.tick().saturating_mul(count);
         let least = self.min_session_timeout.map_or_else(|| ticks(2), whole_millis);

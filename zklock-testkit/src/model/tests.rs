@@ -1,3 +1,5 @@
+//! Tests of the model.
+
 use std::net::Ipv4Addr;
 
 use super::*;
@@ -13,7 +15,7 @@ fn create(path: &str, flags: CreateFlags) -> Create {
     Create::new(path, "data", flags)
 }
 
-/// A model with one session of 4 s, which ends at multiples of 2 s.
+/// Returns a model and its only session, whose timeout is 4 s and which expires at a multiple of 2 s.
 fn model() -> (Model, ConnectionId, i64) {
     let mut model = Model::new(Settings::default(), Duration::ZERO);
     let connection = model.open(Ipv4Addr::LOCALHOST.into());
@@ -79,7 +81,7 @@ fn a_failed_multi_leaves_everything_as_it_was() {
     assert_eq!(model.tree, before.tree);
     assert_eq!(model.watches, before.watches);
     assert_eq!(model.sessions, before.sessions);
-    assert_eq!(model.zxid(), before.zxid() + 1, "it was a transaction all the same");
+    assert_eq!(model.zxid(), before.zxid() + 1, "a failed multi is a transaction, too");
     assert!(matches!(model.take_outputs()[..], [Output::Send(_, Message::Reply(..))]));
 }
 
@@ -90,7 +92,7 @@ fn containers_go_when_they_are_used_up() {
         ask(&mut model, connection, Request::CreateContainer(create(path, CreateFlags::CONTAINER)));
     }
     make(&mut model, connection, "/used/a", CreateFlags::EPHEMERAL);
-    // The session ends long before the first look at containers, which is at 60 s.
+    // The session expires long before the first check of the containers, which is at 60 s.
     model.advance(seconds(59));
     assert!(model.node("/used").is_some());
     model.advance(seconds(60));

@@ -1,4 +1,4 @@
-//! The nodes, and changes of them that can be undone: `DataTree`.
+//! The tree of nodes, whose changes can be undone: `DataTree`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::wire::{Acl, ErrorCode, Stat};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tree {
     nodes: BTreeMap<String, Node>,
-    /// The nodes that go with each session.
+    /// The ephemeral nodes of each session.
     ephemerals: BTreeMap<i64, BTreeSet<String>>,
     containers: BTreeSet<String>,
 }
 
-/// What puts the tree back as it was before one change.
+/// The data needed to undo one change of the tree.
 #[derive(Debug)]
 pub(super) enum Undo {
     Create { path: String, parent_creates: i32, parent_pzxid: i64 },
@@ -25,7 +25,7 @@ pub(super) enum Undo {
 }
 
 impl Tree {
-    /// The tree of a server that was never used.
+    /// Creates the tree of a server that was never used.
     pub(super) fn new() -> Self {
         let nodes = [
             ("/", Node::initial(&["zookeeper"])),
@@ -40,7 +40,9 @@ impl Tree {
         }
     }
 
-    /// The empty path is another name of the root, for those requests that do not look at it before.
+    /// Returns a node, or `None` if it does not exist.
+    ///
+    /// The empty path is another name of the root, for requests that do not validate the path.
     pub(super) fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(if path.is_empty() { "/" } else { path })
     }
@@ -57,7 +59,7 @@ impl Tree {
         self.nodes.keys().map(String::as_str)
     }
 
-    /// How many nodes there are below one.
+    /// Returns the number of descendants of a node.
     pub(super) fn descendants(&self, path: &str) -> usize {
         let prefix = child_of(path, "");
         self.nodes.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix)).count()
@@ -72,13 +74,13 @@ impl Tree {
         &self.ephemerals
     }
 
-    /// The containers that had children, and have none.
+    /// Returns the containers that had children and have none left.
     pub(super) fn used_up_containers(&self) -> Vec<String> {
         let used_up = |node: &Node| node.children.is_empty() && node.creates > 0;
         self.containers.iter().filter(|path| self.get(path).is_some_and(used_up)).cloned().collect()
     }
 
-    /// Adds a node that is not there to a parent that is.
+    /// Adds a new node to an existing parent.
     pub(super) fn create(&mut self, path: &str, node: Node, txn: Txn) -> Undo {
         let parent = self.parent_mut(path);
         let undo = Undo::Create {
@@ -86,8 +88,8 @@ impl Tree {
             parent_creates: parent.creates,
             parent_pzxid: parent.pzxid,
         };
-        // The counter of a real server does not go on after its greatest value: `DataTree.createNode` takes
-        // the next one for a transaction that it has applied before.
+        // The counter of a real server stops at its greatest value: `DataTree.createNode` treats the next
+        // value as that of a transaction that was already applied.
         let creates = parent.creates.wrapping_add(1);
         if creates > parent.creates {
             (parent.creates, parent.pzxid) = (creates, txn.zxid);
@@ -96,7 +98,7 @@ impl Tree {
         undo
     }
 
-    /// Takes away a node that is there and has no children.
+    /// Removes an existing node that has no children.
     pub(super) fn delete(&mut self, path: &str, txn: Txn) -> Undo {
         let node = self.remove(path);
         let parent = self.parent_mut(path);
@@ -123,7 +125,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts the tree back as it was before a change; of several, the last one first.
+    /// Undoes a change; several changes must be undone in reverse order.
     pub(super) fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Create { path, parent_creates, parent_pzxid } => {
@@ -154,7 +156,7 @@ impl Tree {
     }
 
     fn remove(&mut self, path: &str) -> Node {
-        let node = self.nodes.remove(path).expect("the node was looked for before");
+        let node = self.nodes.remove(path).expect("the caller has found the node");
         self.parent_mut(path).children.remove(name_of(path));
         self.containers.remove(path);
         if let Kind::Ephemeral { owner } = node.kind
@@ -169,11 +171,11 @@ impl Tree {
     }
 
     fn get_mut(&mut self, path: &str) -> &mut Node {
-        self.nodes.get_mut(path).expect("the node was looked for before")
+        self.nodes.get_mut(path).expect("the caller has found the node")
     }
 
     fn parent_mut(&mut self, path: &str) -> &mut Node {
-        let parent = parent_of(path).expect("the path was validated before");
+        let parent = parent_of(path).expect("the caller has validated the path");
         self.get_mut(parent)
     }
 }

@@ -1,4 +1,4 @@
-//! What can be seen of a server from outside of its protocol.
+//! Views of the server's state from outside of its protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -27,14 +27,14 @@ pub struct SessionView {
 pub struct ConnectionView {
     /// The connection.
     pub id: ConnectionId,
-    /// Where it comes from.
+    /// The client's address.
     pub from: IpAddr,
     /// The session that is attached to it, if there is one.
     pub session: Option<i64>,
 }
 
 impl Model {
-    /// The sessions that live, by id.
+    /// Returns the live sessions in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionView> {
         let view = |(id, session): (i64, &super::sessions::Session)| SessionView {
             id,
@@ -44,7 +44,7 @@ impl Model {
         self.sessions.iter().map(view).collect()
     }
 
-    /// The connections that are open.
+    /// Returns the open connections.
     pub fn connections(&self) -> Vec<ConnectionView> {
         let view = |(&id, connection): (&ConnectionId, &super::connection::Connection)| ConnectionView {
             id,
@@ -54,58 +54,59 @@ impl Model {
         self.connections.iter().map(view).collect()
     }
 
-    /// The stat of a node, or `None` if there is no such node.
+    /// Returns the stat of a node, or `None` if the node does not exist.
     pub fn node(&self, path: &str) -> Option<Stat> {
         self.tree.get(path).map(super::node::Node::stat)
     }
 
-    /// The data of a node, or `None` if there is no such node or it has none.
+    /// Returns the data of a node, or `None` if the node does not exist or has no data.
     pub fn data(&self, path: &str) -> Option<Bytes> {
         self.tree.get(path)?.data.clone()
     }
 
-    /// The names of a node's children in order, or `None` if there is no such node.
+    /// Returns the sorted names of a node's children, or `None` if the node does not exist.
     pub fn children(&self, path: &str) -> Option<Vec<String>> {
         Some(self.tree.get(path)?.children.iter().cloned().collect())
     }
 
-    /// The number that the next sequential child of a node gets, or `None` if there is no such node.
+    /// Returns the number for the next sequential child of a node, or `None` if the node does not exist.
     pub fn counter(&self, path: &str) -> Option<i32> {
         Some(self.tree.get(path)?.creates)
     }
 
-    /// The paths of all nodes, in order.
+    /// Returns the sorted paths of all nodes.
     pub fn paths(&self) -> Vec<String> {
         self.tree.paths().map(str::to_owned).collect()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn node_count(&self) -> usize {
         self.tree.len()
     }
 
-    /// The paths of the ephemeral nodes, by session.
+    /// Returns the paths of the ephemeral nodes, by session.
     pub fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
         self.tree.ephemerals()
     }
 
-    /// How many bytes the paths and the data of all nodes have.
+    /// Returns the total size of the paths and the data of all nodes, in bytes.
     pub fn data_size(&self) -> usize {
         let size = |path: &str| path.len() + self.data(path).map_or(0, |data| data.len());
         self.tree.paths().map(size).sum()
     }
 
-    /// How many watches are set.
+    /// Returns the number of watches.
     pub fn watch_count(&self) -> usize {
         self.watches.len()
     }
 
-    /// The sessions that watch each path.
+    /// Returns the sessions that watch each path.
     pub fn watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
         self.by_session(self.watches.by_path())
     }
 
-    /// The sessions that watch each path for more than its children: all that a real server's words tell of.
+    /// Returns the sessions that watch each path for more than its children, which are all the watches that a
+    /// real server's four-letter words report.
     pub fn data_watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
         self.by_session(self.watches.data.by_path())
     }
@@ -120,7 +121,7 @@ impl Model {
         watches.into_iter().map(|(path, watchers)| (path.to_owned(), sessions(watchers))).collect()
     }
 
-    /// The last transaction.
+    /// Returns the id of the last transaction.
     pub fn zxid(&self) -> i64 {
         self.zxid
     }

@@ -1,4 +1,4 @@
-//! Who is told of what: `WatchManager`, twice.
+//! The watches of all connections, in two tables that each correspond to a `WatchManager`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::output::ConnectionId;
 use super::path::with_ancestors;
 use crate::wire::EventType;
 
-/// How long a watch lasts, and how far it sees.
+/// The lifetime and the scope of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Mode {
     OneShot,
@@ -20,7 +20,7 @@ type Modes = BTreeSet<Mode>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Table {
     paths: BTreeMap<String, BTreeMap<ConnectionId, Modes>>,
-    /// The paths of each connection, so that its end costs no more than its watches.
+    /// The paths of each connection, so that removing a connection costs no more than its own watches.
     connections: BTreeMap<ConnectionId, BTreeSet<String>>,
 }
 
@@ -30,7 +30,7 @@ impl Table {
         self.connections.entry(connection).or_default().insert(path.to_owned());
     }
 
-    /// Removes the watches of a connection on a path: those of one mode, or all.
+    /// Removes the watches of a connection on a path, of one mode or all, and returns whether any were set.
     pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
         let Some(modes) = self.paths.get_mut(path).and_then(|watchers| watchers.get_mut(&connection)) else {
             return false;
@@ -50,7 +50,7 @@ impl Table {
         modes.is_some_and(|modes| mode.is_none_or(|mode| modes.contains(&mode)))
     }
 
-    /// Takes whoever watches this path, and uses up their one-shot watches.
+    /// Returns the connections that watch this path, and removes their one-shot watches.
     pub(super) fn trigger(&mut self, path: &str) -> BTreeSet<ConnectionId> {
         let mut told = BTreeSet::new();
         for ancestor in with_ancestors(path) {
@@ -92,7 +92,7 @@ impl Table {
         }
     }
 
-    /// The paths that are watched, and by which connections.
+    /// Returns the watched paths, each with the connections that watch it.
     pub(super) fn by_path(&self) -> impl Iterator<Item = (&str, BTreeSet<ConnectionId>)> {
         self.paths.iter().map(|(path, watchers)| (path.as_str(), watchers.keys().copied().collect()))
     }
@@ -116,12 +116,12 @@ impl Watches {
         self.child.add(path, connection, Mode::Persistent);
     }
 
-    /// Sets a persistent watch on a node and all below it, which is told of no child changes.
+    /// Sets a persistent watch on a node and its descendants, which gets no [`EventType::ChildrenChanged`].
     pub(super) fn add_recursive(&mut self, path: &str, connection: ConnectionId) {
         self.data.add(path, connection, Mode::Recursive);
     }
 
-    /// Takes whoever is to be told of this, once.
+    /// Returns the connections to notify of an event, each once, and removes their one-shot watches.
     pub(super) fn trigger(&mut self, event: EventType, path: &str) -> BTreeSet<ConnectionId> {
         match event {
             EventType::ChildrenChanged => self.child.trigger(path),
@@ -134,7 +134,7 @@ impl Watches {
         }
     }
 
-    /// Forgets the watches of a connection.
+    /// Removes the watches of a connection.
     pub(super) fn disconnect(&mut self, connection: ConnectionId) {
         self.data.disconnect(connection);
         self.child.disconnect(connection);
@@ -144,7 +144,7 @@ impl Watches {
         self.data.len() + self.child.len()
     }
 
-    /// The paths that are watched, and by which connections.
+    /// Returns the watched paths, each with the connections that watch it.
     pub(super) fn by_path(&self) -> BTreeMap<&str, BTreeSet<ConnectionId>> {
         let mut all: BTreeMap<&str, BTreeSet<ConnectionId>> = BTreeMap::new();
         for (path, watchers) in self.data.by_path().chain(self.child.by_path()) {

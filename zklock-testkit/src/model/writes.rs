@@ -1,4 +1,4 @@
-//! What changes the tree: `PrepRequestProcessor`, and the changes themselves.
+//! The requests that change the tree: `PrepRequestProcessor`, and the changes themselves.
 
 use super::acl::Identities;
 use super::node::{Kind, Node, Txn};
@@ -9,30 +9,33 @@ use crate::wire::{
     SetData, Stat, permissions,
 };
 
-/// Something that watches may tell of.
+/// A change that watches may report.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) event: EventType,
     pub(super) path: String,
-    /// Who may read the node, and so may be told.
+    /// The ACL of the node: only clients that may read the node are notified.
     pub(super) acl: Vec<Acl>,
 }
 
-/// Who makes changes.
+/// The author of changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Author<'a> {
     pub(super) session: i64,
     pub(super) identities: &'a Identities,
 }
 
-/// What asks for changes. A request's opcode makes a container, and within a multi a create's flags do.
+/// The form of a request for changes.
+///
+/// The opcode of a single request determines whether it creates a container; in a multi, the flags of a
+/// create do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Single,
     Multi,
 }
 
-/// Changes that are made together, or undone together.
+/// Changes that are committed or rolled back together.
 #[derive(Debug)]
 pub(super) struct Transaction<'a> {
     tree: &'a mut Tree,
@@ -56,17 +59,17 @@ impl<'a> Transaction<'a> {
         self.undo.into_iter().rev().for_each(|undo| self.tree.undo(undo));
     }
 
-    /// Does one operation; after an error nothing more may be done but a roll-back.
+    /// Applies one operation; after an error, the transaction must be rolled back.
     pub(super) fn apply(&mut self, op: &Op) -> Result<OpResult, ErrorCode> {
         match op {
-            // A multi takes it for a create of a container, whose answer tells the stat.
+            // A multi treats this as the create of a container, whose result has a stat.
             Op::Create(create) if self.form == Form::Multi && create.flags == CreateFlags::CONTAINER => {
                 self.create2(create, Opcode::CREATE_CONTAINER)
             }
             Op::Create(create) => Ok(OpResult::Created(self.create(create, Opcode::CREATE)?.0)),
             Op::Create2(create) => self.create2(create, Opcode::CREATE2),
             Op::CreateContainer(create) => self.create2(create, Opcode::CREATE_CONTAINER),
-            // These are off unless a server's configuration turns them on, which ours does not.
+            // Nodes with a time to live are off unless a server's configuration enables them.
             Op::CreateTtl { create, ttl } => Err(refuse_ttl(create, *ttl)),
             Op::Delete(delete) => self.delete(delete),
             Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
@@ -132,9 +135,9 @@ impl<'a> Transaction<'a> {
         Ok(OpResult::Deleted)
     }
 
-    /// Deletes a node that is there, whoever asks for it.
+    /// Deletes an existing node without checking permissions.
     pub(super) fn remove(&mut self, path: &str) {
-        let parent_path = parent_of(path).expect("the path of a node");
+        let parent_path = parent_of(path).expect("the caller has found the node");
         let acl_of = |path: &str| self.tree.get(path).map(|node| node.acl.clone()).unwrap_or_default();
         let change = |event, path: &str| Change { event, path: path.to_owned(), acl: acl_of(path) };
         let changes = [change(EventType::Deleted, path), change(EventType::ChildrenChanged, parent_path)];
@@ -162,7 +165,7 @@ impl<'a> Transaction<'a> {
         Ok(OpResult::Checked)
     }
 
-    /// Replaces an ACL, which no multi can.
+    /// Replaces an ACL, which is not an operation of multis.
     pub(super) fn set_acl(self, set: &SetAcl) -> Result<Stat, ErrorCode> {
         validate(&set.path)?;
         let acl = self.author.identities.expand(&set.acl)?;
@@ -173,7 +176,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// What the flags of a create ask for: `CreateMode`.
+/// The mode that the flags of a create stand for: `CreateMode`.
 struct Mode {
     life: Life,
     naming: Naming,
@@ -215,12 +218,12 @@ fn refuse_ttl(create: &Create, ttl: i64) -> ErrorCode {
     }
 }
 
-/// The parent of a node that may be deleted: not the root, nor what the server needs itself.
+/// Returns the parent of a node to delete, and refuses the root and the server's own nodes.
 fn checked_parent_of(path: &str) -> Result<&str, ErrorCode> {
     match path {
         "/" | "/zookeeper" | "/zookeeper/quota" | "/zookeeper/config" => Err(ErrorCode::BAD_ARGUMENTS),
         _ => match parent_of(path)? {
-            // Nothing else has such a path, and so nothing else is found by it.
+            // A path that differs from its parent and name put together, such as `//a`, is that of no node.
             parent if child_of(parent, name_of(path)) == path => Ok(parent),
             _ => Err(ErrorCode::NO_NODE),
         },
