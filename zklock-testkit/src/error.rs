@@ -1,12 +1,16 @@
+//! The error type of the crate.
+//!
+//! This module may use only `packages`.
+
 use std::ffi::OsStr;
 use std::io;
 use std::time::Duration;
 
-/// Why a server could not be found, installed, started or steered.
+/// An error while finding, installing, starting or controlling a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No ZooKeeper is installed in any of the places looked at.
+    /// No ZooKeeper was found in any of the places searched.
     #[error(
         "no ZooKeeper server was found; install one (Debian: `apt-get install {server} {java}`), \
          or set ZOOKEEPER_HOME to the directory of an unpacked release, \
@@ -16,7 +20,7 @@ pub enum Error {
     )]
     NoZooKeeper,
 
-    /// No Curator is installed in any of the places looked at.
+    /// No Curator was found in any of the places searched.
     #[error(
         "no Curator was found; install it (Debian: `apt-get install {curator} {java}`), \
          or set CURATOR_CLASSPATH to its jars and those that they need",
@@ -25,7 +29,7 @@ pub enum Error {
     )]
     NoCurator,
 
-    /// No Java runtime is installed.
+    /// No Java runtime was found.
     #[error(
         "no `java` was found to run ZooKeeper; install a Java runtime \
          (Debian: `apt-get install {package}`), or set JAVA_HOME",
@@ -33,37 +37,37 @@ pub enum Error {
     )]
     NoJava,
 
-    /// An environment variable points to a place that does not hold what it should.
-    #[error("the environment variable {variable} is `{value}`, where there is {missing}")]
+    /// An environment variable points to a place that lacks the expected files.
+    #[error("the environment variable {variable} is `{value}`, which contains {missing}")]
     BadLocation {
         /// The name of the variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: String,
-        /// What the place lacks.
+        /// The missing files, as in "no `bin/java`".
         missing: &'static str,
     },
 
-    /// The package manager failed to install what was missing.
-    #[error("`{command}` failed; install this by hand. Its output ends with:\n{output}")]
+    /// The package manager failed to install the missing packages.
+    #[error("`{command}` failed; install the packages by hand. Its output ends with:\n{output}")]
     Install {
         /// The command that failed.
         command: String,
-        /// The end of what it wrote.
+        /// The end of its output.
         output: String,
     },
 
-    /// The server ended before it served.
+    /// The server's process ended before it was ready.
     #[error("ZooKeeper ended before it was ready. Its log ends with:\n{log}")]
     Exited {
         /// The end of the server's log.
         log: String,
     },
 
-    /// The server runs, but did not serve in time.
+    /// The server is running, but was not ready in time.
     #[error("ZooKeeper was not ready after {waited:?}. Its log ends with:\n{log}")]
     NotReady {
-        /// How long it was given.
+        /// The time limit.
         waited: Duration,
         /// The end of the server's log.
         log: String,
@@ -72,47 +76,47 @@ pub enum Error {
     /// The server was killed and not restarted.
     #[error("the ZooKeeper at {address} is not running")]
     NotRunning {
-        /// Where it listened.
+        /// The address that it listened on.
         address: std::net::SocketAddr,
     },
 
-    /// A server was to listen where others could reach it.
-    #[error("{address} is no loopback address, and servers for tests are for nobody else")]
+    /// The address for a server is one that other machines could reach.
+    #[error("a test server may listen only on a loopback address, not on {address}")]
     NotLoopback {
-        /// Where it was to listen.
+        /// The address that it was to listen on.
         address: std::net::SocketAddr,
     },
 
-    /// No majority of an ensemble served in time.
+    /// No majority of an ensemble was serving in time.
     #[error("no quorum of the ensemble was serving after {waited:?}")]
     NoQuorum {
-        /// How long it was given.
+        /// The time limit.
         waited: Duration,
     },
 
-    /// The operating system refused something.
+    /// An operation on files, sockets, threads or processes failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// Why it failed.
+        /// The cause of the failure.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Names what was tried, for `map_err`.
+    /// Returns a function for `map_err` that creates a [`Self::Io`] for this action.
     pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }
 
-    /// Names a variable whose value points to a place that lacks something.
+    /// Creates a [`Self::BadLocation`].
     pub(crate) fn bad_location(variable: &'static str, value: &OsStr, missing: &'static str) -> Self {
         Self::BadLocation { variable, value: value.to_string_lossy().into_owned(), missing }
     }
 }
 
-/// The last lines of a log, short enough to stand in a message.
+/// Returns the last lines of a log, few enough for a message.
 pub(crate) fn tail(log: &str) -> String {
     const LINES: usize = 40;
     let lines: Vec<&str> = log.lines().collect();

@@ -1,3 +1,7 @@
+//! The search for ZooKeeper, Curator and Java on this machine, and their installation.
+//!
+//! This module may use only `error` and `packages`.
+
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +17,7 @@ use classpath::{given_classpath, release_classpath};
 pub use curator::Curator;
 use java::find_java;
 
-/// Where a ZooKeeper's classes are, and the Java that runs them.
+/// The location of ZooKeeper's classes, and of the Java that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     java: PathBuf,
@@ -23,13 +27,14 @@ pub struct Installation {
 impl Installation {
     /// Finds an installed ZooKeeper and Java.
     ///
-    /// ZooKeeper is looked for at `ZOOKEEPER_HOME` (an unpacked release), then at `ZOOKEEPER_CLASSPATH`, then
-    /// where Debian's package puts it; Java at `JAVA_HOME`, then on the `PATH`.
+    /// ZooKeeper is searched for at `ZOOKEEPER_HOME` (an unpacked release), then at `ZOOKEEPER_CLASSPATH`,
+    /// then where Debian's package puts it. Java is searched for at `JAVA_HOME`, then on the `PATH`.
     ///
     /// # Errors
     ///
-    /// [`Error::NoZooKeeper`] or [`Error::NoJava`] say what to install or to set. A variable that is set but
-    /// points to nothing useful is [`Error::BadLocation`]: it is never skipped in silence.
+    /// Returns [`Error::NoZooKeeper`] or [`Error::NoJava`], whose messages name the packages to install and
+    /// the variables to set. A variable that is set but points to a place without the expected files is never
+    /// skipped silently: it is an [`Error::BadLocation`].
     pub fn find() -> Result<Self, Error> {
         Self::find_with(|variable| env::var_os(variable))
     }
@@ -38,7 +43,7 @@ impl Installation {
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find).
+    /// Returns the errors of [`find`](Self::find).
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let set = |variable| lookup(variable).filter(|value| !value.is_empty());
         let classpath = match (set("ZOOKEEPER_HOME"), set("ZOOKEEPER_CLASSPATH")) {
@@ -51,13 +56,14 @@ impl Installation {
 
     /// Finds an installed ZooKeeper, or else installs Debian's packages.
     ///
-    /// It installs only when nothing is installed, `apt-get` exists and this process runs as root; it says so
-    /// in one line on standard error. Several processes may call it at once: one installs, the others wait.
+    /// Packages are installed only if ZooKeeper or Java is missing, `apt-get` exists and this process runs as
+    /// root. One line on standard error announces the installation. Several processes may call this at once:
+    /// one installs, the others wait.
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find), [`Error::Install`] when `apt-get` fails, and [`Error::Io`] when it
-    /// cannot be run.
+    /// Returns the errors of [`find`](Self::find), [`Error::Install`] if `apt-get` fails, and [`Error::Io`]
+    /// if it cannot be run.
     pub fn find_or_install() -> Result<Self, Error> {
         debian::find_or_install(Self::find)
     }

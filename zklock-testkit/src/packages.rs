@@ -1,12 +1,15 @@
-//! The names of the Debian packages that hold ZooKeeper, Curator and Java.
+//! The names of the Debian packages that contain ZooKeeper, Curator and Java.
 //!
-//! This module uses no other module of the crate.
+//! This module may use no other module of the crate.
 
-/// The `zookeeper` package would add only scripts for a system service, and a graphical Java runtime.
+/// The package with ZooKeeper's jars.
+///
+/// The `zookeeper` package would only add scripts for a system service and a graphical Java runtime.
 pub(crate) const SERVER_PACKAGE: &str = "libzookeeper-java";
 
-/// It depends on the client's and the framework's packages, and on the server's.
+/// The package with Curator's jars, which depends on the packages of its client and framework, and on
+/// [`SERVER_PACKAGE`].
 pub(crate) const CURATOR_PACKAGE: &str = "libcurator-recipes-java";
 
-/// The server's package does not depend on any Java runtime.
+/// The package with Java, needed because [`SERVER_PACKAGE`] depends on no Java runtime.
 pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";

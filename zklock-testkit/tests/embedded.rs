@@ -95,7 +95,7 @@ async fn the_program_tells_where_it_listens_and_serves_until_it_is_killed() {
 fn the_program_says_in_one_line_why_it_cannot_listen() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    for (listen, why) in [("0.0.0.0:0", "no loopback address"), (&taken, "cannot listen: ")] {
+    for (listen, why) in [("0.0.0.0:0", "only on a loopback address"), (&taken, "cannot listen: ")] {
         let Output { status, stdout, stderr } = program(listen).output().unwrap();
         let stderr = String::from_utf8(stderr).unwrap();
         assert_eq!((status.code(), &stdout[..]), (Some(1), &[][..]));

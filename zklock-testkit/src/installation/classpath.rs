@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf, absolute};
 
 use crate::Error;
 
-/// A release keeps its jars in `lib`; before 3.5 its own jar was one level above.
+/// Returns the class path of an unpacked release.
+///
+/// A release keeps its jars in `lib`; before 3.5, ZooKeeper's own jar was one level above.
 pub(super) fn release_classpath(home: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let root = absolute(home).map_err(Error::io("resolve ZOOKEEPER_HOME"))?;
     let lib = root.join("lib");
@@ -25,14 +27,14 @@ fn server_jars(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| is_server_jar(path)).collect()
 }
 
-/// Tells `zookeeper-3.9.3.jar` from `zookeeper-jute-3.9.3.jar`.
+/// Returns whether a file is named like `zookeeper-3.9.3.jar`, rather than `zookeeper-jute-3.9.3.jar`.
 fn is_server_jar(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let version = name.strip_prefix("zookeeper-").and_then(|rest| rest.strip_suffix(".jar"));
     version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// The entries are made absolute because Java may run in another directory.
+/// Returns the entries of a class path, made absolute because Java may run in another directory.
 pub(super) fn given_classpath(variable: &'static str, classpath: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let entries: Vec<PathBuf> =
         env::split_paths(classpath).filter_map(|entry| absolute(entry).ok()).collect();

@@ -1,3 +1,5 @@
+//! The search for an installed Apache Curator.
+
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,9 +9,10 @@ use super::debian;
 use super::java::find_java;
 use crate::Error;
 
-/// Where the classes of Apache Curator are, the locks in Java that ours contend with, and the Java that runs them.
+/// The location of the classes of Apache Curator, and of the Java that runs them.
 ///
-/// A program in a single source file runs with `java -cp CLASSPATH FILE`, which takes a JDK.
+/// Curator has the Java locks that zklock's locks contend with. A program in a single source file runs with
+/// `java -cp CLASSPATH FILE`, which requires a JDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curator {
     java: PathBuf,
@@ -19,13 +22,14 @@ pub struct Curator {
 impl Curator {
     /// Finds an installed Curator and Java.
     ///
-    /// Curator is looked for at `CURATOR_CLASSPATH`, which names its jars and those that they need, and then
-    /// where Debian's package puts it; Java at `JAVA_HOME`, then on the `PATH`.
+    /// Curator is searched for at `CURATOR_CLASSPATH`, which names its jars and those that they need, and
+    /// then where Debian's package puts it. Java is searched for at `JAVA_HOME`, then on the `PATH`.
     ///
     /// # Errors
     ///
-    /// [`Error::NoCurator`] or [`Error::NoJava`] say what to install or to set. A variable that is set but
-    /// points to nothing useful is [`Error::BadLocation`]: it is never skipped in silence.
+    /// Returns [`Error::NoCurator`] or [`Error::NoJava`], whose messages name the packages to install and the
+    /// variables to set. A variable that is set but points to a place without the expected files is never
+    /// skipped silently: it is an [`Error::BadLocation`].
     pub fn find() -> Result<Self, Error> {
         Self::find_with(|variable| env::var_os(variable))
     }
@@ -34,7 +38,7 @@ impl Curator {
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find).
+    /// Returns the errors of [`find`](Self::find).
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match lookup(VARIABLE).filter(|value| !value.is_empty()) {
             Some(classpath) => given_classpath(VARIABLE, &classpath)?,
@@ -48,8 +52,8 @@ impl Curator {
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find), [`Error::Install`] when `apt-get` fails, and [`Error::Io`] when it
-    /// cannot be run.
+    /// Returns the errors of [`find`](Self::find), [`Error::Install`] if `apt-get` fails, and [`Error::Io`]
+    /// if it cannot be run.
     pub fn find_or_install() -> Result<Self, Error> {
         debian::find_or_install(Self::find)
     }

@@ -1,4 +1,4 @@
-//! Debian's packages: where their jars are, and how they get there.
+//! The jars of Debian's packages, and the installation of these packages with `apt-get`.
 
 use std::env;
 use std::fs::{self, File};
@@ -15,10 +15,10 @@ const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
 const CURATOR_JAR: &str = "/usr/share/java/curator-recipes.jar";
 
-/// The jars name their dependencies themselves, except a logger.
+/// The jar of the logger, the only dependency that the other jars do not name themselves.
 const LOGGER_JAR: &str = "/usr/share/java/slf4j-simple.jar";
 
-/// It lies where only root may write, because only root installs.
+/// The lock file, in a directory where only root may write, because only root installs.
 const LOCK: &str = "/run/zklock-testkit.lock";
 
 const APT_GET: &str = "/usr/bin/apt-get";
@@ -31,7 +31,7 @@ pub(super) fn curator_classpath() -> Option<Vec<PathBuf>> {
     Path::new(CURATOR_JAR).is_file().then(|| vec![CURATOR_JAR.into(), LOGGER_JAR.into()])
 }
 
-/// Finds something, or else installs the packages that it lacks, where that is possible.
+/// Calls `find`, and calls it again after installing the missing packages if this process can install them.
 pub(super) fn find_or_install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     match find() {
         Err(error) if !lacking(&error).is_empty() && can_install() => install(find),
@@ -44,7 +44,7 @@ fn can_install() -> bool {
     root && Path::new(APT_GET).is_file()
 }
 
-/// Installs what is missing, unless another process has done so when it is this one's turn.
+/// Installs the missing packages, unless another process has installed them before this one gets the lock.
 fn install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     // apt waits for dpkg's lock, but not for those of its package lists and downloads.
     let lock = File::create(LOCK).map_err(Error::io("create the lock file for the installation"))?;
@@ -56,7 +56,7 @@ fn install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     find()
 }
 
-/// The packages without which something was not found; none, if packages would not help.
+/// Returns the packages whose absence caused the error, or none if installing packages would not help.
 fn lacking(error: &Error) -> Vec<&'static str> {
     let missing = match error {
         Error::NoZooKeeper => SERVER_PACKAGE,
@@ -71,7 +71,7 @@ fn lacking(error: &Error) -> Vec<&'static str> {
 
 fn install_packages(packages: &[&str]) -> Result<(), Error> {
     eprintln!("zklock-testkit: installing {} with apt-get, to run tests", packages.join(" and "));
-    // Old package lists may do, so only the installation itself must succeed.
+    // Old package lists may suffice, so only the installation itself must succeed.
     let update = apt_get(&["update"])?;
     let install = apt_get(&[&["install", "-y", "--no-install-recommends"], packages].concat())?;
     if install.status.success() {
