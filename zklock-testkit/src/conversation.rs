@@ -1,4 +1,6 @@
-//! One connection to a server, without anything that a client library adds.
+//! A raw connection to a server, without the features of a client library.
+//!
+//! This module may use only `wire`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,16 +26,16 @@ mod message;
 pub use error::ConversationError;
 pub use message::{Message, Reply};
 
-/// A server that has not said anything for so long will not.
+/// The time limit for the next frame of a server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a server may send in one frame; it limits only what it receives.
+/// The largest frame that a server may send, in bytes; the server's own limit is only for frames it receives.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// One connection to a server that is attached to a session.
+/// A connection to a server, attached to a session.
 ///
-/// It sends what it is told, in the order in which it is told, and does nothing on its own: it does not keep
-/// the session alive, and it does not connect again. Dropping it drops the connection, and the session stays.
+/// It sends the caller's requests in order and does nothing on its own: it neither keeps the session alive
+/// nor reconnects. Dropping it drops the connection, and leaves the session to its timeout.
 ///
 /// ```no_run
 /// use zklock_testkit::wire::{Create, CreateFlags, Request};
@@ -61,7 +63,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect).
+    /// Returns the errors of [`connect`](Self::connect).
     pub async fn open(server: SocketAddr) -> Result<Self, ConversationError> {
         Self::connect(server, ConnectRequest::default()).await
     }
@@ -70,8 +72,8 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// [`ConversationError::NoSession`] when the session has ended or the password is another one;
-    /// [`ConversationError::Closed`] when the server refuses the request.
+    /// Returns [`ConversationError::NoSession`] if the session has ended or the password is wrong, and
+    /// [`ConversationError::Closed`] if the server refuses the request.
     pub async fn connect(server: SocketAddr, request: ConnectRequest) -> Result<Self, ConversationError> {
         let stream = Self::dial(server).await?;
         let session = ConnectResponse::none();
@@ -90,21 +92,21 @@ impl Conversation {
         Ok(Framed::new(stream, frames(LARGEST_ANSWER)))
     }
 
-    /// What the server has said of the session.
+    /// Returns the server's answer to the [`ConnectRequest`].
     pub fn session(&self) -> &ConnectResponse {
         &self.session
     }
 
-    /// The session's id.
+    /// Returns the id of the session.
     pub fn session_id(&self) -> i64 {
         self.session.session_id
     }
 
-    /// Sends a request without waiting for its answer, and tells its number.
+    /// Sends a request without waiting for its answer, and returns its number.
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Closed`] when the server has closed the connection.
+    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
     pub async fn send(&mut self, request: Request) -> Result<i32, ConversationError> {
         let header = self.header(request.opcode());
         let mut writer = Writer::default();
@@ -115,7 +117,7 @@ impl Conversation {
         Ok(header.xid)
     }
 
-    /// The numbers that clients use, which differ from one to the other for ordinary requests only.
+    /// Returns a header with the number that a client would use; only ordinary requests are counted.
     fn header(&mut self, opcode: Opcode) -> RequestHeader {
         let xid = match opcode {
             Opcode::PING => xid::PING,
@@ -133,7 +135,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Closed`] when the server has closed the connection.
+    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
     pub async fn send_frame(&mut self, content: Bytes) -> Result<(), ConversationError> {
         Ok(self.stream.send(content).await?)
     }
@@ -142,16 +144,17 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Closed`] when the server has closed the connection.
+    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), ConversationError> {
         Ok(self.stream.get_mut().write_all(bytes).await?)
     }
 
-    /// Waits for what the server sends next: an event that was put aside, or else what comes.
+    /// Returns the next event that was set aside, or else waits for the next message from the server.
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Closed`] when that is the end; [`ConversationError::Silent`] after 20 s.
+    /// Returns [`ConversationError::Closed`] if the server closes the connection, and
+    /// [`ConversationError::Silent`] after 20 s.
     pub async fn receive(&mut self) -> Result<Message, ConversationError> {
         match self.events.pop_front() {
             Some(event) => Ok(Message::Event(event)),
@@ -159,22 +162,22 @@ impl Conversation {
         }
     }
 
-    /// Sends a request and waits for its answer; events that come first are put aside.
+    /// Sends a request and waits for its answer; events that arrive first are set aside.
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Unexpected`] when another answer comes instead, and those of
+    /// Returns [`ConversationError::Unexpected`] if another answer arrives instead, and the errors of
     /// [`receive`](Self::receive).
     pub async fn call(&mut self, request: Request) -> Result<Reply, ConversationError> {
         let xid = self.send(request).await?;
         self.reply(xid).await
     }
 
-    /// Waits for the answer to a request that was sent; events that come first are put aside.
+    /// Waits for the answer to a request that was sent; events that arrive first are set aside.
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Unexpected`] when another answer comes instead, and those of
+    /// Returns [`ConversationError::Unexpected`] if another answer arrives instead, and the errors of
     /// [`receive`](Self::receive).
     pub async fn reply(&mut self, xid: i32) -> Result<Reply, ConversationError> {
         loop {
@@ -190,7 +193,8 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Unexpected`] when an answer comes instead, and those of [`receive`](Self::receive).
+    /// Returns [`ConversationError::Unexpected`] if an answer arrives instead, and the errors of
+    /// [`receive`](Self::receive).
     pub async fn event(&mut self) -> Result<WatchEvent, ConversationError> {
         match self.receive().await? {
             Message::Event(event) => Ok(event),
@@ -198,24 +202,24 @@ impl Conversation {
         }
     }
 
-    /// Takes all events of what has happened so far: of all that was answered to whomever, before this call.
+    /// Returns all events caused by requests that were answered before this call, to any client.
     ///
-    /// A server sends an event before it answers the request that caused it, and answers in order; so after
-    /// the answer to a ping no event of an earlier request can be on its way.
+    /// A server sends an event before it answers the request that caused it, and answers in order. After the
+    /// answer to a ping, no event of an earlier request can therefore be on its way.
     ///
     /// # Errors
     ///
-    /// Those of [`call`](Self::call).
+    /// Returns the errors of [`call`](Self::call).
     pub async fn events(&mut self) -> Result<Vec<WatchEvent>, ConversationError> {
         self.call(Request::Ping).await?;
         Ok(self.events.drain(..).collect())
     }
 
-    /// Waits until the server closes the connection, and tells what it sent before.
+    /// Waits until the server closes the connection, and returns the messages that arrived before.
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Silent`] when it does not.
+    /// Returns [`ConversationError::Silent`] if the server does not close it.
     pub async fn until_closed(&mut self) -> Result<Vec<Message>, ConversationError> {
         let mut messages = Vec::new();
         loop {
@@ -231,12 +235,12 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// [`ConversationError::Closed`] when there is no connection any more.
+    /// Returns [`ConversationError::Closed`] if the connection is already closed.
     pub async fn disconnect(&mut self) -> Result<(), ConversationError> {
         Ok(self.stream.get_mut().shutdown().await?)
     }
 
-    /// Drops the connection and leaves the session to its timeout, or to whoever attaches to it.
+    /// Drops the connection, and returns the session so that another connection can attach to it.
     pub fn abandon(self) -> ConnectResponse {
         self.session
     }
@@ -245,7 +249,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// Those of [`call`](Self::call).
+    /// Returns the errors of [`call`](Self::call).
     pub async fn close(mut self) -> Result<Reply, ConversationError> {
         let reply = self.call(Request::CloseSession).await?;
         match self.until_closed().await?.pop() {
@@ -274,7 +278,7 @@ impl Conversation {
         let asked = self.unanswered.iter().position(|request| request.xid == header.xid);
         let opcode = asked.map(|asked| self.unanswered.remove(asked).opcode);
         if header.error != ErrorCode::OK {
-            // ZooKeeper sends along what it had of the answer when a list of reads turns out to be malformed.
+            // For a malformed multi-read, ZooKeeper sends the part of the answer that it already has.
             return Ok(Err(header.error));
         }
         let opcode = opcode.ok_or(ConversationError::Unasked { xid: header.xid })?;

@@ -1,3 +1,7 @@
+//! The embedded server: a ZooKeeper server inside this process.
+//!
+//! This module may use only `error`, `four_letter`, `model`, `ports` and `wire`.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
@@ -19,14 +23,14 @@ pub use builder::EmbeddedServerBuilder;
 use core::Core;
 use listener::Listener;
 
-/// How long a server may take to answer, so that a paused one cannot block its owner for ever.
+/// The time limit for an answer, so that a paused server cannot block its owner forever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// A ZooKeeper server inside of this process, which ends when this value is dropped.
+/// A ZooKeeper server inside this process, which ends when this value is dropped.
 ///
-/// It speaks the client protocol of ZooKeeper 3.9 over a [`Model`](crate::model::Model), keeps everything in
-/// memory, and listens on a loopback address only. It has a thread of its own, so that it can be used from
-/// any runtime or none. It starts within milliseconds.
+/// It speaks the client protocol of ZooKeeper 3.9 on top of a [`Model`](crate::model::Model), keeps
+/// everything in memory, and listens only on a loopback address. It runs on its own thread, so it can be used
+/// from any runtime or none. It starts within milliseconds.
 ///
 /// ```
 /// use zklock_testkit::EmbeddedServer;
@@ -55,63 +59,64 @@ impl EmbeddedServer {
         Ok(Self { address, connect_string, core, listener: Mutex::new(Some(listener)) })
     }
 
-    /// Where clients connect, as `ADDRESS:PORT`.
+    /// Returns the address that clients connect to, as `ADDRESS:PORT`.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Asks the server one of its four-letter words: `ruok`, `srvr`, `stat`, `mntr`, `cons`, `dump`, `wchs`,
-    /// `wchp`, `isro` or `conf`.
+    /// Sends one of the four-letter words to the server, and returns its answer.
+    ///
+    /// The server knows `ruok`, `srvr`, `stat`, `mntr`, `cons`, `dump`, `wchs`, `wchp`, `isro` and `conf`.
     ///
     /// # Errors
     ///
-    /// When the server cannot be reached, or has not answered within 5 s because it is paused.
+    /// Returns an error if the server cannot be reached, or does not answer within 5 s because it is paused.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// How many packets clients have sent to the server; each of these questions counts as one, itself included.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends.
     ///
     /// # Panics
     ///
-    /// When the server does not answer.
+    /// Panics if the server does not answer.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
 
-    /// How many watches clients have set on the server.
+    /// Returns how many watches clients have set on the server.
     pub fn watch_count(&self) -> u64 {
         self.core.model(|model| model.watch_count()) as u64
     }
 
-    /// Stops serving without closing anything, as SIGSTOP does to a process: time goes on for clients only.
+    /// Stops serving without closing anything, as SIGSTOP does to a process.
     ///
     /// # Errors
     ///
-    /// [`Error::NotRunning`] after a [`kill`](Self::kill).
+    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
         self.running(Core::pause)
     }
 
-    /// Serves again after a [`pause`](Self::pause). Sessions that have timed out meanwhile end first.
+    /// Resumes serving after a [`pause`](Self::pause). Sessions that timed out in the meantime expire first.
     ///
     /// # Errors
     ///
-    /// [`Error::NotRunning`] after a [`kill`](Self::kill).
+    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
         self.running(Core::resume)
     }
 
-    /// Closes the port and all connections, and serves nobody; the data remains.
+    /// Closes the port and all connections; the data remains.
     ///
     /// # Errors
     ///
-    /// None today; a real server's can fail.
+    /// Returns no error today; [`ZooKeeper::kill`](crate::ZooKeeper::kill) of a real server can fail.
     pub fn kill(&self) -> Result<(), Error> {
         let mut listener = self.listener();
         drop(listener.take());
@@ -119,13 +124,13 @@ impl EmbeddedServer {
         Ok(())
     }
 
-    /// Starts the server again with the same port and data, after killing it if it runs.
+    /// Starts the server again with the same port and data, after killing it if it is running.
     ///
-    /// As on a real server, all sessions have their whole timeout then.
+    /// As on a real server, the timeout of every session starts anew.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when the port was taken by somebody else meanwhile.
+    /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart(&self) -> Result<(), Error> {
         self.start_again(Core::restart)
     }
@@ -134,73 +139,73 @@ impl EmbeddedServer {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when the port was taken by somebody else meanwhile.
+    /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart_empty(&self) -> Result<(), Error> {
         self.start_again(Core::restart_empty)
     }
 
     fn start_again(&self, prepare: impl FnOnce(&Core)) -> Result<(), Error> {
         let mut listener = self.listener();
-        // The old one is gone before the new one takes its port.
+        // The old listener must be gone before the new one takes its port.
         drop(listener.take());
         prepare(&self.core);
         *listener = Some(Listener::start(self.address, &self.core)?);
         Ok(())
     }
 
-    /// Ends a session as its expiry would: its connection is closed and its ephemeral nodes are gone when this
-    /// returns. A session that does not exist is left alone.
+    /// Ends a session as its expiry would: closes its connection and deletes its ephemeral nodes, which are
+    /// gone when this returns. A session that does not exist is ignored.
     pub fn expire(&self, session: i64) {
         self.core.change(|model| model.expire(session));
     }
 
-    /// Closes the connection of a session, which lives on; its client may connect again at once.
+    /// Closes the connection of a session; the session stays alive, and its client may reconnect at once.
     pub fn disconnect(&self, session: i64) {
         self.core.change(|model| model.disconnect_session(session));
     }
 
-    /// Deletes a node and all below it, whatever their ACLs say, and tells how many there were.
+    /// Deletes a node and its descendants regardless of their ACLs, and returns the number of deleted nodes.
     ///
-    /// The root and the server's own nodes stay.
+    /// The root and the server's own nodes are not deleted.
     pub fn delete(&self, path: &str) -> usize {
         self.core.change(|model| model.delete(path))
     }
 
-    /// Sets the number that the next sequential child of a node gets, to reach the end of the numbers.
+    /// Sets the number for the next sequential child of a node, such as one near the end of the counter.
     ///
     /// # Errors
     ///
-    /// [`ErrorCode::NO_NODE`].
+    /// Returns [`ErrorCode::NO_NODE`] if the node does not exist.
     pub fn set_counter(&self, path: &str, next: i32) -> Result<(), ErrorCode> {
         self.core.change(|model| model.set_counter(path, next))
     }
 
-    /// The sessions that live.
+    /// Returns the live sessions.
     pub fn sessions(&self) -> Vec<SessionView> {
         self.core.model(|model| model.sessions())
     }
 
-    /// The sessions that watch each path.
+    /// Returns the sessions that watch each path.
     pub fn watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
         self.core.model(|model| model.watches())
     }
 
-    /// The paths of all nodes, in order.
+    /// Returns the sorted paths of all nodes.
     pub fn paths(&self) -> Vec<String> {
         self.core.model(|model| model.paths())
     }
 
-    /// The stat of a node, or `None` if there is no such node.
+    /// Returns the stat of a node, or `None` if the node does not exist.
     pub fn node(&self, path: &str) -> Option<Stat> {
         self.core.model(|model| model.node(path))
     }
 
-    /// Whether a client is connected to it now.
+    /// Returns whether a client is connected to this session now.
     pub fn is_connected(&self, session: i64) -> bool {
         self.sessions().iter().any(|view| view.id == session && view.connection.is_some())
     }
 
-    /// Does something with a server that cannot be killed meanwhile.
+    /// Calls `act` if the server is running, and keeps it from being killed until `act` returns.
     fn running(&self, act: impl FnOnce(&Core)) -> Result<(), Error> {
         match *self.listener() {
             Some(_) => {

@@ -1,14 +1,16 @@
+//! The errors of a conversation.
+
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use super::message::Reply;
 use crate::wire::{ConnectResponse, Malformed};
 
-/// Why a conversation cannot go on.
+/// An error of a conversation with a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConversationError {
-    /// The server does not know the session, or it has another password.
+    /// The server does not know the session, or its password is a different one.
     #[error("the server knows no such session: {0:?}")]
     NoSession(ConnectResponse),
 
@@ -16,26 +18,26 @@ pub enum ConversationError {
     #[error("the server has closed the connection")]
     Closed,
 
-    /// The server has not answered.
+    /// The server has not sent anything in time.
     #[error("the server has been silent for {0:?}")]
     Silent(Duration),
 
-    /// An answer came while something else was waited for.
-    #[error("something else was waited for than {0:?}")]
+    /// An answer arrived while the caller waited for something else.
+    #[error("received {0:?} while waiting for something else")]
     Unexpected(Box<Reply>),
 
-    /// An answer came to a request that was not sent.
-    #[error("request {xid} was never sent")]
+    /// An answer arrived to a request that was not sent.
+    #[error("received an answer to request {xid}, which was never sent")]
     Unasked {
         /// The number of the request.
         xid: i32,
     },
 
-    /// The server sent what it must not.
+    /// The server sent a malformed frame.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 
-    /// The connection cannot be had or used.
+    /// The connection cannot be opened or used.
     #[error(transparent)]
     Io(io::Error),
 }

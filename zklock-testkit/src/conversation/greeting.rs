@@ -1,12 +1,14 @@
+//! The requests that open a conversation.
+
 use bytes::Bytes;
 
 use crate::wire::{ConnectRequest, ConnectResponse};
 
-/// Long enough for no session to expire in a test that does not want it.
+/// The default session timeout in milliseconds, long enough that no session expires by accident in a test.
 const TIMEOUT: i32 = 30_000;
 
 impl Default for ConnectRequest {
-    /// Asks for a new session with a timeout of 30 s.
+    /// Requests a new session with a timeout of 30 s.
     fn default() -> Self {
         Self {
             protocol_version: 0,
@@ -20,12 +22,12 @@ impl Default for ConnectRequest {
 }
 
 impl ConnectRequest {
-    /// Asks for a new session with such a timeout in milliseconds.
+    /// Requests a new session with this timeout in milliseconds.
     pub fn with_timeout(timeout: i32) -> Self {
         Self { timeout, ..Self::default() }
     }
 
-    /// Asks to be attached to a session, with the timeout that it has.
+    /// Requests to attach to a session, with the session's present timeout.
     pub fn attach(session: &ConnectResponse) -> Self {
         Self {
             timeout: session.timeout,
@@ -37,7 +39,7 @@ impl ConnectRequest {
 }
 
 impl ConnectResponse {
-    /// What stands for a session before there is one.
+    /// Returns a placeholder for the answer that has not arrived yet.
     pub(super) fn none() -> Self {
         Self { protocol_version: 0, timeout: 0, session_id: 0, password: None, read_only: None }
     }

@@ -1,3 +1,5 @@
+//! The messages of a server in a conversation.
+
 use crate::wire::{ErrorCode, Response, WatchEvent};
 
 /// The answer to a request.
@@ -7,15 +9,15 @@ pub struct Reply {
     pub xid: i32,
     /// The last transaction that the server has applied.
     pub zxid: i64,
-    /// What it answers.
+    /// The response, or the reason why the request failed.
     pub outcome: Result<Response, ErrorCode>,
 }
 
-/// What a server sends.
+/// A message from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The answer to a request.
     Reply(Reply),
-    /// What a watch has seen.
+    /// A watch event.
     Event(WatchEvent),
 }

@@ -1,3 +1,5 @@
+//! The options of an embedded server.
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use crate::{Error, ports};
 
 /// The options of an [`EmbeddedServer`].
 #[derive(Clone, Debug)]
-#[must_use = "a server starts by `start`"]
+#[must_use = "nothing runs until `start` is called"]
 pub struct EmbeddedServerBuilder {
     listen: SocketAddr,
     settings: Settings,
@@ -21,52 +23,53 @@ impl EmbeddedServerBuilder {
         Self { listen: (ports::loopback(), 0).into(), settings: Settings::default(), max_buffer: MAX_FRAME }
     }
 
-    /// Sets where to listen: a loopback address, by default one of its own with a free port.
+    /// Sets the loopback address to listen on (default: a random one, with a free port).
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self
     }
 
-    /// Sets ZooKeeper's `tickTime`, in whole milliseconds from 1 on; by default 2 s.
+    /// Sets ZooKeeper's `tickTime`, in whole milliseconds and at least 1 ms (default: 2 s).
     ///
-    /// Sessions end at multiples of it.
+    /// Sessions expire only at multiples of it.
     pub fn tick_time(mut self, tick_time: Duration) -> Self {
         self.settings.tick_time = tick_time;
         self
     }
 
-    /// Sets the least session timeout that is given; by default two ticks.
+    /// Sets the shortest session timeout that the server grants (default: two ticks).
     pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
         self.settings.min_session_timeout = Some(timeout);
         self
     }
 
-    /// Sets the greatest session timeout that is given; by default twenty ticks.
+    /// Sets the longest session timeout that the server grants (default: twenty ticks).
     pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
         self.settings.max_session_timeout = Some(timeout);
         self
     }
 
-    /// Sets ZooKeeper's `jute.maxbuffer`: the most bytes of a request, by default 1 MiB less one and at most
-    /// 2 GiB less one.
+    /// Sets ZooKeeper's `jute.maxbuffer`, the maximum size of a request in bytes (default: 1 MiB less one).
+    ///
+    /// A value above 2 GiB less one is lowered to that.
     pub fn max_buffer(mut self, bytes: usize) -> Self {
-        // Greater lengths are negative ones.
+        // Greater lengths would be read as negative ones.
         self.max_buffer = bytes.min(i32::MAX as usize);
         self
     }
 
-    /// Sets `znode.container.checkIntervalMs`: how often used-up containers are deleted, by default 60 s.
+    /// Sets `znode.container.checkIntervalMs`, how often used-up containers are deleted (default: 60 s).
     pub fn container_check_interval(mut self, interval: Duration) -> Self {
         self.settings.container_check_interval = interval;
         self
     }
 
-    /// Starts the server; it serves when this returns.
+    /// Starts the server, which is ready when this returns.
     ///
     /// # Errors
     ///
-    /// [`Error::NotLoopback`] for an address that others could reach, and [`Error::Io`] when the address is
-    /// taken.
+    /// Returns [`Error::NotLoopback`] for an address that other machines could reach, and [`Error::Io`] if
+    /// the address is taken.
     pub fn start(self) -> Result<EmbeddedServer, Error> {
         if !self.listen.ip().is_loopback() {
             return Err(Error::NotLoopback { address: self.listen });
@@ -80,12 +83,12 @@ impl EmbeddedServer {
     ///
     /// # Errors
     ///
-    /// Those of [`EmbeddedServerBuilder::start`].
+    /// Returns the errors of [`EmbeddedServerBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
 
-    /// Gives the options of a server to set and start.
+    /// Returns a builder with the default options.
     pub fn builder() -> EmbeddedServerBuilder {
         EmbeddedServerBuilder::new()
     }

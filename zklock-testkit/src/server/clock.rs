@@ -1,6 +1,8 @@
+//! The clock of a server.
+
 use std::time::{Duration, Instant, SystemTime};
 
-/// The wall clock at the start, and a steady one from there on.
+/// A clock that starts at the time of the wall clock and is monotonic from then on.
 #[derive(Debug)]
 pub(super) struct Clock {
     base: Duration,

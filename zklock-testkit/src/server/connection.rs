@@ -1,4 +1,4 @@
-//! One connection: frames in, frames out.
+//! The service of one connection: reading requests, and sending replies and events.
 
 use std::io::{self, Cursor};
 use std::net::SocketAddr;
@@ -20,32 +20,32 @@ use crate::wire::{
     ConnectRequest, Frames, Malformed, Reader, Record, Request, RequestHeader, Writer, frames,
 };
 
-/// How long to wait before the next try to accept a connection.
+/// The pause before the next attempt to accept a connection.
 pub(super) const RETRY: Duration = Duration::from_millis(10);
 
-/// How long a connection may take to say what it is for: `zookeeper.nio.sessionlessCnxnTimeout`.
+/// The time limit for the first frame of a connection: `zookeeper.nio.sessionlessCnxnTimeout`.
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a client may take to read what was sent before its connection was closed.
+/// The time that a client has to read the last messages before its connection is closed.
 const READ_WITHIN: Duration = Duration::from_secs(2);
 
-/// Why a connection ended before it should.
+/// The reason why a connection ended prematurely.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("malformed: {0}")]
     Malformed(#[from] Malformed),
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("it did not say what it is for")]
+    #[error("the first frame did not arrive in time")]
     Silent,
-    #[error("it does not read")]
+    #[error("the client does not read")]
     Stuck,
 }
 
 /// Serves a connection until either side ends it.
 pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) {
     let Some(accepted) = core.accept(peer) else {
-        tracing::warn!(%peer, "a connection is one too many");
+        tracing::warn!(%peer, "refused a connection: too many are open");
         return;
     };
     let (id, abort, closing) = (accepted.id, accepted.abort.clone(), accepted.closing.clone());
@@ -62,7 +62,7 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
     };
     core.disconnect(id);
     if let Err(fault) = outcome {
-        tracing::warn!(%peer, %fault, "a connection was closed");
+        tracing::warn!(%peer, %fault, "closed a connection");
     }
 }
 
@@ -85,7 +85,7 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
         return Ok(timeout(FIRST_FRAME_WITHIN, answered).await.map_err(|_| Fault::Stuck)??);
     }
     let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
-    // What a server sends may be longer than what it takes.
+    // A server may send longer frames than it accepts.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
     Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
 }
@@ -99,13 +99,13 @@ struct Conversation<'a> {
     state: State,
 }
 
-/// What the next frame is.
+/// The state of a conversation, which determines how the next frame is decoded.
 enum State {
     New,
     Connected(Said),
 }
 
-/// Whether the log tells already that a connection sends what it should not.
+/// Whether the log already reports a malformed request of this connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Nothing,
@@ -113,7 +113,7 @@ enum Said {
 }
 
 impl Conversation<'_> {
-    /// Answers each frame before the next is read, so that a client that does not read is not read from.
+    /// Answers each frame before reading the next one, and so stops reading from a client that does not read.
     async fn run(mut self, mut accepted: Accepted) -> Result<(), Fault> {
         loop {
             self.core.until_running().await;
@@ -133,7 +133,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// Without a session that can expire, nothing else would end a connection in the middle of a frame.
+    /// Reads the next frame, with a time limit for the first one.
+    ///
+    /// Before there is a session that can expire, nothing else would end a connection within a frame.
     async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
         let next = self.input.next();
         let frame = match self.state {
@@ -169,10 +171,10 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// Sends what there is, in as few packets as it takes.
+    /// Sends all waiting messages in as few packets as possible.
     async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> Result<Then, Fault> {
         let mut next = first;
-        // Without a way to us there is nothing to come.
+        // Nothing more can arrive on a closed channel.
         let mut then = if next.is_some() { Then::GoOn } else { Then::End };
         while let (Some(outgoing), Then::GoOn) = (next.take(), then) {
             match outgoing {
@@ -189,7 +191,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether a connection has more to do.
+/// Whether a connection goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoOn,

@@ -1,4 +1,4 @@
-//! The model, the clock, and the ways to the connections.
+//! The state of a server: its model, its clock, and the channels to its connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,23 +12,23 @@ use super::clock::Clock;
 use crate::model::{ConnectionId, Message, Model, Output, Settings};
 use crate::wire::{ConnectRequest, Request, RequestHeader};
 
-/// How many messages may wait for a connection whose client does not read.
+/// The maximum number of messages waiting for a client that does not read.
 const OUTGOING: usize = 10_000;
 
-/// How many connections there may be.
+/// The maximum number of connections.
 const CONNECTIONS: usize = 1_000;
 
-/// What a server is, apart from its sockets.
+/// A server without its sockets.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) settings: Settings,
     pub(super) max_buffer: usize,
-    /// Where it listens, once it does.
+    /// The address that the server listens on, once it does.
     pub(super) address: OnceLock<SocketAddr>,
     clock: Clock,
     state: Mutex<State>,
     paused: watch::Sender<Paused>,
-    /// Told when a deadline may have come closer.
+    /// Notified when the next deadline may have become earlier.
     deadlines: Notify,
 }
 
@@ -45,32 +45,32 @@ struct State {
     traffic: Traffic,
 }
 
-/// The way to a connection.
+/// The channel to a connection.
 #[derive(Debug)]
 struct Route {
     peer: SocketAddr,
     outgoing: mpsc::Sender<Outgoing>,
     abort: CancellationToken,
-    /// Told when nothing but a close is to come.
+    /// Cancelled when the model has closed the connection.
     closing: CancellationToken,
     traffic: Traffic,
 }
 
-/// What a connection is to do.
+/// An instruction to a connection.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Send(Message),
     Close,
 }
 
-/// How many packets came and went.
+/// The numbers of packets received and sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
     pub(super) received: u64,
     pub(super) sent: u64,
 }
 
-/// A connection as the words tell of it.
+/// A connection as the four-letter words report it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
@@ -104,12 +104,12 @@ impl Core {
         }
     }
 
-    /// Looks at the model.
+    /// Calls `look` with the model.
     pub(super) fn model<T>(&self, look: impl FnOnce(&Model) -> T) -> T {
         look(&self.state().model)
     }
 
-    /// Changes the model from outside of the protocol, whether or not the server is paused.
+    /// Changes the model from outside of the protocol, even if the server is paused.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Model) -> T) -> T {
         let mut state = self.state();
         let result = change(&mut state.model);
@@ -159,7 +159,7 @@ impl Core {
         .await;
     }
 
-    /// Does something before the server can be paused; waits while it is.
+    /// Waits until the server is not paused, and calls `act` before it can be paused again.
     async fn when_running(&self, act: impl FnOnce(&mut State)) {
         loop {
             self.until_running().await;
@@ -176,7 +176,7 @@ impl Core {
         state.model.disconnect(id);
     }
 
-    /// Counts what is no request, as a real server does.
+    /// Counts a packet that is not a request, as a real server does.
     pub(super) fn count_received(&self, id: ConnectionId) {
         self.state().count_received(id);
     }
@@ -192,7 +192,7 @@ impl Core {
         state.routes.iter().map(peer).collect()
     }
 
-    /// Lets time pass in the model, whenever it must, for ever.
+    /// Advances the model's time at every deadline; never returns.
     pub(super) async fn keep_time(&self) {
         loop {
             self.when_running(|state| self.advance(state)).await;
@@ -207,11 +207,11 @@ impl Core {
 
     /// Waits while the server is paused.
     pub(super) async fn until_running(&self) {
-        // It fails only if the sender is gone, which is here.
+        // This fails only if the sender is gone, and `self` owns it.
         let _ = self.paused.subscribe().wait_for(|&paused| paused == Paused::No).await;
     }
 
-    /// Nothing that comes from clients is looked at any more when this returns.
+    /// Pauses the server; no request of a client is handled after this returns.
     pub(super) fn pause(&self) {
         let _state = self.state();
         self.paused.send_replace(Paused::Yes);
@@ -222,7 +222,7 @@ impl Core {
         self.paused.send_replace(Paused::No);
     }
 
-    /// Forgets the connections, which are closed.
+    /// Removes all connections, which must be closed already.
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.routes.clear();
@@ -268,7 +268,7 @@ impl State {
         }
     }
 
-    /// Gives what the model wants done to the connections.
+    /// Passes the outputs of the model on to the connections.
     fn dispatch(&mut self) {
         for output in self.model.take_outputs() {
             match output {
@@ -279,7 +279,7 @@ impl State {
     }
 
     fn give(&mut self, id: ConnectionId, outgoing: Outgoing) {
-        // After a message that was left out, nothing may be sent as if it had been.
+        // After a message that could not be queued, no later one may be sent.
         let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
             return;
         };
@@ -291,7 +291,7 @@ impl State {
             Outgoing::Close => route.closing.cancel(),
         }
         if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
-            tracing::warn!(peer = %route.peer, "a client that does not read is disconnected");
+            tracing::warn!(peer = %route.peer, "disconnected a client that does not read");
             route.abort.cancel();
         }
     }

@@ -1,3 +1,5 @@
+//! The listener of a server, and the thread that serves its connections.
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -11,11 +13,13 @@ use super::connection;
 use super::core::Core;
 use crate::Error;
 
-/// The sockets of a server, and the thread that serves them. Dropping it closes them all, and waits for that.
+/// The sockets of a server, and the thread that serves them.
+///
+/// Dropping it closes all of them, and waits until the thread has ended.
 #[derive(Debug)]
 pub(super) struct Listener {
     address: SocketAddr,
-    /// Dropped first, so that the thread that is waited for ends.
+    /// Dropped first, so that the thread ends and can be joined.
     stop: Option<DropGuard>,
     thread: Option<JoinHandle<()>>,
 }
@@ -55,7 +59,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed already, and ended the server as dropping does.
+            // A panic of the thread has already been printed, and has ended the server as dropping does.
             let _ = thread.join();
         }
     }
@@ -68,7 +72,7 @@ fn listen(address: SocketAddr) -> io::Result<(Runtime, TcpListener, SocketAddr)>
     Ok((runtime, listener, bound))
 }
 
-/// Accepts connections and keeps the model's time, for ever.
+/// Accepts connections and keeps the model's time; never returns.
 async fn serve(core: &Arc<Core>, listener: &TcpListener) {
     tokio::join!(core.keep_time(), accept(core, listener));
 }
@@ -81,8 +85,8 @@ async fn accept(core: &Arc<Core>, listener: &TcpListener) {
                 tokio::spawn(connection::serve(Arc::clone(core), stream, peer));
             }
             Err(error) => {
-                // Often there are no file descriptors left, and there will be when connections end.
-                tracing::warn!(%error, "a connection could not be accepted");
+                // Often no file descriptors are left until other connections end.
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(connection::RETRY).await;
             }
         }

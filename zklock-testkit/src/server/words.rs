@@ -1,4 +1,4 @@
-//! The answers to four-letter words, as far as there are figures for them.
+//! The answers to four-letter words, with the figures that the embedded server has.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use super::core::{Core, Peer};
 use crate::model::{ConnectionId, Model, SessionView};
 
-/// What `srvr` and `mntr` say that we are.
+/// The version that `srvr`, `stat` and `mntr` report.
 const VERSION: &str = concat!("3.9.4-zklock-testkit-", env!("CARGO_PKG_VERSION"));
 
-/// Answers the word that a connection began with, if it is one.
+/// Returns the answer to the word that a connection began with, or `None` if it is not a known word.
 pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Option<String> {
     let write: fn(&Core, &mut String) -> fmt::Result = match &word {
         b"ruok" => |_, text| text.write_str("imok"),
@@ -45,7 +45,9 @@ fn stat(core: &Core, text: &mut String) -> fmt::Result {
     figures(core, text)
 }
 
-/// Requests are answered while they are read, so that none is outstanding and no latency is measured.
+/// Writes the figures that `srvr` and `stat` have in common.
+///
+/// Each request is answered as soon as it is read, so none is outstanding. Latencies are not measured.
 fn figures(core: &Core, text: &mut String) -> fmt::Result {
     let (traffic, connections) = (core.traffic(), core.peers().len());
     let (zxid, nodes) = core.model(|model| (model.zxid(), node_count(model)));
@@ -89,7 +91,7 @@ fn cons(core: &Core, text: &mut String) -> fmt::Result {
         let session = sessions.iter().find(|session| session.connection == Some(peer.id));
         write!(text, " {}", brief(&peer))?;
         if let Some(SessionView { id, timeout, .. }) = session {
-            // Within the brackets, as a real server has it.
+            // The session is inside the parentheses, as on a real server.
             text.pop();
             write!(text, ",sid={id:#x},to={})", timeout.as_millis())?;
         }
@@ -128,7 +130,7 @@ fn wchp(model: &Model, text: &mut String) -> fmt::Result {
     writeln!(text)
 }
 
-/// A real server counts the root twice.
+/// Returns the number of nodes, with the root counted twice as on a real server.
 fn node_count(model: &Model) -> usize {
     model.node_count() + 1
 }
