@@ -1,3 +1,7 @@
+//! A proxy that injects faults between clients and a server.
+//!
+//! This module may use only `error`, `eventually` and `wire`.
+
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -28,14 +32,14 @@ pub use rule::{Hold, Rule, RuleBuilder};
 use state::State;
 use trigger::Matcher;
 
-/// A proxy in front of a ZooKeeper server that loses, delays and spoils what clients and the server say.
+/// A proxy in front of a ZooKeeper server that loses, delays and corrupts frames in both directions.
 ///
-/// It listens on a free loopback port and knows the frames of the protocol. **Rules** strike single frames: of an
-/// opcode, the n-th from now, so many of them. **Faults of the link** strike everything between all clients and
-/// the server, until they [`heal`](Self::heal). Whatever is done to them, frames stay in their order, as those of
-/// a TCP stream do. Four-letter words pass as they are.
+/// It listens on a free loopback port and decodes the frames of the protocol. **Rules** strike single frames:
+/// those of an opcode, starting with the n-th, a given number of times. **Faults of the link** affect
+/// everything between all clients and the server, until a call of [`heal`](Self::heal). In spite of any
+/// faults, frames stay in order, as in any TCP stream. Four-letter words pass unchanged.
 ///
-/// The reply to the next create is lost, with the connection, after the server has created the node:
+/// Here the reply to the next create is lost, along with its connection, after the node was created:
 ///
 /// ```no_run
 /// use zklock_testkit::{How, Proxy, ZooKeeper, wire::Opcode};
@@ -50,10 +54,11 @@ use trigger::Matcher;
 /// # }
 /// ```
 ///
-/// Rules look at each frame when it arrives, in the order in which they were made. A frame that one strikes is not
-/// seen by those after it. A frame that is malformed ends its connection in order, and nothing else.
+/// Each frame is matched against the rules when it arrives, in the order in which the rules were made. The
+/// rules after the one that strikes it do not see the frame. A malformed frame ends its own connection in
+/// order, and has no other effect.
 ///
-/// The proxy runs on a thread of its own: its methods need no runtime and do not block. Dropping it ends all
+/// The proxy runs on its own thread: its methods need no runtime and do not block. Dropping it ends all
 /// connections.
 #[derive(Debug)]
 pub struct Proxy {
@@ -65,11 +70,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of the server at this address, which need not run yet.
+    /// Starts a proxy in front of the server at this address, which need not be running yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when there is no port or no thread to be had.
+    /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::io("bind a proxy"))?;
         let address = listener.local_addr().map_err(Error::io("find the port of a proxy"))?;
@@ -81,46 +86,48 @@ impl Proxy {
         };
         let name = format!("zk-proxy-{}", address.port());
         let thread = thread::Builder::new().name(name).spawn(run).map_err(Error::io("start a proxy"))?;
-        is_ready.recv().expect("the thread tells how it started").map_err(Error::io("start a proxy"))?;
+        is_ready.recv().expect("the thread reports its start").map_err(Error::io("start a proxy"))?;
         Ok(Self { address, connect_string: address.to_string(), state, end, thread: Some(thread) })
     }
 
-    /// Where clients connect, as `127.0.0.1:PORT`.
+    /// Returns the address that clients connect to, as `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes a rule for the requests with this opcode; [`Opcode::CREATE_SESSION`] is the first of a connection.
+    /// Makes a rule for requests with this opcode.
+    ///
+    /// [`Opcode::CREATE_SESSION`] stands for the first frame of a connection.
     pub fn on_request(&self, opcode: Opcode) -> RuleBuilder<'_> {
         self.on(Matcher::Request(opcode))
     }
 
-    /// Makes a rule for all requests, with pings and the first frames of connections.
+    /// Makes a rule for all requests, including pings and the first frames of connections.
     pub fn on_any_request(&self) -> RuleBuilder<'_> {
         self.on(Matcher::AnyRequest)
     }
 
-    /// Makes a rule for the replies to the requests with this opcode.
+    /// Makes a rule for the replies to requests with this opcode.
     pub fn on_reply(&self, opcode: Opcode) -> RuleBuilder<'_> {
         self.on(Matcher::Reply(opcode))
     }
 
-    /// Makes a rule for the replies to those requests with this opcode that the server did, and did not refuse.
+    /// Makes a rule for the successful replies to requests with this opcode.
     pub fn on_success(&self, opcode: Opcode) -> RuleBuilder<'_> {
         self.on(Matcher::Success(opcode))
     }
 
-    /// Makes a rule for all replies, with those to pings and to the first frames of connections.
+    /// Makes a rule for all replies, including those to pings and to the first frames of connections.
     pub fn on_any_reply(&self) -> RuleBuilder<'_> {
         self.on(Matcher::AnyReply)
     }
 
-    /// Makes a rule for the events of watches.
+    /// Makes a rule for watch events.
     pub fn on_notification(&self) -> RuleBuilder<'_> {
         self.on(Matcher::Notification)
     }
@@ -129,63 +136,64 @@ impl Proxy {
         RuleBuilder::new(&self.state, matcher)
     }
 
-    /// Removes all rules, and releases what they hold.
+    /// Removes all rules, and releases the frames that they hold.
     pub fn clear(&self) {
         self.state.disarm();
     }
 
-    /// Ends all connections that there are. New ones are accepted.
+    /// Ends all current connections; new ones are accepted.
     ///
-    /// Clients see the end at once, and nothing that was on its way to them. What is on its way to the server
-    /// still arrives there, and the end after it.
+    /// Clients see the end at once, and lose the frames that were on their way to them. Frames on their way
+    /// to the server still arrive, followed by the end of the connection.
     pub fn cut(&self, how: How) {
         self.state.cut(how, |_| true);
     }
 
-    /// Ends the connection of a session as [`cut`](Self::cut) does, and tells whether it had one.
+    /// Ends the connection of a session as [`cut`](Self::cut) does, and returns whether it had one.
     pub fn cut_session(&self, session_id: i64, how: How) -> bool {
         self.state.cut(how, |session| session == Some(session_id)) > 0
     }
 
-    /// The sessions that the server has let clients attach to on the connections that there are.
+    /// Returns the sessions that are attached to the current connections.
     pub fn sessions(&self) -> Vec<i64> {
         self.state.sessions()
     }
 
-    /// Lets nothing arrive in a direction, not even the end of a connection, until the link heals.
+    /// Lets nothing arrive in a direction, not even the end of a connection, until the link is healed.
     ///
-    /// What is on its way arrives late, then: TCP sends it again. A connection that is made in the meantime reaches
-    /// the server when the link heals, unless its client has gone by then, because TCP needs both directions
-    /// to make one. To lose what is on its way to clients, [`cut`](Self::cut) before the link heals.
+    /// Frames on their way then arrive late, because TCP sends them again. TCP needs both directions to open a
+    /// connection, so one that is opened in the meantime reaches the server only when the link is healed, and
+    /// not at all if its client has gone by then. To lose the frames on their way to clients, call
+    /// [`cut`](Self::cut) before healing the link.
     pub fn blackhole(&self, direction: Direction) {
         self.change(|link| link.change(direction, |lane| lane.passage = Passage::Blackhole));
     }
 
-    /// Makes everything in a direction take so much longer, until the link heals. It replaces an earlier delay.
+    /// Delays everything in a direction, until the link is healed. This replaces an earlier delay.
     pub fn delay(&self, direction: Direction, delay: Duration) {
         self.change(|link| link.change(direction, |lane| lane.delay = delay));
     }
 
-    /// Lets each connection pass so many bytes per second in a direction, until the link heals.
+    /// Limits the speed of each connection in a direction, until the link is healed.
     ///
     /// # Panics
     ///
-    /// When `bytes_per_second` is zero; that is a [`blackhole`](Self::blackhole).
+    /// Panics if `bytes_per_second` is zero; use [`blackhole`](Self::blackhole) instead.
     pub fn throttle(&self, direction: Direction, bytes_per_second: u64) {
-        assert!(bytes_per_second > 0, "a link that passes nothing is a blackhole");
+        assert!(bytes_per_second > 0, "`bytes_per_second` is zero; use `blackhole` instead");
         let pace = Pace::BytesPerSecond(bytes_per_second);
         self.change(|link| link.change(direction, |lane| lane.pace = pace));
     }
 
-    /// Resets new connections as soon as they are made, until the link heals. Present ones stay.
+    /// Resets new connections as soon as they are opened, until the link is healed. Current ones stay.
     ///
-    /// The proxy still listens, so that connecting may work; then the first read or write fails.
+    /// The proxy still listens, so connecting may succeed; the first read or write then fails.
     pub fn refuse(&self) {
         self.change(|link| link.admission = Admission::Refuse);
     }
 
-    /// Ends what [`blackhole`](Self::blackhole), [`delay`](Self::delay), [`throttle`](Self::throttle) and
-    /// [`refuse`](Self::refuse) do. Rules stay.
+    /// Ends the effects of [`blackhole`](Self::blackhole), [`delay`](Self::delay),
+    /// [`throttle`](Self::throttle) and [`refuse`](Self::refuse). Rules stay.
     pub fn heal(&self) {
         self.change(|link| *link = Link::default());
     }
@@ -194,32 +202,32 @@ impl Proxy {
         self.state.link.send_modify(change);
     }
 
-    /// What has arrived so far.
+    /// Returns the counts of everything that has arrived so far.
     pub fn counts(&self) -> Counts {
         self.state.counts()
     }
 
-    /// How many requests have arrived with this opcode.
+    /// Returns how many requests with this opcode have arrived.
     pub fn requests(&self, opcode: Opcode) -> u64 {
         self.counts().requests(opcode)
     }
 
-    /// How many requests have arrived, with pings and the first frames of connections.
+    /// Returns how many requests have arrived, including pings and the first frames of connections.
     pub fn requests_total(&self) -> u64 {
         self.counts().requests_total()
     }
 
-    /// How many replies have arrived to requests with this opcode.
+    /// Returns how many replies to requests with this opcode have arrived.
     pub fn replies(&self, opcode: Opcode) -> u64 {
         self.counts().replies(opcode)
     }
 
-    /// How many watch events have arrived.
+    /// Returns how many watch events have arrived.
     pub fn notifications(&self) -> u64 {
         self.counts().notifications()
     }
 
-    /// How many connections were accepted, with those that ended and without those that were refused.
+    /// Returns how many connections were accepted, including ended ones but not refused ones.
     pub fn connections(&self) -> u64 {
         self.counts().connections()
     }

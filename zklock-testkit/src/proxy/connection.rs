@@ -1,4 +1,4 @@
-//! One connection of a client, and the one to the server that stands for it.
+//! The relay between one connection of a client and the proxy's connection to the server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -52,9 +52,10 @@ impl Connection {
         }
     }
 
-    /// Waits for a link that is no blackhole and for enough bytes to know what they are, and connects.
+    /// Waits until the link is not blackholed, connects to the server, and waits for enough bytes to
+    /// recognize a four-letter word.
     ///
-    /// A client that leaves before that is never heard of by the server.
+    /// The server never sees a client that leaves while the link is blackholed.
     async fn open(&self, client: &mut TcpStream) -> Result<(TcpStream, BytesMut), How> {
         let (mut link, mut early) = (self.state.link.subscribe(), BytesMut::new());
         loop {
@@ -65,7 +66,7 @@ impl Connection {
             }
         }
         let server = TcpStream::connect(self.state.server).await.map_err(|_| How::Rst)?;
-        // The proxy is to add no delay that was not asked for; without the option it only would.
+        // This keeps the proxy from adding a delay of its own. Without it, nothing else goes wrong.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         while early.len() < WORD {
             some(client.read_buf(&mut early).await)?;
@@ -95,7 +96,7 @@ impl Connection {
         };
         self.state.leave(self.number);
         if let Err(how) = ended {
-            // What is on its way to the server arrives, and this after it.
+            // Frames on their way to the server still arrive, followed by this end.
             let _ = to_server.send((tokio::time::Instant::now(), Content::End(how).into()));
             close(client, how).await;
         }
@@ -139,7 +140,7 @@ impl Connection {
         Ok(apply(self.state.judge(said.kind()), body))
     }
 
-    /// Passes all bytes on as they come, after those that came before.
+    /// Passes all bytes on as they arrive, after the `early` ones.
     async fn pass_through(&self, mut client: TcpStream, mut server: TcpStream, early: &[u8]) {
         let pass = async {
             server.write_all(early).await?;
@@ -161,16 +162,16 @@ impl Connection {
             if let Some(how) = *cut.borrow_and_update() {
                 return how;
             }
-            // The sender is ours, so that the channel cannot be closed.
+            // `self` owns the sender, so the channel cannot be closed.
             let _ = cut.changed().await;
         }
     }
 }
 
-/// How many bytes tell a word from the length of a frame.
+/// The number of bytes that distinguish a four-letter word from the length of a frame.
 const WORD: usize = 4;
 
-/// Whether these first bytes are one of the words that administrators send; no frame is so long.
+/// Returns whether these first bytes are a four-letter word; read as a length, they would exceed any frame.
 fn is_word(bytes: &[u8]) -> bool {
     bytes[..WORD].iter().all(u8::is_ascii_alphabetic)
 }
@@ -182,7 +183,7 @@ fn apply(fault: Option<Fault>, body: Bytes) -> Option<Parcel> {
     }
 }
 
-/// Fails when nothing was read because the stream has ended.
+/// Fails if the stream has ended or cannot be read.
 fn some(read: std::io::Result<usize>) -> Result<(), How> {
     match read {
         Ok(0) => Err(How::Fin),
@@ -193,11 +194,11 @@ fn some(read: std::io::Result<usize>) -> Result<(), How> {
 
 async fn close(mut stream: TcpStream, how: How) {
     match how {
-        // This fails only where the reset came from the other end.
+        // This fails only if the other end has already reset the connection.
         How::Rst => drop(stream.set_zero_linger()),
         How::Fin => {
             let _ = stream.shutdown().await;
-            // A socket that is closed with bytes unread sends a reset, which may overtake the end of the stream.
+            // A socket closed with unread bytes sends a reset, which may overtake the end of the stream.
             let _ = copy(&mut stream, &mut sink()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! What a client and the server say to each other over one connection.
+//! The conversation of a client with the server over one connection, which determines the kind of each frame.
 
 use std::collections::VecDeque;
 
@@ -19,14 +19,14 @@ pub(super) struct Conversation {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// The client has said nothing.
+    /// The client has sent nothing.
     #[default]
     Silent,
-    /// The client has asked for a session.
+    /// The client has requested a session.
     Greeted,
 }
 
-/// What a request is known by.
+/// The properties that identify a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Session,
@@ -42,10 +42,10 @@ impl Asked {
     }
 }
 
-/// What the server said.
+/// A frame from the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// The session that the connection now belongs to; zero when it has expired.
+    /// The answer to the request for a session: the id of the session, or zero if it has expired.
     Session(i64),
     Frame(Kind),
 }
@@ -60,7 +60,7 @@ impl Said {
 }
 
 impl Conversation {
-    /// Reads a frame of the client.
+    /// Decodes a frame from the client.
     pub(super) fn hear_client(&mut self, body: &Bytes) -> Result<Asked, Malformed> {
         if self.stage == Stage::Silent {
             ConnectRequest::from_bytes(body.clone())?;
@@ -71,12 +71,12 @@ impl Conversation {
         Ok(Asked::Operation { xid, opcode })
     }
 
-    /// Remembers a request that the server is going to answer.
+    /// Remembers a request that the server will answer.
     pub(super) fn expect(&mut self, asked: Asked) {
         self.pending.push_back(asked);
     }
 
-    /// Reads a frame of the server.
+    /// Decodes a frame from the server.
     pub(super) fn hear_server(&mut self, body: &Bytes) -> Result<Said, Malformed> {
         if self.pending.front() == Some(&Asked::Session) {
             let response = ConnectResponse::from_bytes(body.clone())?;
@@ -95,7 +95,7 @@ impl Conversation {
         Ok(Said::Frame(kind))
     }
 
-    /// Forgets the oldest request with this number. Pings and some others share theirs.
+    /// Forgets the oldest request with this number. Pings and some other requests share a number.
     fn answered(&mut self, answered: i32) -> Option<Opcode> {
         let is = |asked: &Asked| matches!(asked, Asked::Operation { xid, .. } if *xid == answered);
         let position = self.pending.iter().position(is)?;
@@ -132,7 +132,7 @@ mod tests {
         ReplyHeader { xid, zxid: 0, error: ErrorCode::OK }.to_bytes()
     }
 
-    /// A conversation whose session is open and in which these were asked.
+    /// Returns a conversation with an open session and these requests under way.
     fn asked(requests: &[(i32, Opcode)]) -> Conversation {
         let mut conversation = Conversation::default();
         let session = conversation.hear_client(&connect_request()).unwrap();

@@ -1,15 +1,17 @@
+//! The counts of the frames and connections that arrive at a proxy.
+
 use std::collections::BTreeMap;
 use std::ops::Sub;
 
 use super::trigger::Kind;
 use crate::wire::Opcode;
 
-/// How many frames and connections have arrived at a proxy.
+/// The numbers of frames and connections that have arrived at a proxy.
 ///
-/// Frames count when they arrive, whatever a fault does to them then. The first frame of a connection and its
-/// answer count as [`Opcode::CREATE_SESSION`].
+/// A frame is counted when it arrives, even if a fault strikes it. The first frame of a connection and its
+/// answer are counted as [`Opcode::CREATE_SESSION`].
 ///
-/// The difference of two measures what happened between them.
+/// The difference of two counts covers the time between them.
 ///
 /// ```no_run
 /// # use zklock_testkit::{Proxy, wire::Opcode};
@@ -31,32 +33,32 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many requests there were with this opcode.
+    /// Returns the number of requests with this opcode.
     pub fn requests(&self, opcode: Opcode) -> u64 {
         self.requests.get(&opcode).copied().unwrap_or_default()
     }
 
-    /// How many requests there were, with pings and the first frames of connections.
+    /// Returns the number of requests, including pings and the first frames of connections.
     pub fn requests_total(&self) -> u64 {
         self.requests.values().sum()
     }
 
-    /// How many replies there were to requests with this opcode.
+    /// Returns the number of replies to requests with this opcode.
     pub fn replies(&self, opcode: Opcode) -> u64 {
         self.replies.get(&opcode).copied().unwrap_or_default()
     }
 
-    /// How many replies there were, with those to pings and the first frames of connections.
+    /// Returns the number of replies, including those to pings and the first frames of connections.
     pub fn replies_total(&self) -> u64 {
         self.replies.values().sum::<u64>() + self.unasked
     }
 
-    /// How many watch events there were.
+    /// Returns the number of watch events.
     pub fn notifications(&self) -> u64 {
         self.notifications
     }
 
-    /// How many connections were accepted, with those that ended and without those that were refused.
+    /// Returns the number of accepted connections, including ended ones but not refused ones.
     pub fn connections(&self) -> u64 {
         self.connections
     }
@@ -79,7 +81,7 @@ impl Counts {
 impl Sub for Counts {
     type Output = Self;
 
-    /// What was counted since `earlier`; zero for what `earlier` has more of.
+    /// Returns the counts since `earlier`, each of which is zero if it is greater in `earlier`.
     fn sub(self, earlier: Self) -> Self {
         let since = |now: BTreeMap<Opcode, u64>, then: BTreeMap<Opcode, u64>| {
             let rest = |(opcode, count): (Opcode, u64)| {

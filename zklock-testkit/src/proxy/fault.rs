@@ -1,4 +1,4 @@
-//! What is done to a frame that a rule strikes.
+//! The faults of rules, and their effects on frames.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// How a connection ends.
+/// The way in which a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum How {
-    /// In order, as when the other process closes it: the next read finds the end of the stream.
+    /// In order, as if the other process closes the connection: the next read finds the end of the stream.
     Fin,
-    /// With a reset, as when the other machine no longer knows it: reads and writes fail.
+    /// With a reset, as if the other machine no longer knows the connection: reads and writes fail.
     Rst,
 }
 
-/// Shuts frames in until it is released, once and for ever.
+/// A gate that holds frames until it is released, which cannot be undone.
 #[derive(Clone, Debug)]
 pub(super) struct Gate(Arc<watch::Sender<bool>>);
 
@@ -34,14 +34,14 @@ impl Gate {
     }
 
     pub(super) async fn released(&self) {
-        // The sender is ours, so that the channel cannot be closed.
+        // `self` owns the sender, so the channel cannot be closed.
         let _ = self.0.subscribe().wait_for(|&released| released).await;
     }
 }
 
 pub(super) type Rewriter = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
-/// What a rule does to a frame.
+/// The effect of a rule on a frame.
 #[derive(Clone)]
 pub(super) enum Fault {
     Discard,
@@ -54,12 +54,12 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Inverts every byte.
+    /// Returns the fault that inverts every byte.
     pub(super) fn corrupt() -> Self {
         Self::Rewrite(Arc::new(|body| body.iter().map(|byte| !byte).collect()))
     }
 
-    /// What travels on instead of a frame with this body, if anything does.
+    /// Returns the parcel that replaces a frame with this body, if any.
     pub(super) fn applied_to(self, body: Bytes) -> Option<Parcel> {
         let content = match self {
             Self::Discard => return None,
@@ -88,28 +88,28 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// What travels in one direction of a connection, in the order of the stream.
+/// A unit of the traffic in one direction of a connection; parcels stay in order.
 #[derive(Clone, Debug)]
 pub(super) struct Parcel {
     pub(super) content: Content,
-    /// How long it travels longer than others.
+    /// The delay in addition to that of the link.
     pub(super) delay: Duration,
-    /// What it waits behind.
+    /// The gate that must be released before the parcel is delivered.
     pub(super) gate: Option<Gate>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Frame(Bytes),
-    /// The full length, the first bytes of the body, and the end of the connection.
+    /// The full length of a frame, the first `keep` bytes of its body, and the end of the connection.
     Last {
         body: Bytes,
         keep: usize,
         how: How,
     },
-    /// The sender has ended its direction of the stream, or all of it with a reset.
+    /// The sender has ended its direction of the stream, or both with a reset.
     End(How),
-    /// Both sides of the connection end here.
+    /// Both directions of the connection end here.
     Cut(How),
 }
 

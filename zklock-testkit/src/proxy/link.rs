@@ -1,21 +1,21 @@
-//! What is wrong with the link between all clients and the server.
+//! The link between all clients and the server, and its faults.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Which way frames travel.
+/// The direction in which frames travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// What clients send.
+    /// From clients to the server.
     ToServer,
-    /// What the server sends.
+    /// From the server to clients.
     ToClient,
-    /// What either sends.
+    /// Both directions.
     Both,
 }
 
-/// What is wrong with the link; by default nothing is.
+/// The faults of the link; by default there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) to_server: Lane,
@@ -23,7 +23,7 @@ pub(super) struct Link {
     pub(super) admission: Admission,
 }
 
-/// What becomes of new connections.
+/// The treatment of new connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Admission {
     #[default]
@@ -42,13 +42,13 @@ impl Link {
         }
     }
 
-    /// Whether nothing at all can be asked and answered.
+    /// Returns whether any direction is blackholed, so that no request can be answered.
     pub(super) fn is_blackholed(&self) -> bool {
         [self.to_server, self.to_client].iter().any(|lane| lane.passage == Passage::Blackhole)
     }
 }
 
-/// What is wrong with one direction of the link.
+/// The faults of one direction of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lane {
     pub(super) passage: Passage,
@@ -64,16 +64,16 @@ pub(super) enum Passage {
     Blackhole,
 }
 
-/// How fast bytes travel.
+/// The speed at which bytes travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pace {
     #[default]
     Unlimited,
-    /// At least one.
+    /// A speed of at least one byte per second.
     BytesPerSecond(u64),
 }
 
-/// When a parcel arrives, as far as is known.
+/// The time at which a parcel arrives, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     Now,
@@ -82,22 +82,22 @@ pub(super) enum Arrival {
     Unknown,
 }
 
-/// How many portions of a frame a throttled link passes each second.
+/// The number of portions that a throttled link passes each second.
 const PORTIONS_PER_SECOND: u64 = 20;
 
 impl Lane {
-    /// When something arrives that was sent then and travels so much longer than others.
+    /// Returns the arrival of a parcel that was sent at `sent` and is delayed by `longer` than others.
     pub(super) fn arrival(&self, sent: Instant, longer: Duration, now: Instant) -> Arrival {
         let due = sent.checked_add(self.delay).and_then(|due| due.checked_add(longer));
         match (self.passage, due) {
-            // What no clock can tell is never.
+            // A time beyond the range of the clock never comes.
             (Passage::Blackhole, _) | (Passage::Open, None) => Arrival::Unknown,
             (Passage::Open, Some(due)) if due <= now => Arrival::Now,
             (Passage::Open, Some(due)) => Arrival::At(due),
         }
     }
 
-    /// How many of so many bytes travel next, and how long that takes them.
+    /// Returns how many of the remaining bytes travel next, and how long they take.
     pub(super) fn portion(&self, bytes: usize) -> (usize, Duration) {
         match self.pace {
             Pace::Unlimited => (bytes, Duration::ZERO),

@@ -1,4 +1,4 @@
-//! The thread of a proxy.
+//! The thread of a proxy, which accepts connections.
 
 use std::io;
 use std::net;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::connection;
 use super::state::State;
 
-/// How long a thread waits that has no file descriptor left for a connection.
+/// The pause after a connection could not be accepted, for example because no file descriptor is left.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Tells whether it could start, and serves clients until it is to end.
+/// Reports to `ready` whether the proxy could start, and serves clients until `end` is cancelled.
 pub(super) fn run(
     listener: net::TcpListener,
     state: Arc<State>,
@@ -27,7 +27,7 @@ pub(super) fn run(
         Ok(started) => (Some(started), Ok(())),
         Err(error) => (None, Err(error)),
     };
-    // Whoever started this thread waits for the answer.
+    // Sending cannot fail, because the thread that started this one waits for the answer.
     let _ = ready.send(told);
     if let Some((runtime, listener)) = started {
         runtime.block_on(end.run_until_cancelled(accept(listener, state)));

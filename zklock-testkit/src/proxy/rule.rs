@@ -1,3 +1,5 @@
+//! The rules of a proxy, and their builder.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +11,11 @@ use super::state::{Armed, State};
 use super::trigger::{Matcher, Repeat, Trigger};
 use crate::eventually;
 
-/// A rule whose fault is still to be named.
+/// A rule whose fault is not chosen yet.
 ///
-/// It looks at the frames that arrive after the fault is named. Unless told otherwise, it strikes the next one.
+/// The rule applies to frames that arrive after its fault is chosen. By default it strikes only the next one.
 #[derive(Debug)]
-#[must_use = "a rule does nothing before its fault is named"]
+#[must_use = "a rule does nothing until its fault is chosen"]
 pub struct RuleBuilder<'a> {
     state: &'a State,
     trigger: Trigger,
@@ -24,79 +26,81 @@ impl<'a> RuleBuilder<'a> {
         Self { state, trigger: Trigger::new(matcher) }
     }
 
-    /// Strikes the n-th of the frames, counted from one, and not those before it.
+    /// Makes the n-th frame, counted from one, the first that the rule strikes.
     ///
     /// # Panics
     ///
-    /// When `n` is zero.
+    /// Panics if `n` is zero.
     pub fn nth(mut self, n: u64) -> Self {
         self.trigger.skip = n.checked_sub(1).expect("frames are counted from one");
         self
     }
 
-    /// Strikes so many frames one after the other.
+    /// Strikes this many frames in a row.
     pub fn times(mut self, times: u64) -> Self {
         self.trigger.repeat = Repeat::Times(times);
         self
     }
 
-    /// Strikes all frames that follow.
+    /// Strikes all following frames.
     pub fn always(mut self) -> Self {
         self.trigger.repeat = Repeat::Always;
         self
     }
 
-    /// Swallows the frame and leaves the connection open.
+    /// Drops the frame and leaves the connection open.
     ///
-    /// No network does this to TCP: a client that gets the next reply without the one before it sees replies
-    /// out of order, and ends the connection. [`cut`](Self::cut) is how replies are lost.
+    /// No network does this to a TCP stream: a client that gets the next reply without the one before it sees
+    /// replies out of order, and ends the connection. To lose a reply as a network does, use
+    /// [`cut`](Self::cut).
     pub fn discard(self) -> Rule {
         self.arm(Fault::Discard)
     }
 
     /// Ends the connection instead of passing the frame on.
     ///
-    /// What travels in front of the frame arrives. After a request that is cut, the server has not seen it;
-    /// after a reply that is cut, the server has done what was asked and the client cannot know.
+    /// The frames in front of it still arrive. If a request is cut, the server has not seen it; if a reply is
+    /// cut, the server has processed the request and the client cannot know.
     pub fn cut(self, how: How) -> Rule {
         self.arm(Fault::Cut(how))
     }
 
     /// Passes the frame on and ends the connection right behind it.
     ///
-    /// A request that is cut after reaches the server, and nobody hears what came of it. A reply that is cut
-    /// after by [`How::Fin`] is the last that its client reads; a reset may overtake it, as on a network.
+    /// If the frame is a request, the server receives it but its reply is lost. If the frame is a reply, it is
+    /// the last one that the client reads; a reset ([`How::Rst`]) may overtake it, as on a network.
     pub fn cut_after(self, how: How) -> Rule {
         self.arm(Fault::CutAfter(how))
     }
 
-    /// Passes the frame on so much later, and those behind it not before it.
+    /// Passes the frame on later by this delay; the frames behind it stay behind it.
     pub fn delay(self, delay: Duration) -> Rule {
         self.arm(Fault::Delay(delay))
     }
 
-    /// Passes the frame, and those behind it, on when it is released.
+    /// Holds the frame, and those behind it, until it is released.
     ///
-    /// A request is held even when its client has gone in the meantime, by itself or by a
-    /// [`Proxy::cut`](super::Proxy::cut): the server sees its connection as open until the request is released,
-    /// gets the request, and sees the connection end after it. A server that a client has come back to in the
-    /// meantime, for the same session, has closed the older connection and ignores the request.
+    /// A request stays held even if its client has gone in the meantime, on its own or because of a
+    /// [`Proxy::cut`](super::Proxy::cut). To the server, the connection looks open until the request is
+    /// released; then the request arrives, followed by the end of the connection. If the client has
+    /// reconnected to the same session in the meantime, the server has closed the older connection and
+    /// ignores the request.
     pub fn hold(self) -> Hold {
         let gate = Gate::shut();
         Hold { rule: self.arm(Fault::Hold(gate.clone())), gate }
     }
 
-    /// Inverts every byte of the frame's body, and leaves its length.
+    /// Inverts every byte of the frame's body, and keeps its length.
     pub fn corrupt(self) -> Rule {
         self.arm(Fault::corrupt())
     }
 
-    /// Passes another body on instead of the frame's.
+    /// Replaces the frame's body by the one that `rewriter` returns.
     pub fn rewrite(self, rewriter: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static) -> Rule {
         self.arm(Fault::Rewrite(Arc::new(rewriter)))
     }
 
-    /// Passes the frame's length and the first `keep` bytes of its body on, and ends the connection in order.
+    /// Passes on the frame's length and the first `keep` bytes of its body, and ends the connection in order.
     pub fn truncate(self, keep: usize) -> Rule {
         self.arm(Fault::Truncate(keep))
     }
@@ -108,36 +112,36 @@ impl<'a> RuleBuilder<'a> {
     }
 }
 
-/// A rule that is in force, to see how often it has struck.
+/// A rule in force, which counts the frames that it strikes.
 ///
-/// It stays in force when this value is dropped; [`Proxy::clear`](super::Proxy::clear) ends it.
+/// It stays in force when this value is dropped; [`Proxy::clear`](super::Proxy::clear) removes it.
 #[derive(Clone)]
 pub struct Rule {
     hits: Arc<watch::Sender<u64>>,
 }
 
 impl Rule {
-    /// How many frames it has struck. A frame is struck when it arrives at the proxy.
+    /// Returns how many frames the rule has struck. A frame is struck when it arrives at the proxy.
     pub fn hits(&self) -> u64 {
         *self.hits.borrow()
     }
 
-    /// Waits until it has struck a frame.
+    /// Waits until the rule has struck a frame.
     ///
-    /// It waits for ever when the rule was cleared before.
+    /// It waits forever if the rule was removed before.
     pub async fn struck(&self) {
         self.struck_times(1).await;
     }
 
-    /// Waits until it has struck so many frames.
+    /// Waits until the rule has struck this many frames.
     ///
-    /// It waits for ever when the rule was cleared before.
+    /// It waits forever if the rule was removed before.
     pub async fn struck_times(&self, times: u64) {
-        // The sender is ours, so that the channel cannot be closed.
+        // `self` owns the sender, so the channel cannot be closed.
         let _ = self.hits.subscribe().wait_for(|&hits| hits >= times).await;
     }
 
-    /// Blocks the thread until it has struck a frame, and tells whether it did within this time.
+    /// Blocks the thread until the rule has struck a frame or this time has passed; returns whether it has.
     #[must_use]
     pub fn struck_within(&self, within: Duration) -> bool {
         eventually(within, || (self.hits() > 0).then_some(())).is_some()
@@ -150,9 +154,9 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// A rule that holds frames, to release them.
+/// A rule that holds frames until they are released.
 ///
-/// They stay held when this value is dropped; [`Proxy::clear`](super::Proxy::clear) releases them, too.
+/// They stay held when this value is dropped; [`Proxy::clear`](super::Proxy::clear) also releases them.
 #[derive(Clone, Debug)]
 pub struct Hold {
     rule: Rule,
@@ -160,22 +164,22 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// How many frames it has held.
+    /// Returns how many frames the rule has held.
     pub fn hits(&self) -> u64 {
         self.rule.hits()
     }
 
-    /// Waits until it holds a frame; for ever when the rule was cleared before.
+    /// Waits until the rule has held a frame; waits forever if the rule was removed before.
     pub async fn struck(&self) {
         self.rule.struck().await;
     }
 
-    /// What it has in common with other rules.
+    /// Returns the rule, with the methods that all rules have.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// Passes the held frames on. The rule holds no others after that.
+    /// Passes the held frames on. After that, the rule holds no more frames.
     pub fn release(&self) {
         self.gate.release();
     }

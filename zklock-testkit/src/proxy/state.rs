@@ -1,3 +1,5 @@
+//! The state that a proxy and its connections share.
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +11,7 @@ use super::fault::{Fault, How};
 use super::link::{Admission, Link};
 use super::trigger::{Kind, Trigger};
 
-/// What a proxy and its connections share.
+/// The state that a proxy and its connections share.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) server: SocketAddr,
@@ -24,7 +26,7 @@ struct Books {
     peers: BTreeMap<u64, Peer>,
 }
 
-/// A rule that looks at every frame.
+/// A rule in force.
 #[derive(Debug)]
 pub(super) struct Armed {
     pub(super) trigger: Trigger,
@@ -32,14 +34,14 @@ pub(super) struct Armed {
     pub(super) hits: Arc<watch::Sender<u64>>,
 }
 
-/// A client that is connected.
+/// A connected client.
 #[derive(Debug)]
 struct Peer {
     session: Option<i64>,
     cut: Arc<Cut>,
 }
 
-/// Tells a connection that it is to end, and how.
+/// The channel that tells a connection to end, and how.
 pub(super) type Cut = watch::Sender<Option<How>>;
 
 impl State {
@@ -51,7 +53,7 @@ impl State {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a new connection under a number, unless it is to be refused.
+    /// Registers a new connection under a number, unless new connections are refused.
     pub(super) fn admit(&self) -> Option<(u64, Arc<Cut>)> {
         if self.link.borrow().admission == Admission::Refuse {
             return None;
@@ -63,19 +65,19 @@ impl State {
         Some((number, cut))
     }
 
-    /// The connection belongs to a session from now on, or to none.
+    /// Sets the session that a connection belongs to, or none.
     pub(super) fn attach(&self, number: u64, session: Option<i64>) {
         if let Some(peer) = self.books().peers.get_mut(&number) {
             peer.session = session;
         }
     }
 
-    /// The connection has ended.
+    /// Removes a connection that has ended.
     pub(super) fn leave(&self, number: u64) {
         self.books().peers.remove(&number);
     }
 
-    /// Counts a frame, and tells what is to be done to it.
+    /// Counts a frame, and returns the fault of the rule that strikes it, if any.
     pub(super) fn judge(&self, kind: Kind) -> Option<Fault> {
         let mut books = self.books();
         books.counts.arrived(kind);
@@ -93,7 +95,7 @@ impl State {
         self.books().rules.push(rule);
     }
 
-    /// Removes all rules and releases what they hold.
+    /// Removes all rules, and releases the frames that they hold.
     pub(super) fn disarm(&self) {
         for rule in std::mem::take(&mut self.books().rules) {
             if let Fault::Hold(gate) = rule.fault {
@@ -110,7 +112,7 @@ impl State {
         self.books().peers.values().filter_map(|peer| peer.session).collect()
     }
 
-    /// Cuts the connections that belong to such sessions, or to none; tells how many there were.
+    /// Cuts the connections that `chosen` selects by their session, if any, and returns their number.
     pub(super) fn cut(&self, how: How, chosen: impl Fn(Option<i64>) -> bool) -> usize {
         let mut books = self.books();
         let before = books.peers.len();

@@ -1,4 +1,4 @@
-//! One direction of a connection: frames go into a queue as they come, and out of it as the link allows.
+//! One direction of a connection: frames enter a queue as they arrive, and leave it as the link allows.
 
 use std::io;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::fault::{Content, How, Parcel};
 use super::link::{Arrival, Lane, Link};
 use crate::wire::{Frames, Malformed, frames};
 
-/// Servers send lists that are longer than the requests they accept.
+/// The largest frame, in bytes. Servers send lists that are longer than the requests they accept.
 const MAX_FRAME: usize = 64 << 20;
 
-/// A parcel and when it was sent.
+/// A parcel and the time at which it was sent.
 pub(super) type Sent = (Instant, Parcel);
 
-/// Takes frames off a stream.
+/// A reader of the frames of a stream.
 pub(super) struct Inlet<R> {
     stream: R,
     frames: Frames,
@@ -28,12 +28,12 @@ pub(super) struct Inlet<R> {
 }
 
 impl<R: AsyncRead + Unpin> Inlet<R> {
-    /// Starts with bytes that were read from the stream before.
+    /// Creates an inlet that starts with bytes already read from the stream.
     pub(super) fn new(stream: R, buffer: BytesMut) -> Self {
         Self { stream, frames: frames(MAX_FRAME), buffer }
     }
 
-    /// The next frame, unless the stream ends before it is complete.
+    /// Returns the next frame, or `None` if the stream ends before the frame is complete.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             if let Some(body) = self.frames.decode(&mut self.buffer)? {
@@ -45,7 +45,7 @@ impl<R: AsyncRead + Unpin> Inlet<R> {
         }
     }
 
-    /// Queues what becomes of each frame, until the stream or the connection ends.
+    /// Queues the parcel for each frame, until the stream or the connection ends.
     pub(super) async fn receive(
         mut self,
         queue: &UnboundedSender<Sent>,
@@ -62,7 +62,7 @@ impl<R: AsyncRead + Unpin> Inlet<R> {
             };
             let Some(parcel) = parcel else { continue };
             let is_last = !matches!(parcel.content, Content::Frame(_));
-            // Where nobody takes the parcels any more, the stream is read to its end all the same.
+            // The stream is read to its end even if no outlet takes the parcels any more.
             let _ = queue.send((Instant::now(), parcel));
             if is_last {
                 return;
@@ -71,7 +71,7 @@ impl<R: AsyncRead + Unpin> Inlet<R> {
     }
 }
 
-/// Puts frames on a stream.
+/// A writer of frames to a stream.
 pub(super) struct Outlet<W> {
     stream: W,
     link: watch::Receiver<Link>,
@@ -83,7 +83,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Self { stream, link, lane }
     }
 
-    /// Puts what is queued on the stream, until the stream ends; fails when all of the connection is to end.
+    /// Writes the queued parcels to the stream until it ends; fails if the whole connection must end.
     pub(super) async fn deliver(mut self, queue: &mut UnboundedReceiver<Sent>) -> Result<(), How> {
         while let Some((sent, parcel)) = queue.recv().await {
             if let Some(gate) = &parcel.gate {
@@ -93,7 +93,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
             let written = match parcel.content {
                 Content::Frame(body) => self.write(&body, body.len()).await,
                 Content::Last { body, keep, how } => {
-                    // The end follows, whether or not this could be written.
+                    // The end follows even if this write fails.
                     let _ = self.write(&body, keep).await;
                     return Err(how);
                 }
@@ -102,7 +102,8 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
                 Content::Cut(how) => return Err(how),
             };
             if written.is_err() {
-                // The other direction still has what the receiver sent before it went, and learns how it went.
+                // The other direction still delivers the frames that the receiver sent before it went, and
+                // sees how it went.
                 return Ok(());
             }
         }
@@ -123,7 +124,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         }
     }
 
-    /// Writes a frame's full length and the first bytes of its body, as fast as the link allows.
+    /// Writes a frame's full length and the first `keep` bytes of its body, as fast as the link allows.
     async fn write(&mut self, body: &[u8], keep: usize) -> io::Result<()> {
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
         let mut frame = BytesMut::with_capacity(4 + body.len());
@@ -132,8 +133,8 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         while !frame.is_empty() {
             let (portion, pause) = (self.lane)(&self.link.borrow_and_update()).portion(frame.len());
             self.stream.write_all(&frame.split_to(portion)).await?;
-            // Even a sleep of no time takes up to a millisecond. None takes more than a second, so that a
-            // heal need not end it.
+            // Even a sleep of zero length takes up to a millisecond. No sleep takes more than a second, so
+            // healing the link need not end it.
             if !pause.is_zero() {
                 sleep(pause).await;
             }

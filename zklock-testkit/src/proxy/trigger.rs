@@ -1,20 +1,20 @@
-//! Which frames a rule strikes.
+//! The selection of the frames that a rule strikes.
 
 use crate::wire::Opcode;
 
-/// What a frame is to the rules and the counts.
+/// The kind of a frame, for rules and counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Request(Opcode),
     Reply(Opcode),
-    /// A reply that says why the request was not done.
+    /// A reply with the reason why the request failed.
     Refusal(Opcode),
-    /// A reply to what was never asked, such as to a request whose number was rewritten.
+    /// A reply to no known request, for example because the number of the request was rewritten.
     Unasked,
     Notification,
 }
 
-/// Which kinds of frames a rule looks at.
+/// The kinds of frames that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matcher {
     Request(Opcode),
@@ -38,29 +38,29 @@ impl Matcher {
     }
 }
 
-/// How many of the frames are struck.
+/// The number of frames that a rule strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
     Times(u64),
     Always,
 }
 
-/// Counts the frames that a rule looks at, and tells which of them it strikes.
+/// A counter of the frames that a rule applies to, which decides which of them it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trigger {
     pub(super) matcher: Matcher,
-    /// How many frames pass before the first is struck.
+    /// The number of frames that pass before the first one is struck.
     pub(super) skip: u64,
     pub(super) repeat: Repeat,
 }
 
 impl Trigger {
-    /// Strikes the next frame, and no other.
+    /// Creates a trigger that strikes only the next frame.
     pub(super) fn new(matcher: Matcher) -> Self {
         Self { matcher, skip: 0, repeat: Repeat::Times(1) }
     }
 
-    /// Whether this frame, the next one, is struck.
+    /// Counts the next frame, and returns whether it is struck.
     pub(super) fn strikes(&mut self, kind: Kind) -> bool {
         if !self.matcher.matches(kind) {
             return false;
