@@ -1,3 +1,7 @@
+//! An ensemble of real ZooKeeper servers.
+//!
+//! This module may use only `error`, `eventually`, `installation`, `ports` and `zookeeper`.
+
 use std::thread;
 
 use crate::zookeeper::START_WITHIN;
@@ -7,7 +11,7 @@ mod builder;
 
 pub use builder::EnsembleBuilder;
 
-/// Three running ZooKeepers that replicate each other, each of which ends like a single [`ZooKeeper`].
+/// Three running ZooKeeper servers that form an ensemble, each of which ends like a single [`ZooKeeper`].
 ///
 /// They listen only on the loopback interface. The methods block the calling thread.
 ///
@@ -29,57 +33,58 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// Where clients connect: the addresses of all servers, parted by commas.
+    /// Returns the addresses that clients connect to: those of all servers, separated by commas.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }
 
-    /// The servers, each with its own address, log and process to kill, pause and restart.
+    /// Returns the servers, each with its own address, log and process to kill, pause and restart.
     pub fn servers(&self) -> &[ZooKeeper] {
         &self.servers
     }
 
-    /// One of the servers, counted from zero.
+    /// Returns one of the servers, counted from zero.
     ///
     /// # Panics
     ///
-    /// When `index` is three or more.
+    /// Panics if `index` is three or more.
     pub fn server(&self, index: usize) -> &ZooKeeper {
         &self.servers[index]
     }
 
-    /// Waits until a majority serves, and gives the server that leads it.
+    /// Waits until a majority of the servers is serving, and returns their leader.
     ///
     /// # Errors
     ///
-    /// [`Error::NoQuorum`] when too few servers run, or have not agreed within 30 s.
+    /// Returns [`Error::NoQuorum`] if too few servers are running, or if they have not agreed within 30 s.
     pub fn leader(&self) -> Result<&ZooKeeper, Error> {
         Ok(self.quorum()?.leader)
     }
 
-    /// Waits until a majority serves, and gives those servers that follow its leader.
+    /// Waits until a majority of the servers is serving, and returns the followers of their leader.
     ///
-    /// One that does not answer within 250 ms, as if it were paused, is not among them.
+    /// A server that does not answer within 250 ms, such as a paused one, is not included.
     ///
     /// # Errors
     ///
-    /// Those of [`leader`](Self::leader).
+    /// Returns the errors of [`leader`](Self::leader).
     pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
         Ok(self.quorum()?.followers)
     }
 
-    /// Starts all servers again with the same ports and data, after killing those that run.
+    /// Starts all servers again with the same ports and data, after killing those that are running.
     ///
-    /// It waits until all serve. Unlike [`ZooKeeper::restart`], it brings back an ensemble of which none runs.
+    /// It waits until all servers are ready. Unlike [`ZooKeeper::restart`], it can restart an ensemble
+    /// without any running server.
     ///
     /// # Errors
     ///
-    /// Those of [`EnsembleBuilder::start`].
+    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         thread::scope(|scope| {
             let restarts: Vec<_> =
                 self.servers.iter().map(|server| scope.spawn(|| server.restart())).collect();
-            restarts.into_iter().try_for_each(|restart| restart.join().expect("no restart panics"))
+            restarts.into_iter().try_for_each(|restart| restart.join().expect("a restart does not panic"))
         })
     }
 
@@ -87,7 +92,7 @@ impl Ensemble {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when the end cannot be waited for.
+    /// Returns [`Error::Io`] if waiting for the end fails.
     pub fn stop(self) -> Result<(), Error> {
         self.servers.into_iter().try_for_each(ZooKeeper::stop)
     }
@@ -115,13 +120,13 @@ impl<'a> Quorum<'a> {
                 None => {}
             }
         }
-        // A leader that was paused takes a while to learn that there is a later one.
+        // A leader that was paused takes a while to learn that there is a newer one.
         let (_, leader) = leaders.into_iter().max_by_key(|(zxid, _)| *zxid)?;
         (2 * (1 + followers.len()) > servers.len()).then_some(Self { leader, followers })
     }
 }
 
-/// What a server that serves says it is.
+/// The role that a serving server reports.
 #[derive(Debug, PartialEq, Eq)]
 enum Role {
     Leader { zxid: u64 },

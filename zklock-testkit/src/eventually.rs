@@ -1,11 +1,15 @@
+//! Polling for a state, with a time limit.
+//!
+//! This module may use no other module of the crate.
+
 use std::thread;
 use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Polls `attempt` until it returns a value or `within` has passed; it is tried at least once.
+/// Polls `attempt` until it returns a value or `within` has passed; `attempt` is called at least once.
 ///
-/// Tests wait for a state with it, instead of for a time.
+/// It lets a test wait for a state rather than for a fixed time.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,10 +1,12 @@
-//! The four-letter words that servers answer outside of the protocol.
+//! A client for the four-letter words, which servers answer outside of the protocol.
+//!
+//! This module may use no other module of the crate.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Asks a server a word; it answers and closes the connection.
+/// Sends a four-letter word to a server, and returns the answer once the server has closed the connection.
 pub(crate) fn ask(server: SocketAddr, word: &str, within: Duration) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&server, within)?;
     stream.set_read_timeout(Some(within))?;
@@ -14,7 +16,7 @@ pub(crate) fn ask(server: SocketAddr, word: &str, within: Duration) -> io::Resul
     Ok(answer)
 }
 
-/// Asks a server for one of its figures, by the name that `mntr` gives it.
+/// Returns a figure of a server, by its name in the answer to `mntr`.
 pub(crate) fn monitored(server: SocketAddr, name: &str, within: Duration) -> u64 {
     let answer = ask(server, "mntr", within).expect("ZooKeeper answers `mntr`");
     let value = answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

@@ -1,11 +1,11 @@
-//! Servers to test against that speak the client protocol of ZooKeeper.
+//! ZooKeeper servers to test against: embedded, real, and behind a proxy that injects faults.
 //!
 //! | | what | for |
 //! |---|---|---|
-//! | [`EmbeddedServer`] | a server inside of this process, over a deterministic [`model`] | tests without Java |
+//! | [`EmbeddedServer`] | a server inside this process, over a deterministic [`model`] | tests without Java |
 //! | [`ZooKeeper`], [`Ensemble`] | real servers as child processes | tests against the real thing |
-//! | [`Proxy`] | stands before any of them and loses, delays and spoils what is said | breaking things at exact points |
-//! | [`wire`], [`Conversation`] | the records of the protocol, and one connection | tests of the protocol itself |
+//! | [`Proxy`] | loses, delays and corrupts frames in front of any server | faults at exact points |
+//! | [`wire`], [`Conversation`] | the protocol's records, and one connection | tests of the protocol itself |
 //!
 //! ```
 //! let server = zklock_testkit::EmbeddedServer::start()?;
@@ -13,16 +13,16 @@
 //! # Ok::<(), zklock_testkit::Error>(())
 //! ```
 //!
-//! The embedded server also runs alone: `cargo run -p zklock-testkit -- --listen 127.0.0.1:2181`.
+//! The embedded server is also a program: `cargo run -p zklock-testkit -- --listen 127.0.0.1:2181`.
 //!
-//! A real server listens on a free loopback port and has its data in a temporary directory; [`Installation`]
-//! finds the Java classes it needs, or installs them. It ends with the process that started it, whatever
-//! happens to that process: a shell between the two holds the read end of a pipe, and ends the server and
-//! removes its directory when the pipe closes. The `Drop` of [`ZooKeeper`] closes the pipe, and so does the
-//! kernel when the owner is killed.
+//! A real server listens on a free loopback port and keeps its data in a temporary directory.
+//! [`Installation`] finds the Java classes that it needs, or installs them. The server ends with the process
+//! that started it, however that process ends: a shell between the two holds the read end of a pipe, and
+//! kills the server and removes its directory when the pipe closes. Dropping [`ZooKeeper`] closes the pipe,
+//! and so does the kernel when the owner is killed.
 //!
-//! The launcher needs Linux (it reads `/proc`, and listens at loopback addresses besides 127.0.0.1) and a POSIX
-//! `/bin/sh`.
+//! Starting real servers requires Linux, for `/proc` and for loopback addresses other than 127.0.0.1, and a
+//! POSIX `/bin/sh`.
 
 pub mod conversation;
 mod ensemble;

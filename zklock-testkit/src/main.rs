@@ -1,4 +1,4 @@
-//! The embedded ZooKeeper server alone, for development without Java.
+//! The embedded ZooKeeper server as a program, for development without Java.
 #![allow(clippy::print_stdout, reason = "its output is for the person who runs it")]
 
 use std::net::SocketAddr;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use clap::Parser;
 use zklock_testkit::{EmbeddedServer, Error};
 
-/// Serves the client protocol of ZooKeeper, keeping everything in memory, until it is ended.
+/// Serves ZooKeeper's client protocol from memory until the process ends.
 #[derive(Debug, Parser)]
 #[command(name = "zklock-testkit", version)]
 struct Arguments {
-    /// Where to listen: a loopback address, where port 0 stands for a free one.
+    /// The loopback address to listen on; port 0 picks a free port.
     #[arg(long, default_value = "127.0.0.1:2181")]
     listen: SocketAddr,
 
-    /// ZooKeeper's `tickTime` in milliseconds: session timeouts are at least two of them.
+    /// ZooKeeper's `tickTime` in milliseconds; a session timeout is at least two ticks.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
     tick_time: u64,
 }

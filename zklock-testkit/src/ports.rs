@@ -1,4 +1,6 @@
-//! Ports that nobody listens on.
+//! Free ports and loopback addresses for servers to listen on.
+//!
+//! This module may use only `error`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -6,29 +8,29 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::Error;
 
-/// How often ports that were free a moment ago may turn out to be taken.
+/// The number of attempts to start on ports that may be taken between the search for them and the start.
 const TRIES: usize = 5;
 
-/// Finds so many different ports that are free at one [`loopback`] address.
+/// Finds `count` different ports that are free at one [`loopback`] address.
 pub(crate) fn free(count: usize) -> io::Result<Vec<SocketAddr>> {
     let ip = loopback();
-    // All are held until the last has been found, or one might be found twice.
+    // All listeners stay open until the last port is found, so that no port is found twice.
     let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<io::Result<_>>()?;
     listeners.iter().map(TcpListener::local_addr).collect()
 }
 
-/// Gives a loopback address at which to listen.
+/// Returns a loopback address to listen on: a random one if the system has several, or else 127.0.0.1.
 ///
-/// At 127.0.0.1 the port of a server that was killed may be given to any connection in the meantime, even to one
-/// that tries to reach the server and then finds itself. Where there are other addresses it is one that hardly
-/// anybody else uses, and that no connection starts from.
+/// At 127.0.0.1, the system may assign the port of a killed server to any outgoing connection, even to one
+/// that tries to reach the server and then connects to itself. Hardly any other program uses a random
+/// loopback address, and no outgoing connection starts from it.
 pub(crate) fn loopback() -> Ipv4Addr {
     let [a, b, c, ..] = RandomState::new().hash_one(()).to_be_bytes();
     let own = Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254));
     if TcpListener::bind((own, 0)).is_ok() { own } else { Ipv4Addr::LOCALHOST }
 }
 
-/// Tries a start on other ports, which `start` must find anew, while one turns out to be taken.
+/// Calls `start` up to [`TRIES`] times while a port turns out to be taken; it must find new ports each time.
 pub(crate) fn start_on_free(mut start: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     for _ in 1..TRIES {
         match start() {

@@ -1,7 +1,11 @@
-/// The password of a session, as a real server derives it from the id: `ZooKeeperServer.generatePasswd`.
+//! The derivation of session passwords.
+//!
+//! This module may use no other module of the crate.
+
+/// Returns the password of a session, derived from its id as in `ZooKeeperServer.generatePasswd`.
 ///
-/// It is 16 bytes of `java.util.Random`, seeded with the id and a constant. Whoever knows a session's id can
-/// thus attach to it, on an embedded server as on a real one.
+/// The password is 16 bytes of `java.util.Random`, seeded with the id and a constant. A client that knows the
+/// id of a session can therefore attach to the session, on an embedded server as on a real one.
 pub fn session_password(session_id: i64) -> [u8; 16] {
     const SECRET: i64 = 0xB341_5C00;
     const MULTIPLIER: u64 = 0x5_DEEC_E66D;

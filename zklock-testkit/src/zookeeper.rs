@@ -1,3 +1,7 @@
+//! A real ZooKeeper server as a child process.
+//!
+//! This module may use only `error`, `eventually`, `four_letter`, `installation` and `ports`.
+
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,18 +20,20 @@ mod supervisor;
 pub use builder::ZooKeeperBuilder;
 use supervisor::Supervisor;
 
-/// How long a server may take from its start until it serves.
+/// The time limit for a server to be ready after its start.
 pub(crate) const START_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a server may take to answer, so that a paused one cannot block its owner for ever.
+/// The time limit for an answer, so that a paused server cannot block its owner forever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// A server that is starting accepts some connections and never answers them, so it is soon asked again.
+/// The time limit for a probe. It is short because a starting server never answers some of the connections
+/// that it accepts, and must be asked again.
 const PROBE_WITHIN: Duration = Duration::from_millis(250);
 
-/// A running ZooKeeper, alone or one of an [`Ensemble`](crate::Ensemble), which ends when this value is dropped or its process ends.
+/// A running ZooKeeper server, either alone or in an [`Ensemble`](crate::Ensemble).
 ///
-/// It listens only on the loopback interface. Its methods block the calling thread.
+/// It ends when this value is dropped or the process that owns it ends. It listens only on the loopback
+/// interface. Its methods block the calling thread.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,7 +50,7 @@ const PROBE_WITHIN: Duration = Duration::from_millis(250);
 pub struct ZooKeeper {
     address: SocketAddr,
     connect_string: String,
-    // Dropped before the directory, so that no server writes to it any more.
+    // Dropped before the directory, so that the server no longer writes to it.
     supervisor: Mutex<Supervisor>,
     directory: TempDir,
 }
@@ -60,17 +66,17 @@ impl ZooKeeper {
         self.connect_string = address.to_string();
     }
 
-    /// Where clients connect, as `ADDRESS:PORT`; the address is one of the loopback interface.
+    /// Returns the address that clients connect to, as `ADDRESS:PORT`; it is a loopback address.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The directory of the server, which is removed at its end.
+    /// The directory of the server, which is removed when this value is dropped.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -80,76 +86,78 @@ impl ZooKeeper {
         self.supervisor().server()
     }
 
-    /// What the server has logged since it last started.
+    /// Returns the server's log since its last start.
     ///
     /// # Errors
     ///
-    /// When the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn log(&self) -> io::Result<String> {
         let log = fs::read(self.directory().join("server.log"))?;
         Ok(String::from_utf8_lossy(&log).into_owned())
     }
 
-    /// Asks the server one of its four-letter words, such as `mntr` or `srvr`.
+    /// Sends a four-letter word such as `mntr` or `srvr` to the server, and returns its answer.
     ///
     /// # Errors
     ///
-    /// When the server cannot be reached, or has not answered within 5 s because it is paused.
+    /// Returns an error if the server cannot be reached, or does not answer within 5 s because it is paused.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// How many packets clients have sent to the server; each of these questions counts as one, itself included.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends.
     ///
     /// # Panics
     ///
-    /// When the server does not answer.
+    /// Panics if the server does not answer.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
 
-    /// How many watches clients have set on the server.
+    /// Returns how many watches clients have set on the server.
     ///
     /// # Panics
     ///
-    /// When the server does not answer.
+    /// Panics if the server does not answer.
     pub fn watch_count(&self) -> u64 {
         four_letter::monitored(self.address, "zk_watch_count", ANSWER_WITHIN)
     }
 
-    /// Stops the server's process (SIGSTOP): it keeps its connections and says nothing.
+    /// Stops the server's process (SIGSTOP), which keeps its connections and sends nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::NotRunning`] after a [`kill`](Self::kill).
+    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
         self.signal("STOP")
     }
 
-    /// Lets the server's process go on after a [`pause`](Self::pause) (SIGCONT).
+    /// Continues the server's process (SIGCONT) after a [`pause`](Self::pause).
     ///
     /// # Errors
     ///
-    /// [`Error::NotRunning`] after a [`kill`](Self::kill).
+    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
         self.signal("CONT")
     }
 
-    /// Kills the server's process (SIGKILL) and waits until it has gone; its port and data remain.
+    /// Kills the server's process (SIGKILL) and waits until it has gone.
+    ///
+    /// The data remains, and a [`restart`](Self::restart) uses the same port.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when the shell that watches the server has gone.
+    /// Returns [`Error::Io`] if the shell that supervises the server has gone.
     pub fn kill(&self) -> Result<(), Error> {
         self.supervisor().end_server().map_err(Error::io("kill ZooKeeper"))
     }
 
-    /// Starts the server again with the same port and data, after killing it if it runs, and waits until it
-    /// serves. One of an ensemble serves only with a quorum.
+    /// Starts the server again with the same port and data, after killing it if it is running, and waits
+    /// until it is ready. A server of an ensemble is ready only with a quorum.
     ///
     /// # Errors
     ///
-    /// Those of [`ZooKeeperBuilder::start`].
+    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         let mut supervisor = self.supervisor();
         supervisor.end_server().map_err(Error::io("kill ZooKeeper"))?;
@@ -161,7 +169,7 @@ impl ZooKeeper {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when the end cannot be waited for.
+    /// Returns [`Error::Io`] if waiting for the end fails.
     pub fn stop(self) -> Result<(), Error> {
         self.supervisor().close().map_err(Error::io("stop ZooKeeper"))
     }
@@ -188,14 +196,14 @@ impl ZooKeeper {
         eventually(START_WITHIN, attempt).unwrap_or_else(late)
     }
 
-    /// Whether the server behind our port serves, and is ours: another process may have been given the port.
+    /// Returns whether the server at the address is ready and is this one: the port may have been taken.
     fn serves(&self) -> bool {
         let answers = |word, part: &str| self.probe(word).is_ok_and(|text| text.contains(part));
         let name = self.directory().file_name().unwrap_or_default().to_string_lossy();
         answers("ruok", "imok") && answers("srvr", "Mode: ") && answers("conf", &name)
     }
 
-    /// Asks a question that is asked again if the answer does not come soon.
+    /// Sends a four-letter word with a short time limit; the caller sends it again if the limit is exceeded.
     pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, PROBE_WITHIN)
     }

@@ -1,3 +1,5 @@
+//! The options of an ensemble, and its start.
+
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -7,12 +9,12 @@ use super::Ensemble;
 use crate::zookeeper::ZooKeeperBuilder;
 use crate::{Error, Installation, ZooKeeper, ports};
 
-/// The smallest number of which one may fail.
+/// The smallest number of servers of which one may fail.
 const SERVERS: usize = 3;
 
-/// Options of an [`Ensemble`] that is yet to start.
+/// The options of an [`Ensemble`].
 #[derive(Debug, Clone)]
-#[must_use = "nothing runs until `start`"]
+#[must_use = "nothing runs until `start` is called"]
 pub struct EnsembleBuilder {
     server: ZooKeeperBuilder,
     init_limit: u32,
@@ -24,25 +26,25 @@ impl EnsembleBuilder {
         Self { server: ZooKeeper::builder(), init_limit: 10, sync_limit: 5 }
     }
 
-    /// Runs this installation, instead of the one that [`Installation::find_or_install`] gives.
+    /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
     pub fn installation(mut self, installation: Installation) -> Self {
         self.server = self.server.installation(installation);
         self
     }
 
-    /// Sets ZooKeeper's unit of time (default: 2 s); sessions expire only at multiples of it.
+    /// Sets ZooKeeper's `tickTime` (default: 2 s); sessions expire only at multiples of it.
     pub fn tick_time(mut self, tick_time: Duration) -> Self {
         self.server = self.server.tick_time(tick_time);
         self
     }
 
-    /// Sets the shortest session timeout that a client may ask for (default: 1 s).
+    /// Sets the shortest session timeout that the servers grant (default: 1 s).
     pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
         self.server = self.server.min_session_timeout(timeout);
         self
     }
 
-    /// Sets the longest session timeout that a client may ask for (default: 20 times the tick time).
+    /// Sets the longest session timeout that the servers grant (default: 20 ticks).
     pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
         self.server = self.server.max_session_timeout(timeout);
         self
@@ -62,18 +64,17 @@ impl EnsembleBuilder {
 
     /// Sets after how many ticks of silence a leader and a follower give each other up (default: 5).
     ///
-    /// So long does it take until another server leads in the place of a paused one; a killed one is missed at
-    /// once.
+    /// After this time, another server takes over from a paused leader; a killed leader is noticed at once.
     pub fn sync_limit(mut self, ticks: u32) -> Self {
         self.sync_limit = ticks;
         self
     }
 
-    /// Starts the servers and waits until all serve; this blocks the thread.
+    /// Starts the servers and waits until all are ready; this blocks the thread.
     ///
     /// # Errors
     ///
-    /// Those of [`ZooKeeperBuilder::start`].
+    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start(self) -> Result<Ensemble, Error> {
         self.start_at(Places::find)
     }
@@ -96,7 +97,7 @@ impl EnsembleBuilder {
         Ok(ensemble)
     }
 
-    /// A server learns from its data directory which of them it is.
+    /// Creates a server, which learns its id from its data directory.
     fn prepare(&self, installation: &Installation, id: usize) -> Result<ZooKeeper, Error> {
         let server = self.server.prepare(installation)?;
         let data = server.directory().join("data");
@@ -120,21 +121,21 @@ impl Ensemble {
     ///
     /// # Errors
     ///
-    /// Those of [`EnsembleBuilder::start`].
+    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
 
-    /// Gives the options of an ensemble to set and start.
+    /// Returns a builder with the default options.
     pub fn builder() -> EnsembleBuilder {
         EnsembleBuilder::new()
     }
 }
 
-/// Where the servers of an ensemble listen.
+/// The addresses that the servers of an ensemble listen on.
 struct Places {
     clients: Vec<SocketAddr>,
-    /// For each server, where it listens as the leader, and where it takes votes.
+    /// For each server, its address as the leader and its address for votes.
     peers: Vec<(SocketAddr, SocketAddr)>,
 }
 

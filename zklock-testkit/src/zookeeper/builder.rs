@@ -1,3 +1,5 @@
+//! The options of a real server, and its start.
+
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -11,10 +13,10 @@ use super::ZooKeeper;
 use super::supervisor::{DIRECTORY_PREFIX, Supervisor};
 use crate::{Error, Installation, ports};
 
-/// What ZooKeeper's own script runs, too: a server alone unless its settings name others.
+/// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
 const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
-/// A small heap and a short start matter more than throughput.
+/// The options of the JVM. A small heap and a short start matter more than throughput.
 const JVM_OPTIONS: [&str; 7] = [
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -25,16 +27,16 @@ const JVM_OPTIONS: [&str; 7] = [
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
 
-/// The settings of the logger that a ZooKeeper may come with: Debian's, that of 3.8 and later, and the older.
+/// The settings of the loggers that ZooKeeper may have: Debian's, that of 3.8 and later, and the older one.
 const LOG_SETTINGS: [(&str, &str); 3] = [
     ("simplelogger.properties", include_str!("log/simplelogger.properties")),
     ("logback.xml", include_str!("log/logback.xml")),
     ("log4j.properties", include_str!("log/log4j.properties")),
 ];
 
-/// Options of a [`ZooKeeper`] that is yet to start.
+/// The options of a [`ZooKeeper`].
 #[derive(Debug, Clone)]
-#[must_use = "nothing runs until `start`"]
+#[must_use = "nothing runs until `start` is called"]
 pub struct ZooKeeperBuilder {
     installation: Option<Installation>,
     tick_time: Duration,
@@ -54,25 +56,25 @@ impl ZooKeeperBuilder {
         }
     }
 
-    /// Runs this installation, instead of the one that [`Installation::find_or_install`] gives.
+    /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
     pub fn installation(mut self, installation: Installation) -> Self {
         self.installation = Some(installation);
         self
     }
 
-    /// Sets ZooKeeper's unit of time (default: 2 s); sessions expire only at multiples of it.
+    /// Sets ZooKeeper's `tickTime` (default: 2 s); sessions expire only at multiples of it.
     pub fn tick_time(mut self, tick_time: Duration) -> Self {
         self.tick_time = tick_time;
         self
     }
 
-    /// Sets the shortest session timeout that a client may ask for (default: 1 s).
+    /// Sets the shortest session timeout that the server grants (default: 1 s).
     pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
         self.min_session_timeout = timeout;
         self
     }
 
-    /// Sets the longest session timeout that a client may ask for (default: 20 times the tick time).
+    /// Sets the longest session timeout that the server grants (default: 20 ticks).
     pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
         self.max_session_timeout = Some(timeout);
         self
@@ -84,12 +86,13 @@ impl ZooKeeperBuilder {
         self
     }
 
-    /// Starts the server and waits until it serves; this blocks the thread.
+    /// Starts the server and waits until it is ready; this blocks the thread.
     ///
     /// # Errors
     ///
-    /// Those of [`Installation::find_or_install`]; [`Error::Exited`] and [`Error::NotReady`] carry the end of
-    /// the server's log; [`Error::Io`] when the directory, the port or the process cannot be had.
+    /// Returns the errors of [`Installation::find_or_install`]; [`Error::Exited`] or [`Error::NotReady`],
+    /// which contain the end of the server's log; and [`Error::Io`] if the directory or the process cannot be
+    /// created or no port is free.
     pub fn start(self) -> Result<ZooKeeper, Error> {
         self.start_at(|| ports::free(1).map(|addresses| addresses[0]))
     }
@@ -108,7 +111,7 @@ impl ZooKeeperBuilder {
         self.installation.clone().map_or_else(Installation::find_or_install, Ok)
     }
 
-    /// Makes a server that has neither an address nor a process yet.
+    /// Creates a server that has neither an address nor a process yet.
     pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
         let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
         let command = self.command(installation, directory.path())?;
@@ -116,7 +119,8 @@ impl ZooKeeperBuilder {
         Ok(ZooKeeper::new(directory, supervisor))
     }
 
-    /// Sets where a server listens when it starts next, and what it shares with others of an ensemble.
+    /// Writes the settings for the next start of a server: its address, and those `shared` by all servers of
+    /// an ensemble.
     pub(crate) fn configure(
         &self,
         zookeeper: &mut ZooKeeper,
@@ -129,7 +133,7 @@ impl ZooKeeperBuilder {
     }
 
     fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
-        // The settings of the logger come first, before any that a release brings along.
+        // The settings of the logger come first, before any that a release contains.
         let entries = [directory.join("log")].into_iter().chain(installation.classpath().iter().cloned());
         let classpath = std::env::join_paths(entries)
             .map_err(|error| Error::io("join the class path")(io::Error::other(error)))?;
@@ -141,6 +145,8 @@ impl ZooKeeperBuilder {
         Ok(command)
     }
 
+    /// Returns the settings of a server alone.
+    ///
     /// The paths are relative because Java reads the file as Latin-1, and the server runs in its directory.
     fn settings(&self, address: SocketAddr) -> String {
         let mut settings = vec![
@@ -165,12 +171,12 @@ impl ZooKeeper {
     ///
     /// # Errors
     ///
-    /// Those of [`ZooKeeperBuilder::start`].
+    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
 
-    /// Gives the options of a server to set and start.
+    /// Returns a builder with the default options.
     pub fn builder() -> ZooKeeperBuilder {
         ZooKeeperBuilder::new()
     }

@@ -1,4 +1,4 @@
-//! The shell between an owner and its server.
+//! The shell that supervises a server for its owner.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,12 +9,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const SCRIPT: &str = include_str!("supervisor.sh");
 
-/// How the name of a directory starts that the shell may remove.
+/// The start of the names of directories that the shell may remove.
 pub(super) const DIRECTORY_PREFIX: &str = "zklock-testkit-";
 
-/// The shell that starts a server on order, and ends it when its owner goes.
+/// A shell that starts a server on demand, and ends it when its owner ends.
 ///
-/// The owner's end of the pipe to it is closed on exec, so no other child of the owner keeps it open.
+/// The owner's end of the pipe to the shell is closed on exec, so no other child of the owner keeps it open.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     shell: Child,
@@ -24,7 +24,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the shell, but no server yet.
+    /// Starts the shell without a server.
     pub(super) fn spawn(directory: &Path, command: &[OsString]) -> io::Result<Self> {
         let mut shell = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "zklock-testkit"])
@@ -44,7 +44,7 @@ impl Supervisor {
         Ok(Self { shell, orders, answers, server: None })
     }
 
-    /// The process id of the running server.
+    /// Returns the process id of the server, if it was started and not killed since.
     pub(super) fn server(&self) -> Option<u32> {
         self.server
     }
@@ -70,7 +70,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Whether there is no server, or only one that has died by itself.
+    /// Returns whether there is no server, or only one that has exited on its own.
     pub(super) fn server_has_exited(&self) -> bool {
         let stat = self.server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
         let state = stat.as_deref().and_then(|stat| stat.rsplit_once(") ")).map(|(_, fields)| fields);
@@ -95,7 +95,7 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // A drop cannot report an error.
         let _ = self.close();
     }
 }

@@ -1,19 +1,19 @@
-# Runs one server for an owner, and outlives neither.
+# Runs one server for an owner, and kills it when the owner ends.
 #
 # Arguments: the directory of the server, then its command line.
 # Standard input: one order per line, each answered by one line on standard output.
-# Its end means that the owner has gone, so no order is needed for that.
+# The end of standard input means that the owner has gone.
 
-# A signal for the owner's sake must not take the guard away, and an owner that
-# died while it waited for an answer must not either (PIPE).
+# The shell must survive a signal that is meant for the owner, and the death of
+# an owner that waits for an answer (PIPE).
 trap '' HUP INT QUIT TERM PIPE
 
 directory=$1
 server=
 shift
 
-# Until it is waited for, a dead server keeps its process id, so that no signal
-# can reach a stranger.
+# Until it is waited for, a dead server keeps its process id, so no signal can
+# reach another process.
 end() {
     if [ -n "$server" ]; then
         kill -s KILL "$server"
