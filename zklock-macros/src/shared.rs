@@ -128,11 +128,20 @@ impl Parse for Krate {
 mod tests {
     use super::*;
     use quote::ToTokens;
+    use syn::ext::IdentExt;
+    use syn::parse::Parser;
 
-    use crate::leader::LeaderArgs;
-
+    /// Parses at most one argument.
     fn parse(input: &str) -> std::result::Result<Shared, String> {
-        syn::parse_str(input).map(|args: LeaderArgs| args.shared).map_err(|error| error.to_string())
+        let parser = |input: ParseStream<'_>| {
+            let mut draft = Draft::default();
+            if !input.is_empty() {
+                let name = input.call(Ident::parse_any)?;
+                draft.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &[])))?;
+            }
+            draft.finish()
+        };
+        parser.parse_str(input).map_err(|error| error.to_string())
     }
 
     #[track_caller]

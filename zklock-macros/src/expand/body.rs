@@ -5,7 +5,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{ReturnType, Type, parse_quote};
 
-use super::{mixed, output_span};
+use super::span::{mixed, output_span};
 use crate::target::Target;
 
 /// The statements of the body, with all of the arguments inside.

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote_spanned};
 use syn::{Error, Result};
 
-use super::mixed;
+use super::span::mixed;
 use crate::on_lost::OnLost;
 use crate::target::{Form, Target};
 

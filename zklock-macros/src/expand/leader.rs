@@ -4,9 +4,13 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Result;
 
+use super::body;
 use super::flow::Flow;
-use super::{body, function, later, mixed, once, output_span, private};
+use super::item::{expand, function};
+use super::span::{mixed, output_span, private};
+use super::start::{later, once};
 use crate::capture;
+use crate::kind::Kind;
 use crate::leader::{LeaderArgs, Otherwise};
 use crate::once::Starts;
 use crate::path::slice_of_one;
@@ -14,7 +18,11 @@ use crate::shared::{Client, Guard};
 use crate::target::Target;
 
 /// The function under `#[leader_only]`.
-pub(super) fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
+pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::LeaderOnly, args, item, led)
+}
+
+fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path(&private);
@@ -110,10 +118,7 @@ fn at_output(args: &LeaderArgs, target: &Target) -> (Span, TokenStream) {
 
 #[cfg(test)]
 mod tests {
-    use proc_macro2::TokenStream;
-    use quote::quote;
-
-    use crate::expand::leader_only;
+    use super::*;
 
     #[track_caller]
     fn check(args: &str, item: &str, expected: &str) {

@@ -1,0 +1,50 @@
+//! The item that the compiler sees: the generated function, or the annotated item followed by its errors.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::Result;
+use syn::parse::{Parse, ParseStream, Parser};
+
+use super::span::mixed;
+use crate::errors::Errors;
+use crate::kind::Kind;
+use crate::target::{Form, Target};
+
+/// Parses both inputs of an attribute and generates the item with `function`. If anything fails, returns the item
+/// as it was, followed by all errors.
+pub(super) fn expand<A: Parse>(
+    kind: Kind,
+    args: TokenStream,
+    item: TokenStream,
+    function: impl FnOnce(&A, &Target) -> Result<TokenStream>,
+) -> TokenStream {
+    let mut errors = Errors::default();
+    let parsed_args = errors.keep(syn::parse2::<A>(args));
+    let target = |input: ParseStream<'_>| Target::read(input, kind);
+    let parsed_item = errors.keep(target.parse2(item.clone()));
+    if let (Some(args), Some(target)) = (&parsed_args, &parsed_item)
+        && let Some(function) = errors.keep(function(args, target))
+    {
+        return function;
+    }
+    // The generated code that uses the arguments is missing, so the compiler could warn without reason.
+    let allow = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
+    let errors = errors.to_compile_errors();
+    quote!(#allow #item #errors)
+}
+
+/// The annotated function with `statements` in place of its body.
+pub(super) fn function(target: &Target, statements: &TokenStream) -> TokenStream {
+    let Target { attrs, vis, defaultness, sig, inner_attrs, form, .. } = target;
+    let statements = match form {
+        Form::Boxed(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
+        Form::Async | Form::Sync => statements.clone(),
+    };
+    quote_spanned! {mixed()=>
+        #(#attrs)*
+        #vis #defaultness #sig {
+            #(#inner_attrs)*
+            #statements
+        }
+    }
+}
