@@ -2,7 +2,7 @@ use std::future::Future;
 
 use zklock_core::Client;
 
-use super::TestServer;
+use super::server::TestServer;
 
 /// What a function under [`#[zklock::test]`](macro@crate::test) can take as an argument.
 ///

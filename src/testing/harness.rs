@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::TestServer;
+use super::server::TestServer;
 
 /// Runs tests as [`#[zklock::test]`](macro@crate::test) does, where an attribute cannot be used.
 ///

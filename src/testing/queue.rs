@@ -2,8 +2,7 @@
 
 use zklock_testkit::wire::Stat;
 
-use super::TestServer;
-use super::server::{NAMESPACE, full};
+use super::server::{NAMESPACE, TestServer, full};
 use super::waiting::until_some;
 
 impl TestServer {

@@ -1,6 +1,6 @@
 use zklock_core::{Client, MutexGuard};
 
-use super::TestServer;
+use super::server::TestServer;
 
 /// Somebody else who holds a lock: another process with a session of its own.
 ///
@@ -22,16 +22,23 @@ pub struct Rival {
     guard: MutexGuard,
 }
 
-impl Rival {
-    pub(super) async fn hold(server: TestServer, path: &str) -> Self {
-        let client = server.client().await;
+impl TestServer {
+    /// Has another client take a lock, as another process would.
+    ///
+    /// # Panics
+    ///
+    /// When the path cannot name a lock, or the lock cannot be acquired within 10 s.
+    pub async fn hold(&self, path: &str) -> Rival {
+        let client = self.client().await;
         let mutex = client.mutex(path).unwrap_or_else(|error| panic!("{error}"));
         match mutex.lock().await {
-            Ok(guard) => Self { server, client, guard },
+            Ok(guard) => Rival { server: self.clone(), client, guard },
             Err(error) => panic!("a rival could not take the lock: {error}"),
         }
     }
+}
 
+impl Rival {
     /// The rival's client, to expire, to disconnect, or to contend with.
     pub fn client(&self) -> &Client {
         &self.client

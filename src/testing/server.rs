@@ -5,9 +5,9 @@ use futures_util::future::join_all;
 use zklock_core::{Client, Config};
 use zklock_testkit::{EmbeddedServer, Proxy};
 
+use super::dropped_reply::DroppedReply;
 use super::replica::Replica;
 use super::waiting::until_some;
-use super::{DroppedReply, Rival};
 
 /// The ZooKeeper server of a test, to look at and to do harm with.
 ///
@@ -40,7 +40,7 @@ struct Inner {
     replicas: Mutex<Vec<Replica>>,
 }
 
-/// Clients, and those who hold.
+/// Clients.
 impl TestServer {
     pub(super) fn start(session_timeout: Duration) -> Self {
         let builder = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(Duration::MAX);
@@ -70,15 +70,6 @@ impl TestServer {
     /// [`drop_reply`](Self::drop_reply) cannot be done to it.
     pub fn config(&self) -> Config {
         self.configured(self.inner.server.connect_string())
-    }
-
-    /// Has somebody else take a lock, as another process would.
-    ///
-    /// # Panics
-    ///
-    /// When the path cannot name a lock, or the lock cannot be had within 10 s.
-    pub async fn hold(&self, path: &str) -> Rival {
-        Rival::hold(self.clone(), path).await
     }
 
     fn configured(&self, connect: &str) -> Config {
