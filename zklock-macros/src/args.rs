@@ -1,4 +1,6 @@
-//! What stands between the parentheses of the attribute.
+//! Reads the arguments of `#[distributed_lock]`.
+//!
+//! Uses only `errors`, `mode`, `path`, `reading`, `shared` and `wait`.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -38,7 +40,7 @@ impl Parse for LockArgs {
         let shared = errors.keep(std::mem::take(&mut draft.shared).finish()).unwrap_or_default();
         errors.finish()?;
         let Draft { mode, wait, .. } = draft;
-        // A path that is neither there nor complained about does not exist.
+        // A path is present here: without one, `finish` has already returned an error.
         path.map(|path| Self { path, mode, wait, shared }).ok_or_else(missing_path)
     }
 }
@@ -48,7 +50,7 @@ impl Draft {
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
-            // It is the path, most likely, and then it is not missing.
+            // This is most likely the path without its name, so it is not also reported as missing.
             self.path_seen = true;
             Error::new(error.span(), "expected an argument, for example `path = \"/orders/{order.id}\"`")
         })?;
@@ -64,7 +66,7 @@ impl Draft {
         ended(&name, input)
     }
 
-    /// The path, or none if its argument was there and already complained about.
+    /// Takes the path; `None` if it was given but has already been reported as a mistake.
     fn take_path(&mut self) -> Result<Option<Path>> {
         match self.path.take() {
             None if !self.path_seen => Err(missing_path()),

@@ -1,4 +1,6 @@
-//! Functions that are not async, and what only looks like one.
+//! Checks that a function that is not async does not hide an async body.
+//!
+//! Uses only `grouped` and `kind`.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, Signature, Type, TypeParamBound};
@@ -6,7 +8,7 @@ use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, Signature, 
 use crate::grouped::ungroup_type;
 use crate::kind::Kind;
 
-/// Refuses a function that only makes the future in which its work is done.
+/// Refuses a function that returns a future: the work in it would be done after the function has returned.
 pub(crate) fn check_output(sig: &Signature, kind: Kind) -> Result<()> {
     match &sig.output {
         ReturnType::Type(_, ty) if is_future(ty) => {
@@ -20,7 +22,7 @@ pub(crate) fn check_output(sig: &Signature, kind: Kind) -> Result<()> {
     }
 }
 
-/// Refuses a function that was async before another attribute was expanded, which has its body run on a runtime.
+/// Refuses a function that another attribute has made synchronous by running its async body on a runtime.
 pub(crate) fn check_body(sig: &Signature, body: &TokenStream, kind: Kind) -> Result<()> {
     if !is_made_by_tokio(body) && !is_made_by_us(body) {
         return Ok(());
@@ -59,13 +61,13 @@ fn names_future(bound: &TypeParamBound) -> bool {
     }
 }
 
-/// `let body = async { … }; … .block_on(body)`
+/// Recognises `let body = async { … }; … .block_on(body)`.
 fn is_made_by_tokio(body: &TokenStream) -> bool {
     let start: Vec<_> = body.clone().into_iter().take(4).map(|token| token.to_string()).collect();
     start == ["let", "body", "=", "async"] && mentions(body, "block_on")
 }
 
-/// `… .run(async |__server| …)`
+/// Recognises `… .run(async |__server| …)`, which `#[zklock::test]` generates.
 fn is_made_by_us(body: &TokenStream) -> bool {
     mentions(body, "__server")
 }

@@ -1,4 +1,7 @@
-//! What `#[async_trait]` makes of an `async fn`: a function that returns `Box::pin(async move { … })`.
+//! Reads the functions that `#[async_trait]` generates from an `async fn`: they return
+//! `Box::pin(async move { … })`.
+//!
+//! Uses only `grouped`.
 
 use proc_macro2::TokenStream;
 use syn::parse::{Parse, ParseStream};
@@ -11,7 +14,7 @@ use crate::grouped::ungroup_type;
 
 /// The body of such a function.
 pub(crate) struct Boxed {
-    /// `Box::pin`.
+    /// The path `Box::pin`.
     pub(crate) by: Path,
     pub(crate) brace: token::Brace,
     pub(crate) body: TokenStream,
@@ -39,7 +42,8 @@ impl Boxed {
     }
 }
 
-/// What such a function yields: the `T` of `Pin<Box<dyn Future<Output = T> + …>>`.
+/// Returns the output of the future that such a function returns: the `T` of
+/// `Pin<Box<dyn Future<Output = T> + …>>`.
 pub(crate) fn output(sig: &Signature) -> Option<ReturnType> {
     let ReturnType::Type(arrow, ty) = &sig.output else { return None };
     let Type::TraitObject(object) = argument(argument(ty, "Pin")?, "Box")? else { return None };
@@ -52,7 +56,7 @@ pub(crate) fn output(sig: &Signature) -> Option<ReturnType> {
         .map(|output| ReturnType::Type(*arrow, Box::new(output.clone())))
 }
 
-/// The `T` of `Name<T>`.
+/// Returns the `T` of `Name<T>`.
 fn argument<'a>(ty: &'a Type, name: &'a str) -> Option<&'a Type> {
     let Type::Path(ty) = ungroup_type(ty) else { return None };
     arguments(&ty.path, name).find_map(|argument| match argument {
@@ -70,7 +74,7 @@ fn arguments<'a>(path: &'a Path, name: &str) -> impl Iterator<Item = &'a Generic
     arguments.into_iter().flatten()
 }
 
-/// The `T` of `Output = T`.
+/// Returns the `T` of `Output = T`.
 fn assigned(argument: &GenericArgument) -> Option<&Type> {
     match argument {
         GenericArgument::AssocType(assigned) if assigned.ident == "Output" => Some(&assigned.ty),

@@ -1,13 +1,17 @@
-//! The names that a function's arguments bind.
+//! Makes the body capture the arguments of its function.
 //!
-//! An `async move` block takes only what it mentions, and of that only the fields it uses. What it leaves
-//! behind would be dropped after the lock was released, so the body mentions every argument whole.
+//! An `async move` block captures only the variables that it mentions, and of these only the fields that it
+//! uses. The rest would be dropped after the lock is released. The body therefore mentions every argument as
+//! a whole.
+//!
+//! Uses no other module.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 use syn::{Attribute, FnArg, Pat, ReceiverKind, Signature};
 
-/// Statements that mention every argument, and have no effect.
+/// Generates statements without effect that mention the arguments, except the unused ones. An argument counts
+/// as used if its name occurs in `mentioned_in`, is `self` or starts with an underscore.
 pub(crate) fn statements(sig: &Signature, mentioned_in: &[&TokenStream]) -> TokenStream {
     let mut bindings = Vec::new();
     for arg in &sig.inputs {
@@ -17,7 +21,7 @@ pub(crate) fn statements(sig: &Signature, mentioned_in: &[&TokenStream]) -> Toke
             FnArg::Typed(arg) => bind(&arg.pat, &arg.attrs, &mut bindings),
         }
     }
-    // An argument that nobody uses is left alone, or the compiler could not warn about it any more.
+    // Mentioning an unused argument would suppress the compiler's warning about it.
     bindings.retain(|(_, name)| is_exempt(name) || mentioned_in.iter().any(|tokens| mentions(tokens, name)));
     bindings
         .into_iter()

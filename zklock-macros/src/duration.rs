@@ -1,4 +1,6 @@
-//! Durations that are written as text, such as `"1m 30s"`, or as expressions.
+//! Reads durations that are written as strings, such as `"1m 30s"`, or as expressions.
+//!
+//! Uses only `grouped`.
 
 use std::time::Duration;
 
@@ -17,14 +19,14 @@ pub(crate) enum Length {
     Computed(Box<Expr>),
 }
 
-/// An argument that takes one, as errors speak of it.
+/// The description of an argument that takes a duration, for error messages.
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
-    /// With its article.
+    /// The noun for the value, with its article.
     pub(crate) noun: &'static str,
-    /// What it takes.
+    /// The values that the argument takes.
     pub(crate) values: &'static str,
-    /// Why it is not zero.
+    /// The message that refuses a duration of zero.
     pub(crate) zero: &'static str,
 }
 
@@ -43,12 +45,12 @@ impl Length {
         }
     }
 
-    /// The expression of type `Duration`.
+    /// Generates an expression of type `Duration`.
     pub(crate) fn expand(&self) -> TokenStream {
         match self {
             Self::Exactly(length) => expand(*length),
             Self::Computed(expr) => {
-                // A type mismatch is then reported at the user's expression.
+                // With this span, a type mismatch is reported at the user's expression.
                 let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
                 quote!({ let length: #duration = #expr; length })
             }
@@ -73,7 +75,7 @@ impl Argument {
     }
 }
 
-/// Reads the text as a duration.
+/// Parses a string literal as a duration.
 pub(crate) fn parse(text: &LitStr) -> Result<Duration> {
     humantime::parse_duration(&text.value()).map_err(|error| {
         let message = format!(
@@ -84,7 +86,7 @@ pub(crate) fn parse(text: &LitStr) -> Result<Duration> {
     })
 }
 
-/// The expression of type `Duration`.
+/// Generates an expression of type `Duration`.
 pub(crate) fn expand(duration: Duration) -> TokenStream {
     let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
     quote!(::core::time::Duration::new(#secs, #nanos))

@@ -1,4 +1,6 @@
-//! Several mistakes in one attribute are reported together.
+//! Collects the mistakes in the use of an attribute, so that they are reported together.
+//!
+//! Uses no other module.
 
 use proc_macro2::TokenStream;
 use syn::{Error, Result};
@@ -15,7 +17,7 @@ impl Errors {
         }
     }
 
-    /// Keeps the error of a failed step and lets the next step be tried.
+    /// Collects the error of a failed step, so that the next step can still be tried.
     pub(crate) fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
@@ -24,7 +26,7 @@ impl Errors {
         self.0.map_or(Ok(()), Err)
     }
 
-    /// The tokens that make the compiler report every mistake.
+    /// Returns the tokens that make the compiler report every mistake.
     pub(crate) fn to_compile_errors(&self) -> TokenStream {
         self.0.as_ref().map(Error::to_compile_error).unwrap_or_default()
     }

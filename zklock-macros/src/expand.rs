@@ -1,4 +1,7 @@
 //! Generates the function that the compiler sees in place of the annotated one.
+//!
+//! Uses only `args`, `capture`, `errors`, `kind`, `leader`, `mode`, `on_lost`, `once`, `path`, `shared`,
+//! `target` and `wait`.
 
 mod body;
 mod flow;

@@ -1,8 +1,10 @@
-//! Values that arrive through a `macro_rules!` are wrapped in invisible groups.
+//! Looks inside the invisible groups that `macro_rules!` puts around the values that it passes on.
+//!
+//! Uses no other module.
 
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-/// The expression inside the invisible groups around it.
+/// Returns the expression without the invisible groups around it.
 pub(crate) fn ungroup(mut expr: &Expr) -> &Expr {
     while let Expr::Group(group) = expr {
         expr = &group.expr;
@@ -10,7 +12,7 @@ pub(crate) fn ungroup(mut expr: &Expr) -> &Expr {
     expr
 }
 
-/// The type inside the invisible groups and parentheses around it.
+/// Returns the type without the invisible groups and the parentheses around it.
 pub(crate) fn ungroup_type(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {
@@ -21,7 +23,7 @@ pub(crate) fn ungroup_type(mut ty: &Type) -> &Type {
     }
 }
 
-/// The string literal that `expr` is, if it is one.
+/// Returns `expr` as a string literal, if it is one.
 pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     match ungroup(expr) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text),
@@ -29,7 +31,7 @@ pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     }
 }
 
-/// The name that `expr` is, if it is one.
+/// Returns `expr` as an identifier, if it is one.
 pub(crate) fn name_in(expr: &Expr) -> Option<&Ident> {
     match ungroup(expr) {
         Expr::Path(path) => path.path.get_ident(),
@@ -43,7 +45,7 @@ mod tests {
     use proc_macro2::{Delimiter, Group, TokenStream};
     use quote::ToTokens;
 
-    /// The tokens as a `macro_rules!` hands on what it matched.
+    /// Groups the tokens as `macro_rules!` does when it passes on a matched fragment.
     fn grouped(tokens: &str) -> TokenStream {
         Group::new(Delimiter::None, tokens.parse().unwrap()).into_token_stream()
     }

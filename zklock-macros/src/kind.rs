@@ -1,6 +1,8 @@
-//! Which of the attributes stands on a function, as errors name it.
+//! The attributes that run a function under a lock or a term, and their wording in error messages.
+//!
+//! Uses no other module.
 
-/// An attribute on a function that runs under something.
+/// An attribute that runs a function under a lock or a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     DistributedLock,
@@ -8,7 +10,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The attribute as it is written.
+    /// Returns the attribute as it is written.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::DistributedLock => "`#[distributed_lock]`",
@@ -16,7 +18,7 @@ impl Kind {
         }
     }
 
-    /// What the function does before its body.
+    /// Returns the verb phrase for the step before the body.
     pub(crate) fn first(self) -> &'static str {
         match self {
             Self::DistributedLock => "wait for a lock",
@@ -24,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// What is to be done with the body.
+    /// Returns the verb phrase for running the body.
     pub(crate) fn then(self) -> &'static str {
         match self {
             Self::DistributedLock => "run under the lock",

@@ -1,4 +1,6 @@
-//! What stands between the parentheses of `#[leader_only]`.
+//! Reads the arguments of `#[leader_only]`.
+//!
+//! Uses only `errors`, `grouped`, `path`, `reading` and `shared`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -26,10 +28,10 @@ struct Draft {
     shared: shared::Draft,
 }
 
-/// `path = …`: where the election is.
+/// The value of `path`: the path of the election.
 struct Election(OnePath);
 
-/// `otherwise = …`: what is done where this replica does not lead.
+/// The value of `otherwise`: the result of a call on a replica that does not lead.
 #[derive(Default)]
 pub(crate) enum Otherwise {
     #[default]
@@ -68,7 +70,7 @@ impl Draft {
 }
 
 impl LeaderArgs {
-    /// The expression of type `__private::Path`.
+    /// Generates an expression of type `__private::Path`.
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
             Some(Election(path)) => path.expand(private),
@@ -98,7 +100,8 @@ impl Parse for Otherwise {
     }
 }
 
-/// They would be reported as unused ones, and tell a variable from one of the words above.
+/// Removes the parentheses around a value. They distinguish a variable from one of the words above, and the
+/// compiler would report them as unused.
 fn without_parentheses(value: Expr) -> Expr {
     match value {
         Expr::Paren(paren) => *paren.expr,

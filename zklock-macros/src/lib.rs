@@ -1,6 +1,7 @@
-//! The attributes of zklock.
+//! The attribute macros of zklock.
 //!
-//! Depend on the crate `zklock`, which re-exports them: what they expand to calls into it.
+//! Depend on the crate `zklock`, which re-exports them: the code that they generate calls into it. The entry
+//! points use only `expand` and `test`.
 
 mod args;
 mod blocking;
@@ -37,11 +38,11 @@ pub fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::leader_only(args.into(), item.into()).into()
 }
 
-/// Makes an `async fn` a test that has a ZooKeeper server and a client of its own.
+/// Turns an `async fn` into a test with its own ZooKeeper server and client.
 ///
-/// The server is inside of the test's process and starts within milliseconds. The client takes the place of the
-/// installed one, so that annotated functions use it. Nothing is shared between tests, so that they run in
-/// parallel. Both end with the test, however it ends.
+/// The server runs inside the test process and starts within milliseconds. The client takes the place of the
+/// installed one, so annotated functions use it. Tests share nothing and run in parallel. The server and the
+/// client end with the test, even if it panics.
 ///
 /// ```
 /// use zklock::testing::TestServer;
@@ -65,22 +66,23 @@ pub fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// It goes on any `async fn` without `self` and without generics, whose return type is one that tests may have.
-/// What the function takes, in any order or not at all, are values of the types that implement
-/// `zklock::testing::FromTestServer`: `zklock::Client`, the client of the test, `zklock::testing::TestServer`,
-/// which does harm, and types of your own. Tokio's own macros are not needed.
+/// It goes on any `async fn` without `self` and without generics, with any return type that a test may have.
+/// The function may take any number of arguments, in any order, whose types implement
+/// `zklock::testing::FromTestServer`: `zklock::Client` is the client of the test,
+/// `zklock::testing::TestServer` observes locks and injects faults, and you can implement the trait for your
+/// own types. Tokio's own macros are not needed.
 ///
-/// Tasks of `zklock::spawn` use the client of the test, those of `tokio::spawn` have none. Functions that are not
-/// async take their lock with `flavor = "multi_thread"`.
+/// A task spawned with `zklock::spawn` uses the client of the test; a task spawned with `tokio::spawn` has no
+/// client. Annotated functions that are not async block their thread, so they need `flavor = "multi_thread"`.
 ///
 /// # Arguments
 ///
 /// | argument | default | meaning |
 /// |---|---|---|
 /// | `flavor = "multi_thread"` | `"current_thread"` | the runtime, as with `#[tokio::test]` |
-/// | `worker_threads = n` | one for each processor | the threads of that runtime |
+/// | `worker_threads = n` | one per processor | the threads of that runtime |
 /// | `session_timeout = "3s"` | 10 s | the timeout of the sessions of the test's clients |
-/// | `crate = some::path` | `::zklock` | where this crate is, if it is re-exported |
+/// | `crate = some::path` | `::zklock` | the path of the `zklock` crate, if it is re-exported |
 ///
 /// Other attributes stay on the outer function: `#[ignore]`, `#[should_panic]`, `#[cfg(…)]`.
 #[proc_macro_attribute]

@@ -1,4 +1,6 @@
-//! `mode = …`: which side of a read-write lock is taken, in place of the mutex.
+//! The argument `mode = …`: selects a side of a read-write lock in place of the mutex.
+//!
+//! Uses only `grouped`, `names` and `path`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
@@ -41,7 +43,8 @@ fn unknown(name: &Ident) -> Error {
 }
 
 impl Mode {
-    /// The call that takes what stands at `path`: one lock, or all of several. It is one of the module `calls`.
+    /// Generates the call that takes the lock at `path`, or all locks if there are several. The called
+    /// function is in the module `calls`.
     pub(crate) fn expand(mode: Option<Self>, path: &Path, calls: &TokenStream) -> TokenStream {
         let span = Span::mixed_site();
         let (one, member) = match mode {

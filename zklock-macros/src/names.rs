@@ -1,8 +1,10 @@
-//! What is said about an argument or a value that does not exist.
+//! Error messages about unknown arguments and values, with a suggestion.
+//!
+//! Uses no other module.
 
 use syn::{Error, Ident};
 
-/// The words other lock libraries use for one of our arguments.
+/// The words that other lock libraries use for an argument or a value of zklock.
 const SYNONYMS: [(&str, &str); 8] = [
     ("key", "path"),
     ("name", "path"),
@@ -14,14 +16,14 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("drop", "cancel"),
 ];
 
-/// The error about the unknown argument `name` of an attribute that takes `known`.
+/// Returns the error about the unknown argument `name` of an attribute that takes the arguments `known`.
 pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
     let hint = hint(name, known);
     let message = format!("unknown argument `{name}`{hint}\nthe arguments are {}", listed(known));
     Error::new(name.span(), message)
 }
 
-/// The question whether another word was meant, or nothing.
+/// Returns the question whether a known word was meant; empty if no known word is similar.
 pub(crate) fn hint(name: &Ident, known: &[&str]) -> String {
     let meant = nearest(&name.to_string(), known);
     meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default()
@@ -40,7 +42,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().copied().find(|other| Some(*other) == synonym).or_else(misspelt)
 }
 
-/// The number of letters to insert, drop or replace to turn `from` into `to`.
+/// Returns the Levenshtein distance: the number of letters to insert, drop or replace.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (above, left) in from.chars().enumerate() {

@@ -1,4 +1,6 @@
-//! `on_lost = …`: what becomes of the body when what it runs under is lost.
+//! The argument `on_lost = …`: decides whether the body is dropped when its lock or term is lost.
+//!
+//! Uses only `grouped` and `names`.
 
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
@@ -11,7 +13,7 @@ use crate::names;
 /// The value of `on_lost`.
 #[derive(Clone, Copy)]
 pub(crate) enum OnLost {
-    /// The body is dropped at its next await; with the place where that is written.
+    /// The body is dropped at its next await. The span is that of the value.
     Cancel(Span),
     /// The body runs to its end.
     Finish,

@@ -1,4 +1,7 @@
-//! `once_per = …` and `tick = …`: how often the body may start in the whole fleet, and where that is remembered.
+//! The arguments `once_per = …` and `tick = …`: limit how often the body starts in the whole fleet, and name
+//! the node that remembers the last start.
+//!
+//! Uses only `duration` and `path`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -24,7 +27,7 @@ impl Parse for Period {
     }
 }
 
-/// The value of `tick`, and where it stands.
+/// The value of `tick`: the path of the node that remembers the last start.
 pub(crate) struct Tick(OnePath);
 
 impl Parse for Tick {
@@ -34,21 +37,21 @@ impl Parse for Tick {
     }
 }
 
-/// How often the body may start.
+/// The limit on the starts of the body.
 pub(crate) struct Once {
     period: Period,
     tick: Option<Tick>,
 }
 
-/// The function that starts, as its ticks name it.
+/// The annotated function and its paths, after which the default tick is named.
 pub(crate) struct Starts<'a> {
     pub(crate) name: &'a Ident,
-    /// The expression of type `&[__private::Path]`.
+    /// An expression of type `&[__private::Path]`.
     pub(crate) paths: TokenStream,
 }
 
 impl Once {
-    /// Puts the arguments together; a tick says nothing alone.
+    /// Combines the two arguments; a tick needs a period.
     pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
         match (period, tick) {
             (Some(period), tick) => Ok(Some(Self { period, tick })),
@@ -60,7 +63,7 @@ impl Once {
         }
     }
 
-    /// The expression of type `__private::Once`.
+    /// Generates an expression of type `__private::Once`.
     pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> TokenStream {
         let period = self.period.0.expand();
         if let Some(Tick(tick)) = &self.tick {

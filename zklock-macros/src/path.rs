@@ -1,4 +1,6 @@
-//! `path = …`: one path, or an array of several that are locked together.
+//! The argument `path = …`: one path, or an array of paths that are locked together.
+//!
+//! Uses only `errors` and `grouped`.
 
 mod node;
 mod single;
@@ -69,7 +71,7 @@ fn is_array(value: &Expr) -> bool {
 }
 
 impl Path {
-    /// The expression of type `__private::Path`, or of an array of them.
+    /// Generates an expression of type `__private::Path`, or of an array of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::One(path) => path.expand(private),
@@ -80,7 +82,8 @@ impl Path {
         }
     }
 
-    /// The expression of type `&[__private::Path]`, of what `__path` is then.
+    /// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds the value
+    /// of [`expand`](Self::expand).
     pub(crate) fn slice(&self) -> TokenStream {
         match self {
             Self::One(_) => slice_of_one(),
@@ -89,16 +92,16 @@ impl Path {
     }
 }
 
-/// The same of one path.
+/// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds one path.
 pub(crate) fn slice_of_one() -> TokenStream {
     quote_spanned!(Span::mixed_site()=> ::core::slice::from_ref(&__path))
 }
 
-/// A path where there is one only.
+/// A path where an array is not allowed.
 pub(crate) struct OnePath(Single);
 
 impl OnePath {
-    /// Reads it; an array is refused in these words.
+    /// Reads the path; an array is refused with the message `refusal`.
     pub(crate) fn read(value: &Expr, refusal: &str) -> Result<Self> {
         match is_array(value) {
             true => Err(Error::new_spanned(value, refusal)),
@@ -106,7 +109,7 @@ impl OnePath {
         }
     }
 
-    /// The expression of type `__private::Path`.
+    /// Generates an expression of type `__private::Path`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         self.0.expand(private)
     }

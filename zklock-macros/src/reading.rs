@@ -1,4 +1,6 @@
-//! How arguments are read: `name = value`, one after the other, also after mistakes.
+//! Reads the arguments of an attribute, a list of `name = value`, to the end even after a mistake.
+//!
+//! Uses only `errors`.
 
 use proc_macro2::TokenTree;
 use syn::parse::discouraged::Speculative;
@@ -7,7 +9,8 @@ use syn::{Error, Expr, Ident, Result, Token};
 
 use crate::errors::Errors;
 
-/// Reads one argument after the other, also after mistakes.
+/// Reads arguments up to the end of the input. A mistake is collected, and reading continues with the next
+/// argument.
 pub(crate) fn each(
     input: ParseStream<'_>,
     errors: &mut Errors,
@@ -25,7 +28,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// Checks that nothing follows the value of an argument but the next one.
+/// Checks that only a comma or the end of the input follows the value of an argument.
 pub(crate) fn ended(name: &Ident, input: ParseStream<'_>) -> Result<()> {
     match input.is_empty() || input.peek(Token![,]) {
         true => Ok(()),
@@ -33,7 +36,7 @@ pub(crate) fn ended(name: &Ident, input: ParseStream<'_>) -> Result<()> {
     }
 }
 
-/// Reads the value of an argument that may be given once.
+/// Reads the value of an argument that may be given only once.
 pub(crate) fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: ParseStream<'_>) -> Result<()> {
     if !input.peek(Token![=]) {
         return Err(Error::new(name.span(), format!("`{name}` needs a value: `{name} = …`")));
@@ -49,7 +52,7 @@ pub(crate) fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: Pars
     }
 }
 
-/// Goes to the end of an argument that could not be read, so that the ones behind it are still looked at.
+/// Skips the rest of an argument that could not be read, so that the arguments after it are still read.
 fn skip_to_comma(input: ParseStream<'_>) {
     let ahead = input.fork();
     let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
@@ -57,7 +60,7 @@ fn skip_to_comma(input: ParseStream<'_>) {
         input.advance_to(&ahead);
     }
     while !input.is_empty() && !input.peek(Token![,]) {
-        // A token tree can be taken from any input that is not empty.
+        // Parsing a token tree fails only on empty input.
         let _ = input.parse::<TokenTree>();
     }
 }

@@ -1,4 +1,6 @@
-//! The arguments that both attributes take.
+//! Reads the arguments that `#[distributed_lock]` and `#[leader_only]` have in common.
+//!
+//! Uses only `grouped`, `names`, `on_lost`, `once` and `reading`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -12,12 +14,13 @@ use crate::on_lost::OnLost;
 use crate::once::{Once, Period, Tick};
 use crate::reading::set_once;
 
-/// The error about the unknown argument `name` of an attribute that takes `own` ones besides.
+/// Returns the error about the unknown argument `name` of an attribute that takes the arguments `own` and the
+/// shared ones.
 pub(crate) fn unknown(name: &Ident, own: &[&str]) -> Error {
     names::unknown(name, &[own, &NAMES].concat())
 }
 
-/// What they say.
+/// The values of the shared arguments.
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) once: Option<Once>,
@@ -27,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) krate: Option<Krate>,
 }
 
-/// Those of them that were read so far.
+/// The shared arguments that have been read so far.
 #[derive(Default)]
 pub(crate) struct Draft {
     once_per: Option<Period>,
@@ -41,7 +44,7 @@ pub(crate) struct Draft {
 const NAMES: [&str; 6] = ["once_per", "tick", "on_lost", "client", "guard", "crate"];
 
 impl Draft {
-    /// Reads the value of the argument of this name; `None` if it is none of them.
+    /// Reads the value of the argument `name`; `None` if it is not a shared argument.
     pub(crate) fn argument(&mut self, name: &Ident, input: ParseStream<'_>) -> Option<Result<()>> {
         Some(match name.to_string().as_str() {
             "once_per" => set_once(&mut self.once_per, name, input),
@@ -87,12 +90,12 @@ impl Parse for Client {
 }
 
 impl Client {
-    /// The expression of type `Result<Client, LockError>`.
+    /// Generates an expression of type `Result<Client, LockError>`.
     pub(crate) fn expand(client: Option<&Self>, private: &TokenStream) -> TokenStream {
         match client {
             None => quote!(#private::default_client()),
             Some(Self::Named(name)) => quote!(#private::named_client(#name)),
-            // A type mismatch is then reported at the user's expression.
+            // With this span, a type mismatch is reported at the user's expression.
             Some(Self::Computed(expr)) => quote_spanned!(expr.span()=> #private::client_of(&(#expr))),
         }
     }
@@ -101,7 +104,7 @@ impl Client {
 impl Parse for Guard {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        // `self` and `Self` are paths, too, but no names to bind.
+        // `self` and `Self` also parse as identifiers, but a `let` cannot bind them.
         let name = name_in(&value).filter(|name| *name != "self" && *name != "Self");
         name.cloned().map(Self).ok_or_else(|| {
             Error::new_spanned(&value, "`guard` takes the name that the body uses for it: `guard = held`")

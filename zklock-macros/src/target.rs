@@ -1,4 +1,7 @@
-//! The function under the attribute. Its body stays raw, so that one that is still being typed expands, too.
+//! Reads the function under the attribute. The body is kept as raw tokens, so that an incomplete body, as in
+//! an editor, still expands.
+//!
+//! Uses only `blocking`, `boxed`, `errors`, `grouped` and `kind`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -15,13 +18,14 @@ use crate::errors::Errors;
 use crate::grouped::ungroup_type;
 use crate::kind::Kind;
 
-/// A function with a body, whose return type may carry a lock error.
+/// A function with a body, which has passed the checks of its attribute.
 pub(crate) struct Target {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
     pub(crate) sig: Signature,
-    /// What is awaited, which is not what a function of `#[async_trait]` returns.
+    /// The return type of the body. Under `#[async_trait]` it is the output of the future that the function
+    /// returns.
     pub(crate) output: ReturnType,
     pub(crate) inner_attrs: Vec<Attribute>,
     pub(crate) form: Form,
@@ -32,7 +36,7 @@ pub(crate) struct Target {
 /// How a function runs its body.
 pub(crate) enum Form {
     Async,
-    /// As `#[async_trait]` has it, with the function that boxes the body.
+    /// As `#[async_trait]` generates it. The path is that of the function that boxes the body.
     Boxed(Path),
     Sync,
 }
@@ -77,7 +81,7 @@ fn no_body(kind: Kind) -> String {
     format!("there is no body to {then}\nput {name} on the method in the `impl` instead")
 }
 
-/// The error about an item that is no function at all.
+/// Returns the error about an item that is not a function.
 fn not_a_function(input: ParseStream<'_>, kind: Kind) -> Option<Error> {
     let ahead = input.fork();
     loop {
@@ -122,7 +126,7 @@ fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Resu
     if let Some(abi) = &sig.abi {
         errors.push(Error::new_spanned(abi, format!("an `extern` function cannot {first}")));
     }
-    // What a follower returns, and how the loss of leadership is told, is left to traits.
+    // For `#[leader_only]`, the traits `OnSkip` and `OnFailure` of the facade check the return type.
     if kind == Kind::DistributedLock {
         errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
     }
@@ -147,7 +151,8 @@ fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
     }
 }
 
-/// Whether the type can be seen to have no place for an error. All others are left to the trait `Carries`.
+/// Tells whether the type obviously cannot carry an error. For all other types, the trait `Carries` of the
+/// facade decides.
 fn cannot_carry(ty: &Type) -> bool {
     match ty {
         Type::Array(_)

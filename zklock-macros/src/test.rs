@@ -1,6 +1,8 @@
-//! `#[zklock::test]`: a test that has a server and a client of its own.
+//! Expands `#[zklock::test]`, which gives a test its own server and client.
 //!
-//! What `#[zklock::test]` expands to:
+//! Uses only `duration`, `errors`, `grouped`, `names`, `reading` and `shared`.
+//!
+//! The attribute generates:
 //!
 //! ```text
 //! #[test]
@@ -24,7 +26,7 @@ use crate::shared::Krate;
 use args::{Flavor, TestArgs};
 use target::TestFn;
 
-/// The item as the compiler is to see it: a test, or as it was beside the errors.
+/// Generates the test. If anything fails, returns the item as it was, followed by all errors.
 pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let parsed_args = errors.keep(syn::parse2::<TestArgs>(args));
@@ -32,13 +34,13 @@ pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     if let (Some(args), Some(target)) = (&parsed_args, &parsed_item) {
         return harnessed(args, target);
     }
-    // Nobody calls the function, which is no mistake of its author.
+    // Without the generated test the function is not called, so the compiler would also warn about dead code.
     let allow = parsed_item.map(|_| quote!(#[allow(dead_code)]));
     let errors = errors.to_compile_errors();
     quote!(#allow #item #errors)
 }
 
-/// The function stays as it was written, inside of one that is called by whoever runs the tests.
+/// Generates a test function that contains the function as it was written and calls it in a harness.
 fn harnessed(args: &TestArgs, target: &TestFn) -> TokenStream {
     let TestFn { attrs, vis, sig, .. } = target;
     let (name, output) = (&sig.ident, &sig.output);
@@ -70,14 +72,15 @@ fn harness(args: &TestArgs) -> TokenStream {
     quote!(#testing::Harness::new() #flavor #session_timeout)
 }
 
-/// Located at the type, because that is what has to change if it is no argument of a test.
+/// Generates the value of an argument. It is located at the type of the argument, where the compiler then
+/// reports a type that cannot be an argument of a test.
 fn argument(args: &TestArgs, ty: &Type) -> TokenStream {
     let span = Span::mixed_site().located_at(ty.span());
     let testing = testing(args, span);
     quote_spanned!(span=> <#ty as #testing::FromTestServer>::from_test_server(&__server).await)
 }
 
-/// The module of the facade that the test needs, located at `span`.
+/// Generates the path of the facade's module for tests, located at `span`.
 fn testing(args: &TestArgs, span: Span) -> TokenStream {
     let krate = match &args.krate {
         Some(Krate(path)) => path.to_token_stream(),

@@ -1,4 +1,6 @@
-//! `wait = …`: how long the whole acquisition may take.
+//! The argument `wait = …`: bounds the whole acquisition.
+//!
+//! Uses only `duration` and `grouped`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -32,7 +34,7 @@ impl Parse for Wait {
 }
 
 impl Wait {
-    /// The expression of type `__private::Wait`.
+    /// Generates an expression of type `__private::Wait`.
     pub(crate) fn expand(wait: Option<&Self>, private: &TokenStream) -> TokenStream {
         match wait {
             None => quote!(#private::Wait::Default),

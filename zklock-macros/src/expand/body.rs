@@ -1,4 +1,4 @@
-//! The body of the function, as a block that means what it meant before.
+//! Generates the block that contains the user's body, in which `return` and `?` keep their meaning.
 
 use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -8,12 +8,12 @@ use syn::{ReturnType, Type, parse_quote};
 use super::span::{mixed, output_span};
 use crate::target::Target;
 
-/// The statements of the body, with all of the arguments inside.
+/// Generates the statements of the block, which captures the arguments by the statements `captures`.
 pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream {
     let output = erased_output(&target.output);
     let span = mixed().located_at(output_span(&target.output));
-    // The return that never happens tells the compiler the type of the block, which cannot be written down,
-    // so that `?`, coercions and error messages are those of the function as it was written.
+    // There is no syntax for the return type of an `async` block. This `return` never runs, but it tells the
+    // compiler the type, so that `?`, coercions and error messages are the same as in the original function.
     let typed = quote_spanned! {span=>
         #[allow(
             unknown_lints,
@@ -33,13 +33,13 @@ pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream
         }
     };
     let mut block = Group::new(Delimiter::Brace, target.body.clone());
-    // Braces of the user's own would be reported as unused ones.
+    // With the user's span, the compiler could report these braces as unused.
     block.set_span(mixed().located_at(target.brace.span.join()));
     let block = block.into_token_stream();
     quote_spanned!(mixed()=> #typed #block)
 }
 
-/// The return type as it may stand in a `let`.
+/// Returns the return type in a form that a `let` accepts.
 fn erased_output(output: &ReturnType) -> Type {
     let mut ty = match output {
         ReturnType::Default => parse_quote!(()),
@@ -49,7 +49,7 @@ fn erased_output(output: &ReturnType) -> Type {
     ty
 }
 
-/// Puts `_` for what a `let` cannot name. A macro may expand to such a type.
+/// Puts `_` in place of the types that a `let` cannot name. A macro may expand to such a type.
 struct Eraser;
 
 impl VisitMut for Eraser {

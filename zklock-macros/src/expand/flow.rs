@@ -1,4 +1,4 @@
-//! How the generated function waits, and what becomes of its body.
+//! The ways in which a generated function waits and runs its body.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote_spanned};
@@ -8,13 +8,14 @@ use super::span::mixed;
 use crate::on_lost::OnLost;
 use crate::target::{Form, Target};
 
+/// The way in which a generated function waits and runs its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The body is dropped when what it runs under is lost.
+    /// The body is dropped when its lock or term is lost.
     Cancelled,
     /// The body runs to its end.
     ToEnd,
-    /// So it does in a function that is not async, which blocks where others await.
+    /// The function is not async: it blocks where others await, and the body runs to its end.
     Blocking,
 }
 
@@ -28,7 +29,7 @@ impl Flow {
         }
     }
 
-    /// The module of the functions that wait, in the module of the facade that generated code calls.
+    /// Returns the path of the facade's module with the functions that wait in this way.
     pub(super) fn calls(self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Cancelled | Self::ToEnd => private.clone(),
@@ -36,7 +37,7 @@ impl Flow {
         }
     }
 
-    /// What stands behind a call of one of them.
+    /// Returns the tokens that follow a call of such a function: `.await`, or nothing.
     pub(super) fn awaited(self) -> TokenStream {
         match self {
             Self::Cancelled | Self::ToEnd => quote_spanned!(mixed()=> .await),
@@ -44,7 +45,7 @@ impl Flow {
         }
     }
 
-    /// The one of them that runs the body, of those that are called after `name`.
+    /// Returns the name of the function that runs the body: `name`, or its variant with the suffix `_to_end`.
     pub(super) fn runner(self, name: &str) -> Ident {
         match self {
             Self::Cancelled | Self::Blocking => Ident::new(name, mixed()),
@@ -52,7 +53,7 @@ impl Flow {
         }
     }
 
-    /// The body, as they take it.
+    /// Generates the body in the form that such a function takes.
     pub(super) fn body(
         self,
         private: &TokenStream,
@@ -61,9 +62,10 @@ impl Flow {
     ) -> TokenStream {
         match self {
             Self::Cancelled | Self::ToEnd => quote_spanned!(mixed()=> async move { #statements }),
-            // The call tells the compiler that it is called once, so that it may give away what it owns.
+            // The call of `blocking::body` tells the compiler that the closure is called once, so that it may
+            // move out of its captures.
             Self::Blocking => {
-                // Located where `async` is missing, if something is awaited.
+                // The compiler reports an `await` in the body at this span, where `async` is missing.
                 let span = mixed().located_at(target.sig.fn_token.span);
                 let body = quote_spanned!(span=> move || { #statements });
                 quote_spanned!(mixed()=> #private::blocking::body(#body))

@@ -10,8 +10,8 @@ use crate::errors::Errors;
 use crate::kind::Kind;
 use crate::target::{Form, Target};
 
-/// Parses both inputs of an attribute and generates the item with `function`. If anything fails, returns the item
-/// as it was, followed by all errors.
+/// Parses both inputs of an attribute and generates the item with `function`. If anything fails, returns the
+/// item as it was, followed by all errors.
 pub(super) fn expand<A: Parse>(
     kind: Kind,
     args: TokenStream,
@@ -33,7 +33,7 @@ pub(super) fn expand<A: Parse>(
     quote!(#allow #item #errors)
 }
 
-/// The annotated function with `statements` in place of its body.
+/// Generates the annotated function with `statements` in place of its body.
 pub(super) fn function(target: &Target, statements: &TokenStream) -> TokenStream {
     let Target { attrs, vis, defaultness, sig, inner_attrs, form, .. } = target;
     let statements = match form {

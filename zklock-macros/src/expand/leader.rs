@@ -1,4 +1,4 @@
-//! The function that is generated for a leader: it asks whether it leads, and runs the body as long as it does.
+//! Generates the function under `#[leader_only]`: it runs the body while this replica leads.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -17,7 +17,7 @@ use crate::path::slice_of_one;
 use crate::shared::{Client, Guard};
 use crate::target::Target;
 
-/// The function under `#[leader_only]`.
+/// Expands `#[leader_only]`.
 pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::LeaderOnly, args, item, led)
 }
@@ -41,7 +41,7 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
         .map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
-    // Each argument has a statement of its own: what it borrows must not live on across an await.
+    // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
@@ -58,7 +58,7 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     Ok(function(target, &statements))
 }
 
-/// The expression of type `Term`, which returns where there is none.
+/// Generates the expression that yields the term, or returns from the function.
 fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
@@ -79,7 +79,7 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
                 quote_spanned!(span=> return #at_output::Carries::from_lock_error(#follower.error()));
             (follower, refused)
         }
-        // One that never yields, such as a panic, is no mistake.
+        // The value may diverge, as a panic does, which makes the `return` unreachable.
         Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
     };
     quote_spanned! {mixed()=>
@@ -91,7 +91,8 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     }
 }
 
-/// The statement that begins the period under the term, and returns where it is not over.
+/// Generates the statement that begins the period under the term, or returns from the function if the last
+/// period is not over.
 fn begun(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
@@ -110,7 +111,8 @@ fn failed(args: &LeaderArgs, target: &Target) -> TokenStream {
     quote_spanned!(span=> #at_output::OnFailure::failed(__error))
 }
 
-/// Located at the return type, because that is what has to change if it has no such value.
+/// Returns the span of the return type, where the compiler reports a type without a suitable value, and the
+/// path of the facade's module, located at this span.
 fn at_output(args: &LeaderArgs, target: &Target) -> (Span, TokenStream) {
     let span = mixed().located_at(output_span(&target.output));
     (span, private(args.shared.krate.as_ref(), span))
@@ -130,7 +132,7 @@ mod tests {
         prettyplease::unparse(&syn::parse_file(file).unwrap())
     }
 
-    /// The expression that yields the term.
+    /// Checks the expression that yields the term.
     #[track_caller]
     fn check_asking(args: &str, expected: &str) {
         let item = quote!(

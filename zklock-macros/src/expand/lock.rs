@@ -1,4 +1,4 @@
-//! Generates the function under `#[distributed_lock]`: it takes the lock, runs the body, and releases.
+//! Generates the function under `#[distributed_lock]`: it runs the body while it holds the lock.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
@@ -18,7 +18,7 @@ use crate::shared::{Client, Guard};
 use crate::target::Target;
 use crate::wait::Wait;
 
-/// The function under `#[distributed_lock]`.
+/// Expands `#[distributed_lock]`.
 pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::DistributedLock, args, item, locked)
 }
@@ -39,7 +39,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
     let failed = failed(args, output);
     let held = held(args, target, flow);
-    // Each argument has a statement of its own: what it borrows must not live on across an await.
+    // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
@@ -60,7 +60,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     Ok(function(target, &statements))
 }
 
-/// The expression of type `Guard`, which returns where there is none.
+/// Generates the expression that takes the lock: it yields the guard, or returns from the function.
 fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &target.output));
@@ -73,7 +73,7 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
             }
         };
     }
-    // A future, whether it is awaited or blocked for.
+    // `begin` takes the acquisition as a future, even where it blocks.
     let taken = Mode::expand(args.mode, &args.path, &private);
     let later = later(target, args.shared.krate.as_ref());
     quote_spanned! {mixed()=>
@@ -85,7 +85,8 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     }
 }
 
-/// Located at the return type, because that is what has to change if it cannot carry the error.
+/// Generates the conversion of the error into the return type. It is located at the return type, where the
+/// compiler then reports a type that cannot carry the error.
 fn failed(args: &LockArgs, output: &ReturnType) -> TokenStream {
     let span = mixed().located_at(output_span(output));
     let private = private(args.shared.krate.as_ref(), span);
@@ -292,7 +293,7 @@ mod tests {
         assert!(shown.to_string().contains("leave `on_lost` out"), "{shown}");
     }
 
-    /// What stands between the arguments and the body.
+    /// Checks the statements from the path up to the call that takes the lock.
     #[track_caller]
     fn check_taking(args: &str, expected: &str) {
         let item = quote!(

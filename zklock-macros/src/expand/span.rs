@@ -1,4 +1,4 @@
-//! The spans of generated tokens: the hygiene of their names, and the place where the compiler reports an error.
+//! The spans of generated tokens, for the hygiene of names and the place of compile errors.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -7,12 +7,12 @@ use syn::spanned::Spanned;
 
 use crate::shared::Krate;
 
-/// The span of generated names, which keeps them apart from the user's.
+/// Returns the span of generated names, which keeps them apart from the user's names.
 pub(super) fn mixed() -> Span {
     Span::mixed_site()
 }
 
-/// The place of the return type.
+/// Returns the span of the return type.
 pub(super) fn output_span(output: &ReturnType) -> Span {
     match output {
         // A function without a return type offers no better place than the attribute.
@@ -21,7 +21,7 @@ pub(super) fn output_span(output: &ReturnType) -> Span {
     }
 }
 
-/// The path of the facade's module that generated code calls, located at `span`.
+/// Generates the path of the facade's module that generated code calls, located at `span`.
 pub(super) fn private(krate: Option<&Krate>, span: Span) -> TokenStream {
     let krate = match krate {
         Some(Krate(path)) => path.to_token_stream().into_iter().map(|token| located(token, span)).collect(),

@@ -8,13 +8,13 @@ use crate::once::{Once, Starts};
 use crate::shared::Krate;
 use crate::target::Target;
 
-/// The statement that defines how often the body may start.
+/// Generates the statement that defines how often the body may start.
 pub(super) fn once(once: Option<&Once>, starts: Starts<'_>, private: &TokenStream) -> Option<TokenStream> {
     let once = once?.expand(starts, private);
     Some(quote_spanned!(mixed()=> let __once = #once;))
 }
 
-/// The expression that returns from a function whose period has begun already.
+/// Generates the expression that returns from a function whose period has already begun.
 pub(super) fn later(target: &Target, krate: Option<&Krate>) -> TokenStream {
     let span = mixed().located_at(output_span(&target.output));
     let private = private(krate, span);

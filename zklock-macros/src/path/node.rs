@@ -1,4 +1,4 @@
-//! The rules of ZooKeeper for paths, as far as the text of a template shows them.
+//! Checks the text of a template against ZooKeeper's rules for paths.
 
 use syn::{Error, LitStr, Result};
 
@@ -76,7 +76,8 @@ impl Segment {
     }
 }
 
-/// The server looks at UTF-16 units and refuses surrogates, and so every character beyond U+FFFF.
+/// Tells whether ZooKeeper refuses the character. The server checks UTF-16 code units and refuses surrogates,
+/// so it refuses every character beyond U+FFFF.
 fn forbidden(char: char) -> bool {
     matches!(char, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }

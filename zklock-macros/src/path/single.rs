@@ -1,4 +1,5 @@
-//! One path: a template that is checked at expansion, or an expression that is checked when the lock is taken.
+//! One path: a template that is checked at expansion, or an expression that is checked when the lock is
+//! taken.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -29,10 +30,10 @@ impl Single {
         }
     }
 
-    /// The expression of type `__private::Path`.
+    /// Generates an expression of type `__private::Path`.
     pub(super) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
-            // A type mismatch is then reported at the user's expression.
+            // With this span, a type mismatch is reported at the user's expression.
             Self::Computed(expr) => quote_spanned!(expr.span()=> #private::path_of(&(#expr))),
             Self::Template { text, pieces } => {
                 let span = Span::mixed_site().located_at(text.span());
@@ -46,7 +47,7 @@ impl Single {
         }
     }
 
-    /// Tells whether both are the same path, as far as that can be seen.
+    /// Tells whether both are certainly the same path.
     pub(super) fn is_surely(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Template { pieces, .. }, Self::Template { pieces: others, .. }) => {
@@ -66,7 +67,8 @@ fn same(one: &Piece, other: &Piece) -> bool {
     }
 }
 
-/// A call may yield something else every time.
+/// Tells whether both expressions certainly have the same value. Only variables and their fields count,
+/// because a call may return a different value each time.
 fn same_value(one: &Expr, other: &Expr) -> bool {
     is_place(one) && one.to_token_stream().to_string() == other.to_token_stream().to_string()
 }

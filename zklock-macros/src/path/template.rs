@@ -1,13 +1,13 @@
-//! `"/orders/{order.id}"` taken apart. `{{` and `}}` stand for the braces themselves.
+//! Parses a template such as `"/orders/{order.id}"`. `{{` and `}}` stand for the braces themselves.
 
 use proc_macro2::Span;
 use syn::{Error, Expr, LitStr, Result};
 
 /// A part of a template.
 pub(crate) enum Piece {
-    /// Text, already without escapes.
+    /// Literal text, with its escapes resolved.
     Literal(String),
-    /// What stood between braces.
+    /// The expression between braces.
     Expr(Box<Expr>),
 }
 
@@ -54,8 +54,8 @@ fn unbalanced(template: &LitStr, brace: char) -> Error {
     Error::new(template.span(), message)
 }
 
-/// The place of the `}` that ends an expression. Delimiters inside it must pair up, because the compiler
-/// reports those that do not by itself, and badly.
+/// Returns the position of the `}` that ends an expression; `None` if it is missing or the delimiters before
+/// it are not balanced. The compiler's own error about unbalanced delimiters would be hard to understand.
 fn closing(inside: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut chars = inside.char_indices();
@@ -108,7 +108,7 @@ fn expression(text: &str, span: Span) -> Result<Expr> {
     }
 }
 
-/// Whether a single colon stands somewhere in `text`.
+/// Tells whether `text` contains a single colon.
 fn has_format_spec(text: &str) -> bool {
     text.replace("::", "").contains(':')
 }

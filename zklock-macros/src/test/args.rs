@@ -1,4 +1,4 @@
-//! What stands between the parentheses of `#[zklock::test]`.
+//! Reads the arguments of `#[zklock::test]`.
 
 use std::time::Duration;
 
@@ -20,22 +20,22 @@ pub(crate) struct TestArgs {
     pub(crate) krate: Option<Krate>,
 }
 
-/// What the runtime of the test is like.
+/// The flavor of the test's runtime.
 pub(crate) enum Flavor {
     CurrentThread,
     MultiThread(Option<usize>),
 }
 
-/// `flavor = "…"`.
+/// The value of `flavor`.
 enum FlavorName {
     CurrentThread,
     MultiThread,
 }
 
-/// `worker_threads = n`, with the place to complain about.
+/// The value of `worker_threads`, and its expression for error messages.
 struct WorkerThreads(usize, Expr);
 
-/// `session_timeout = "…"`.
+/// The value of `session_timeout`.
 struct SessionTimeout(Duration);
 
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl Parse for SessionTimeout {
     }
 }
 
-/// Two ticks of the test's server.
+/// The shortest session timeout, two ticks of the test's server.
 const SHORTEST_SESSION: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What stands below `#[zklock::test]`. Its body stays raw, so that one that is still being typed expands, too.
+//! Reads the function under `#[zklock::test]`. The body is kept as raw tokens, so that an incomplete body, as
+//! in an editor, still expands.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -8,12 +9,12 @@ use syn::{Attribute, Error, FnArg, Result, Safety, Signature, Token, Type, Visib
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
 
-/// An `async fn` that can be called without anything.
+/// An `async fn` that a test can call: it has neither a receiver nor generics.
 pub(crate) struct TestFn {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
-    /// With its braces.
+    /// The body, with its braces.
     body: TokenStream,
 }
 
@@ -36,7 +37,7 @@ impl Parse for TestFn {
 }
 
 impl TestFn {
-    /// The function as it was written, without its attributes.
+    /// Returns the function as it was written, without its attributes.
     pub(crate) fn written(&self) -> TokenStream {
         let Self { sig, body, .. } = self;
         quote!(#sig #body)
@@ -50,7 +51,7 @@ impl TestFn {
     }
 }
 
-/// A second test attribute would run the body twice, and once without a server.
+/// Refuses a second test attribute, which would run the body twice, once without a server.
 fn check_attrs(attrs: &[Attribute]) -> Result<()> {
     let names_test = |attr: &&Attribute| {
         attr.path().segments.last().is_some_and(|last| last.ident == "test" && last.arguments.is_none())
