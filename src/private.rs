@@ -39,7 +39,7 @@ pub enum Wait {
 /// A return type that a failure of the lock can leave an annotated function by.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
-    label = "the lock can fail, and this return type cannot say so",
+    label = "the lock can fail, and this return type cannot report it",
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`"
 )]
 pub trait Carries {
@@ -139,9 +139,9 @@ impl Write for Escaping<'_> {
 /// A value that is a whole path.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the path of a lock",
-    label = "the path is a text: `&str`, `String` or any other `AsRef<str>`",
-    note = "a value becomes a segment of the path between braces: `path = \"/orders/{{id}}\"`",
-    note = "several paths are written out: `path = [from, to]`"
+    label = "a path is a string: `&str`, `String` or any other `AsRef<str>`",
+    note = "a value between braces becomes a segment of the path: `path = \"/orders/{{id}}\"`",
+    note = "several paths go into an array: `path = [from, to]`"
 )]
 pub trait Text {
     /// The path.

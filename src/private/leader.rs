@@ -10,9 +10,9 @@ use super::{Path, about};
 /// A return type that has a value for a replica that does not lead, or whose turn it is not.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no value for a replica that does not run the body",
-    label = "what does a replica return that does not lead, or whose turn it is not?",
+    label = "no value to return where this replica does not lead, or the period has already begun",
     note = "return `()`, `Option<_>`, `Result<(), E>` or `Result<Option<_>, E>`",
-    note = "who does not lead may do something else: `otherwise = wait`, `otherwise = error`, or a value"
+    note = "to do something else where this replica does not lead: `otherwise = wait`, `otherwise = error`, or a value"
 )]
 pub trait OnSkip {
     /// The value.
@@ -40,8 +40,8 @@ impl<T: OnSkip, E> OnSkip for Result<T, E> {
 
 /// A return type that the loss of leadership can leave an annotated function by.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be returned by a leader that ceases to lead",
-    label = "what does a leader return that ceases to lead?",
+    message = "`{Self}` has no value for a replica that loses leadership",
+    label = "no value to return when leadership is lost",
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`, `()` or `Option<_>`"
 )]
 pub trait OnFailure {
@@ -73,7 +73,7 @@ impl<T, E: From<LockError>> OnFailure for Result<T, E> {
 
 /// Those whose type has no place for the error would not learn of it otherwise.
 fn warn(error: &LockError) {
-    tracing::warn!(%error, "what the leader runs did not run to its end");
+    tracing::warn!(%error, "a function under `#[leader_only]` failed");
 }
 
 /// What the election says about this replica.

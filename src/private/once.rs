@@ -44,7 +44,7 @@ impl Function {
             return Ok(());
         }
         let reason = format!(
-            "`{}` at {} and at {other} have one name in one module: give one of them a `tick`",
+            "two functions in one module have the name `{}`, at {} and at {other}: give one of them a `tick`",
             self.name, self.place
         );
         Err(LockError::InvalidConfig { setting: "once_per", reason })
@@ -208,8 +208,8 @@ mod tests {
         assert!(first.check().is_ok() && again.check().is_ok());
         assert_eq!(
             other.check().unwrap_err().to_string(),
-            "invalid setting `once_per`: `run` at jobs.rs:9:5 and at jobs.rs:3:5 have one name in one module: \
-             give one of them a `tick`"
+            "invalid setting `once_per`: two functions in one module have the name `run`, at jobs.rs:9:5 and \
+             at jobs.rs:3:5: give one of them a `tick`"
         );
         assert!(first.check().is_ok());
     }

@@ -33,7 +33,7 @@ use super::server::TestServer;
 /// # Ok::<(), zklock::LockError>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no argument of a test",
+    message = "`{Self}` cannot be an argument of a test",
     label = "a test takes `zklock::Client` and `zklock::testing::TestServer`",
     note = "implement `zklock::testing::FromTestServer` for a type of your own"
 )]
@@ -50,6 +50,6 @@ impl FromTestServer for TestServer {
 
 impl FromTestServer for Client {
     async fn from_test_server(_: &TestServer) -> Self {
-        crate::client().expect("a test has a client, and is not run outside of its harness")
+        crate::client().expect("the test should run inside its harness, which provides a client")
     }
 }

@@ -19,7 +19,7 @@ use super::server::TestServer;
 /// # Ok::<(), zklock::LockError>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a test is run by `run`"]
+#[must_use = "a harness does nothing until `run` is called"]
 pub struct Harness {
     flavor: Flavor,
     session_timeout: Duration,
@@ -102,12 +102,15 @@ impl Harness {
                 builder
             }
         };
-        builder.enable_all().build().expect("a runtime for the test starts")
+        builder.enable_all().build().expect("the test's runtime should start")
     }
 }
 
 fn teardown() -> Runtime {
-    Builder::new_current_thread().enable_time().build().expect("a runtime for the end of the test starts")
+    Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("the runtime for the end of the test should start")
 }
 
 /// Bounds the end of blocking tasks; others end at their next await.

@@ -34,7 +34,7 @@ impl TestServer {
     /// When that has not happened within 10 s, or the path does not start with a `/`.
     pub async fn until_waiting(&self, path: &str, count: usize) {
         let look = || (self.waiting(path) == count).then_some(());
-        until_some(look, || format!("{count} wait for {path}, but {} do", self.waiting(path))).await;
+        until_some(look, || format!("{count} clients wait for {path}, but {} do", self.waiting(path))).await;
     }
 
     /// Waits until the server is in some state, for example until a guard that was dropped is gone:

@@ -44,7 +44,7 @@ struct Inner {
 impl TestServer {
     pub(super) fn start(session_timeout: Duration) -> Self {
         let builder = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(Duration::MAX);
-        let server = builder.start().expect("a server for the test starts");
+        let server = builder.start().expect("the test's server should start");
         Self { inner: Arc::new(Inner { server, session_timeout, replicas: Mutex::default() }) }
     }
 
@@ -56,7 +56,7 @@ impl TestServer {
     ///
     /// When the server does not answer within 10 s, because it is paused.
     pub async fn client(&self) -> Client {
-        let proxy = Proxy::start(self.inner.server.address()).expect("a proxy for the test starts");
+        let proxy = Proxy::start(self.inner.server.address()).expect("the client's proxy should start");
         let config = self.configured(proxy.connect_string());
         let replica = Replica::connect(proxy, config).await;
         let client = replica.client().clone();
@@ -142,7 +142,7 @@ impl TestServer {
     /// When nobody holds the lock, or the path does not start with a `/`.
     pub fn break_lock(&self, path: &str) {
         let contenders = self.contenders(path);
-        let holder = contenders.first().unwrap_or_else(|| panic!("nobody holds {path}"));
+        let holder = contenders.first().unwrap_or_else(|| panic!("no client holds {path}"));
         self.inner.server.delete(&holder.node);
     }
 
@@ -181,14 +181,14 @@ impl TestServer {
     ///
     /// When somebody else took its port in between.
     pub fn restart(&self) {
-        self.inner.server.restart().expect("the server of a test starts again");
+        self.inner.server.restart().expect("the test's server should start again");
     }
 
     /// Waits for the session, because a client may be about to open the next one.
     async fn session_of(&self, client: &Client) -> i64 {
         let lives = |id: &i64| self.inner.server.sessions().iter().any(|session| session.id == *id);
         let look = || client.session_id().filter(lives);
-        until_some(look, || format!("there is a session at the test's server of {client:?}")).await
+        until_some(look, || format!("the test's server has a session of {client:?}")).await
     }
 
     /// The server itself.
@@ -200,7 +200,7 @@ impl TestServer {
         let replicas = self.replicas();
         match replicas.iter().find(|replica| replica.client().is_same(client)) {
             Some(replica) => act(replica),
-            None => panic!("not a client that the test or `TestServer::client` was given: {client:?}"),
+            None => panic!("not a client of the test or from `TestServer::client`: {client:?}"),
         }
     }
 }

@@ -11,7 +11,7 @@ pub(super) async fn until_some<T>(mut look: impl FnMut() -> Option<T>, what: imp
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(start.elapsed() < SOON, "waited {SOON:?} in vain until {}", what());
+        assert!(start.elapsed() < SOON, "timed out after {SOON:?}: waited until {}", what());
         tokio::time::sleep(PAUSE).await;
     }
 }

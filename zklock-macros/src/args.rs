@@ -142,7 +142,7 @@ mod tests {
             r#"wait = 5, guard = "held", "/a""#,
             &[
                 "a wait needs a unit: `wait = \"5s\"`",
-                "`guard` takes the name that the body uses for it: `guard = held`",
+                "`guard` takes a name for the guard in the body: `guard = held`",
                 "expected an argument, for example `path = \"/orders/{order.id}\"`",
             ],
         );

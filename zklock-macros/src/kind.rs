@@ -30,7 +30,7 @@ impl Kind {
     pub(crate) fn then(self) -> &'static str {
         match self {
             Self::DistributedLock => "run under the lock",
-            Self::LeaderOnly => "run where this replica leads",
+            Self::LeaderOnly => "run as the leader",
         }
     }
 }

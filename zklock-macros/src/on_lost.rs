@@ -38,7 +38,7 @@ const NOT_A_NAME: &str = "`on_lost` takes one of two names: `on_lost = cancel` o
 fn unknown(name: &Ident) -> Error {
     let hint = names::hint(name, &NAMES);
     let message = format!(
-        "unknown value `{name}`{hint}\n`cancel` drops the body at its next await, `finish` lets it end"
+        "unknown value `{name}`{hint}\n`cancel` drops the body at its next await, `finish` lets it run to its end"
     );
     Error::new(name.span(), message)
 }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn other_values_are_refused() {
-        let values = "`cancel` drops the body at its next await, `finish` lets it end";
+        let values = "`cancel` drops the body at its next await, `finish` lets it run to its end";
         check_refused("abort", &format!("unknown value `abort`\n{values}"));
         check_refused("cancle", &format!("unknown value `cancle`, did you mean `cancel`?\n{values}"));
         check_refused("drop", &format!("unknown value `drop`, did you mean `cancel`?\n{values}"));

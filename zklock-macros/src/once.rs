@@ -18,7 +18,7 @@ const ONCE_PER: Argument = Argument {
     name: "once_per",
     noun: "a period",
     values: "a duration: `once_per = \"15m\"` or an expression",
-    zero: "a period of zero is over at once",
+    zero: "a period cannot be zero",
 };
 
 impl Parse for Period {
@@ -33,7 +33,7 @@ pub(crate) struct Tick(OnePath);
 impl Parse for Tick {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
-        OnePath::read(&value, "a tick is one node: `tick = \"/ticks/sweep\"`").map(Self)
+        OnePath::read(&value, "a tick has one path: `tick = \"/ticks/sweep\"`").map(Self)
     }
 }
 
@@ -55,10 +55,9 @@ impl Once {
     pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
         match (period, tick) {
             (Some(period), tick) => Ok(Some(Self { period, tick })),
-            (None, Some(_)) => Err(Error::new(
-                Span::call_site(),
-                "`tick` is where `once_per` is remembered, which is missing: `once_per = \"15m\"`",
-            )),
+            (None, Some(_)) => {
+                Err(Error::new(Span::call_site(), "`tick` needs a period: `once_per = \"15m\"`"))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -134,14 +133,10 @@ mod tests {
         check("15", "", "a period needs a unit: `once_per = \"15s\"`");
         check("15m", "", "quote the duration: `once_per = \"15m\"`");
         check("-1", "", "a period cannot be negative");
-        check("\"0s\"", "", "a period of zero is over at once");
+        check("\"0s\"", "", "a period cannot be zero");
         check("true", "", "`once_per` takes a duration: `once_per = \"15m\"` or an expression");
-        check("\"1m\"", "[\"/a\"]", "a tick is one node: `tick = \"/ticks/sweep\"`");
+        check("\"1m\"", "[\"/a\"]", "a tick has one path: `tick = \"/ticks/sweep\"`");
         check("\"1m\"", "\"a\"", "the path \"a\" is relative: start it with a `/`");
-        check(
-            "",
-            "\"/a\"",
-            "`tick` is where `once_per` is remembered, which is missing: `once_per = \"15m\"`",
-        );
+        check("", "\"/a\"", "`tick` needs a period: `once_per = \"15m\"`");
     }
 }

@@ -28,10 +28,10 @@ impl Parse for Path {
         match ungroup(&value) {
             Expr::Array(array) => several(array).map(Self::Several),
             Expr::Reference(reference) if is_array(&reference.expr) => {
-                Err(Error::new_spanned(&value, format!("an array of paths has no `&` in front: {EXAMPLE}")))
+                Err(Error::new_spanned(&value, format!("write the array of paths without `&`: {EXAMPLE}")))
             }
             Expr::Repeat(_) => {
-                Err(Error::new_spanned(&value, format!("the same path is locked once: {EXAMPLE}")))
+                Err(Error::new_spanned(&value, format!("the same path cannot be locked twice: {EXAMPLE}")))
             }
             _ => Single::new(&value).map(Self::One),
         }
@@ -42,7 +42,7 @@ const EXAMPLE: &str = "`path = [\"/accounts/{from}\", \"/accounts/{to}\"]`";
 
 fn several(array: &ExprArray) -> Result<Vec<Single>> {
     if array.elems.is_empty() {
-        return Err(Error::new_spanned(array, format!("an array of no paths locks nothing: {EXAMPLE}")));
+        return Err(Error::new_spanned(array, format!("an empty array locks nothing: {EXAMPLE}")));
     }
     let (mut errors, mut paths) = (Errors::default(), Vec::new());
     for value in &array.elems {
@@ -53,7 +53,7 @@ fn several(array: &ExprArray) -> Result<Vec<Single>> {
 
 fn element(value: &Expr, before: &[Single]) -> Result<Single> {
     if is_array(value) {
-        return Err(Error::new_spanned(value, "arrays of paths do not nest: write all of them in one"));
+        return Err(Error::new_spanned(value, "arrays of paths do not nest: list all paths in one array"));
     }
     let path = Single::new(value)?;
     match before.iter().any(|other| other.is_surely(&path)) {
@@ -154,17 +154,17 @@ mod tests {
             &[
                 "`path` takes strings, for example `path = \"/orders/{id}\"`",
                 "the path \"b\" is relative: start it with a `/`",
-                "arrays of paths do not nest: write all of them in one",
+                "arrays of paths do not nest: list all paths in one array",
                 "this path is in the array twice",
-                "arrays of paths do not nest: write all of them in one",
+                "arrays of paths do not nest: list all paths in one array",
             ],
         );
     }
 
     #[test]
     fn arrays_that_lock_nothing_or_one_path_again_are_refused() {
-        check("[]", &[&format!("an array of no paths locks nothing: {EXAMPLE}")]);
-        check(r#"["/a"; 2]"#, &[&format!("the same path is locked once: {EXAMPLE}")]);
-        check(r#"&["/a", "/b"]"#, &[&format!("an array of paths has no `&` in front: {EXAMPLE}")]);
+        check("[]", &[&format!("an empty array locks nothing: {EXAMPLE}")]);
+        check(r#"["/a"; 2]"#, &[&format!("the same path cannot be locked twice: {EXAMPLE}")]);
+        check(r#"&["/a", "/b"]"#, &[&format!("write the array of paths without `&`: {EXAMPLE}")]);
     }
 }

@@ -81,7 +81,7 @@ impl Parse for Client {
         let value: Expr = input.parse()?;
         match string(&value) {
             Some(name) if name.value().is_empty() => {
-                Err(Error::new(name.span(), "the name of a client is not empty"))
+                Err(Error::new(name.span(), "the name of a client cannot be empty"))
             }
             Some(name) => Ok(Self::Named(name.clone())),
             None => Ok(Self::Computed(Box::new(value))),
@@ -107,7 +107,7 @@ impl Parse for Guard {
         // `self` and `Self` also parse as identifiers, but a `let` cannot bind them.
         let name = name_in(&value).filter(|name| *name != "self" && *name != "Self");
         name.cloned().map(Self).ok_or_else(|| {
-            Error::new_spanned(&value, "`guard` takes the name that the body uses for it: `guard = held`")
+            Error::new_spanned(&value, "`guard` takes a name for the guard in the body: `guard = held`")
         })
     }
 }
@@ -122,7 +122,7 @@ impl Parse for Krate {
             });
         }
         input.call(syn::Path::parse_mod_style).map(Self).map_err(|error| {
-            Error::new(error.span(), "`crate` takes the path of this crate: `crate = some::path`")
+            Error::new(error.span(), "`crate` takes the path of the `zklock` crate: `crate = some::path`")
         })
     }
 }
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(krate.0.to_token_stream().to_string(), expected);
         }
         check(r#"crate = "a b""#, "\"a b\" is not the path of a crate");
-        check(r#"crate = 7"#, "`crate` takes the path of this crate: `crate = some::path`");
+        check(r#"crate = 7"#, "`crate` takes the path of the `zklock` crate: `crate = some::path`");
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(show(""), "p::default_client()");
         assert_eq!(show(r#"client = "reporting""#), r#"p::named_client("reporting")"#);
         assert_eq!(show("client = self.client"), "p::client_of(&(self.client))");
-        check(r#"client = """#, "the name of a client is not empty");
+        check(r#"client = """#, "the name of a client cannot be empty");
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Resu
 fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
     let refuse = |at: &dyn ToTokens, instead: &str| {
         let message = format!(
-            "`{name}` has no way to say that it did not get the lock, or lost it\n\
+            "`{name}` has no way to report that it did not acquire the lock, or lost it\n\
              return `Result<{instead}, E>` where `E: From<zklock::LockError>`"
         );
         Err(Error::new_spanned(at, message))
@@ -204,7 +204,7 @@ mod tests {
 
     fn no_error(name: &str, instead: &str) -> String {
         format!(
-            "`{name}` has no way to say that it did not get the lock, or lost it\n\
+            "`{name}` has no way to report that it did not acquire the lock, or lost it\n\
              return `Result<{instead}, E>` where `E: From<zklock::LockError>`"
         )
     }

@@ -171,7 +171,7 @@ fn misuse_is_explained() {
         let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it panics");
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     };
-    assert_eq!(message(|zk| zk.break_lock("/orders/7")), "nobody holds /orders/7");
+    assert_eq!(message(|zk| zk.break_lock("/orders/7")), "no client holds /orders/7");
     assert_eq!(message(|zk| zk.delete("/orders")), "there is no node /orders to delete");
     let relative = message(|zk| {
         zk.holder("orders/7");

@@ -74,8 +74,8 @@ impl Flow {
     }
 }
 
-const NO_AWAIT: &str = "a body is dropped at an await, and a function that is not async has none\n\
-                        leave `on_lost` out: the body runs to its end, and then the function says what was lost";
+const NO_AWAIT: &str = "`cancel` drops the body at an await, and a function that is not async has none\n\
+                        remove `on_lost`: the body runs to its end, and the function then reports the loss";
 
 #[cfg(test)]
 mod tests {

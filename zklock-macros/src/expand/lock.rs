@@ -290,7 +290,7 @@ mod tests {
                 fn f() -> R {}
             ),
         );
-        assert!(shown.to_string().contains("leave `on_lost` out"), "{shown}");
+        assert!(shown.to_string().contains("remove `on_lost`"), "{shown}");
     }
 
     /// Checks the statements from the path up to the call that takes the lock.

@@ -69,7 +69,7 @@ impl Segment {
             return Some(format!("contains {char:?}, a character that ZooKeeper does not allow"));
         }
         (self.exprs > 1).then(|| {
-            "has two expressions in one segment, where different values could meet in one node\n\
+            "has two expressions in one segment, so different values could name the same node\n\
              put a `/` between them"
                 .to_owned()
         })
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn one_expression_per_segment() {
-        let two = "has two expressions in one segment, where different values could meet in one node\n\
+        let two = "has two expressions in one segment, so different values could name the same node\n\
                    put a `/` between them";
         check("/{a}{b}", Some(two));
         check("/x/{a}-{b}/y", Some(two));

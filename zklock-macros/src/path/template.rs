@@ -87,7 +87,7 @@ fn expression(text: &str, span: Span) -> Result<Expr> {
     if text.trim().is_empty() {
         return Err(Error::new(
             span,
-            "`{}` names nothing: write the expression between the braces, for example `{order.id}`",
+            "`{}` is empty: write an expression between the braces, for example `{order.id}`",
         ));
     }
     let expr = LitStr::new(text, span).parse_with(|input: syn::parse::ParseStream<'_>| input.parse::<Expr>());
@@ -100,7 +100,7 @@ fn expression(text: &str, span: Span) -> Result<Expr> {
         Err(_) if has_format_spec(text) => {
             let message = format!(
                 "`{{{text}}}`: format specs are not supported in a path\n\
-                 the value is written with `Display` and percent-encoded"
+                 the value is formatted with `Display` and percent-encoded"
             );
             Err(Error::new(span, message))
         }
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn what_is_not_an_expression_is_refused() {
-        let nothing = "`{}` names nothing: write the expression between the braces, for example `{order.id}`";
+        let nothing = "`{}` is empty: write an expression between the braces, for example `{order.id}`";
         let spec = "format specs are not supported in a path\n\
-                    the value is written with `Display` and percent-encoded";
+                    the value is formatted with `Display` and percent-encoded";
         check("/{}", nothing);
         check("/{ }", nothing);
         check("/{x:?}", &format!("`{{x:?}}`: {spec}"));

@@ -98,7 +98,7 @@ impl Parse for FlavorName {
             Some("current_thread") => Ok(Self::CurrentThread),
             Some("multi_thread") => Ok(Self::MultiThread),
             _ => {
-                let message = "`flavor` is \"current_thread\", as if it was not given, or \"multi_thread\"";
+                let message = "`flavor` is \"current_thread\", the default, or \"multi_thread\"";
                 Err(Error::new_spanned(value, message))
             }
         }
@@ -114,7 +114,7 @@ impl Parse for WorkerThreads {
         };
         match number {
             Some(count) if count > 0 => Ok(Self(count, value)),
-            _ => Err(Error::new_spanned(value, "`worker_threads` is a number from 1 on")),
+            _ => Err(Error::new_spanned(value, "`worker_threads` takes a number of at least 1")),
         }
     }
 }
@@ -123,11 +123,11 @@ impl Parse for SessionTimeout {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
         let text = string(&value).ok_or_else(|| {
-            Error::new_spanned(&value, "`session_timeout` is a text: `session_timeout = \"3s\"`")
+            Error::new_spanned(&value, "`session_timeout` takes a string: `session_timeout = \"3s\"`")
         })?;
         match duration::parse(text)? {
             timeout if timeout < SHORTEST_SESSION => {
-                let message = format!("the test's server gives sessions of {SHORTEST_SESSION:?} at least");
+                let message = format!("the session timeout of a test is at least {SHORTEST_SESSION:?}");
                 Err(Error::new(text.span(), message))
             }
             timeout => Ok(Self(timeout)),
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn flavors_are_those_of_tokio() {
-        let refused = "`flavor` is \"current_thread\", as if it was not given, or \"multi_thread\"";
+        let refused = "`flavor` is \"current_thread\", the default, or \"multi_thread\"";
         check(r#"flavor = "multi""#, &[refused]);
         check("flavor = multi_thread", &[refused]);
     }
@@ -170,14 +170,14 @@ mod tests {
         check("worker_threads = 2", &["`worker_threads` needs `flavor = \"multi_thread\"`"]);
         for threads in ["0", "-1", "\"2\"", "N"] {
             let input = format!("flavor = \"multi_thread\", worker_threads = {threads}");
-            check(&input, &["`worker_threads` is a number from 1 on"]);
+            check(&input, &["`worker_threads` takes a number of at least 1"]);
         }
     }
 
     #[test]
     fn session_timeouts_are_durations() {
-        check("session_timeout = 3", &["`session_timeout` is a text: `session_timeout = \"3s\"`"]);
-        check(r#"session_timeout = "99ms""#, &["the test's server gives sessions of 100ms at least"]);
+        check("session_timeout = 3", &["`session_timeout` takes a string: `session_timeout = \"3s\"`"]);
+        check(r#"session_timeout = "99ms""#, &["the session timeout of a test is at least 100ms"]);
     }
 
     #[test]

@@ -58,7 +58,9 @@ fn check_attrs(attrs: &[Attribute]) -> Result<()> {
     };
     match attrs.iter().find(names_test) {
         None => Ok(()),
-        Some(second) => Err(Error::new_spanned(second, "this function is a test already: remove this")),
+        Some(second) => {
+            Err(Error::new_spanned(second, "this function is already a test: remove this attribute"))
+        }
     }
 }
 
@@ -72,17 +74,20 @@ fn check(sig: &Signature, errors: &mut Errors) {
     };
     refuse(sig.constness.as_ref().map(|at| at as _), "a test cannot be `const`");
     let safety = (!matches!(sig.safety, Safety::Default)).then_some(&sig.safety);
-    refuse(safety.map(|at| at as _), "a test cannot be `unsafe`: nobody keeps its promise");
+    refuse(
+        safety.map(|at| at as _),
+        "a test cannot be `unsafe`: the harness cannot uphold its safety contract",
+    );
     refuse(sig.abi.as_ref().map(|at| at as _), "a test cannot be `extern`");
     let generics = (!sig.generics.params.is_empty()).then_some(&sig.generics);
-    refuse(generics.map(|at| at as _), "nobody says what the generics of a test stand for");
-    refuse(sig.generics.where_clause.as_ref().map(|at| at as _), "a test has nothing to bound");
+    refuse(generics.map(|at| at as _), "a test cannot be generic");
+    refuse(sig.generics.where_clause.as_ref().map(|at| at as _), "a test cannot have a `where` clause");
     for argument in &sig.inputs {
         match argument {
             FnArg::Receiver(receiver) => refuse(Some(receiver), "a test is a free function without `self`"),
             FnArg::Typed(typed) => {
                 let is_impl = matches!(ungroup_type(&typed.ty), Type::ImplTrait(_));
-                let message = "nobody says which type this is: write for example `TestServer`";
+                let message = "an argument of a test needs a concrete type, for example `TestServer`";
                 refuse(is_impl.then_some(&*typed.ty).map(|at| at as _), message);
             }
         }
@@ -114,13 +119,16 @@ mod tests {
     fn functions_that_cannot_be_run_are_refused() {
         check("fn f() {}", &["`#[zklock::test]` runs an `async fn`: make it async"]);
         check("async fn f(&self) {}", &["a test is a free function without `self`"]);
-        check("async fn f<T>(t: T) {}", &["nobody says what the generics of a test stand for"]);
-        check("async fn f() where u8: Copy {}", &["a test has nothing to bound"]);
-        check("async unsafe fn f() {}", &["a test cannot be `unsafe`: nobody keeps its promise"]);
+        check("async fn f<T>(t: T) {}", &["a test cannot be generic"]);
+        check("async fn f() where u8: Copy {}", &["a test cannot have a `where` clause"]);
+        check(
+            "async unsafe fn f() {}",
+            &["a test cannot be `unsafe`: the harness cannot uphold its safety contract"],
+        );
         check("async extern \"C\" fn f() {}", &["a test cannot be `extern`"]);
         check(
             "async fn f(zk: impl Sized) {}",
-            &["nobody says which type this is: write for example `TestServer`"],
+            &["an argument of a test needs a concrete type, for example `TestServer`"],
         );
         check("async fn f();", &["there is no body to test"]);
     }
@@ -137,7 +145,7 @@ mod tests {
         for attribute in ["#[test]", "#[tokio::test]", "#[tokio::test(flavor = \"multi_thread\")]"] {
             check(
                 &format!("{attribute} async fn f() {{}}"),
-                &["this function is a test already: remove this"],
+                &["this function is already a test: remove this attribute"],
             );
         }
         check("#[cfg(test)] async fn f() {}", &[]);
