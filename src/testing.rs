@@ -1,9 +1,11 @@
-//! Tests of code that locks, against a ZooKeeper server inside of the test. Needs the feature `testing`.
+//! Tests code that takes locks, against a ZooKeeper server inside the test process.
 //!
-//! [`#[zklock::test]`](macro@crate::test) gives each test a server of its own, which starts within
-//! milliseconds, and a client that annotated functions use in place of the installed one. Tests run in
-//! parallel and never meet. [`TestServer`] does what a test cannot wait for in production: somebody else holds
-//! the lock, the session expires, the connection breaks, a reply is lost.
+//! This module needs the feature `testing`. It uses only `zklock-testkit` and the public API of this crate.
+//!
+//! [`#[zklock::test]`](macro@crate::test) gives each test its own server, which starts within milliseconds,
+//! and a client that annotated functions use in place of the installed one. Tests share nothing and run in
+//! parallel. [`TestServer`] causes events that a test cannot wait for: another client holds the lock, the
+//! session expires, the connection breaks, a reply is lost.
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -34,8 +36,7 @@
 //! # });
 //! ```
 //!
-//! What this module does fails by panicking, with a message that says what did not come about, because that is
-//! how a test fails.
+//! Functions in this module fail by panicking, as tests do, with a message that names the cause.
 
 mod argument;
 mod dropped_reply;

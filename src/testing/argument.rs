@@ -1,13 +1,15 @@
+//! The arguments of a test.
+
 use std::future::Future;
 
 use zklock_core::Client;
 
 use super::server::TestServer;
 
-/// What a function under [`#[zklock::test]`](macro@crate::test) can take as an argument.
+/// A type that a function under [`#[zklock::test]`](macro@crate::test) can take as an argument.
 ///
-/// These are [`Client`], the one that annotated functions use in the test, and [`TestServer`]. Implement it for
-/// what your tests have in common:
+/// [`Client`] yields the client that annotated functions use in the test, and [`TestServer`] the server of
+/// the test. Implement the trait for the setup that your tests share:
 ///
 /// ```
 /// use zklock::testing::{FromTestServer, TestServer};
@@ -38,7 +40,7 @@ use super::server::TestServer;
     note = "implement `zklock::testing::FromTestServer` for a type of your own"
 )]
 pub trait FromTestServer: Sized {
-    /// Makes the argument, before the test begins.
+    /// Creates the argument before the test begins.
     fn from_test_server(server: &TestServer) -> impl Future<Output = Self>;
 }
 

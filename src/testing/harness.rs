@@ -1,3 +1,5 @@
+//! The harness that gives a test its runtime, server and client.
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -25,11 +27,11 @@ pub struct Harness {
     session_timeout: Duration,
 }
 
-/// What the runtime of a test is like.
+/// The flavor of a test's runtime.
 #[derive(Clone, Copy, Debug)]
 enum Flavor {
     CurrentThread,
-    /// With as many threads as the machine has processors, unless told otherwise.
+    /// The number of threads; without one, one thread per processor.
     MultiThread(Option<usize>),
 }
 
@@ -40,45 +42,45 @@ impl Default for Harness {
 }
 
 impl Harness {
-    /// Runs tests on the thread that calls, and with sessions of 10 s.
+    /// Creates a harness that runs tests on the calling thread, with a session timeout of 10 s.
     pub fn new() -> Self {
         Self { flavor: Flavor::CurrentThread, session_timeout: Duration::from_secs(10) }
     }
 
-    /// Runs tests on a runtime with a thread for each processor.
+    /// Runs tests on a multi-thread runtime with one thread per processor.
     pub fn multi_thread(mut self) -> Self {
         self.flavor = Flavor::MultiThread(None);
         self
     }
 
-    /// Runs tests on a runtime with so many threads, at least one.
+    /// Runs tests on a multi-thread runtime with this number of threads, at least one.
     ///
     /// # Panics
     ///
-    /// [`run`](Self::run) does when there are none.
+    /// [`run`](Self::run) panics if the number is zero.
     pub fn worker_threads(mut self, threads: usize) -> Self {
         self.flavor = Flavor::MultiThread(Some(threads));
         self
     }
 
-    /// Sets the timeout of the clients' sessions, of at least 100 ms.
+    /// Sets the session timeout of the clients, at least 100 ms.
     ///
-    /// After so long is the lock of a client free that cannot reach the server any more, and sooner does that
-    /// client know. Short ones are lost on machines that are busy.
+    /// The lock of a client that can no longer reach the server becomes free after this time. The client
+    /// itself learns of the loss earlier. On a busy machine, a session with a short timeout can expire early.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
     }
 
-    /// Runs a test with a server and a client of its own, and ends both afterwards, even if the test panics.
+    /// Runs a test with its own server and client, and ends both afterwards, even if the test panics.
     ///
     /// Inside, annotated functions use the client in place of an installed one, and [`client`](crate::client)
-    /// gives it. Tasks inherit it from [`spawn`](crate::spawn), and not from `tokio::spawn`. When the test
-    /// ends, so do its tasks, and whoever holds a lock then does not keep it from ending.
+    /// returns it. Tasks inherit it through [`spawn`](crate::spawn), but not through `tokio::spawn`. When the
+    /// test ends, so do its tasks. A lock that is still held does not keep the test from ending.
     ///
     /// # Panics
     ///
-    /// When the test does; inside of a Tokio runtime; when there is no port or no thread to be had.
+    /// Panics if the test panics, if called inside of a Tokio runtime, or if no port or thread is available.
     pub fn run<T>(self, body: impl AsyncFnOnce(TestServer) -> T) -> T {
         let runtime = self.runtime();
         let server = TestServer::start(self.session_timeout);
@@ -88,7 +90,7 @@ impl Harness {
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test)));
         runtime.shutdown_timeout(TASKS_END_WITHIN);
-        // Nothing of the test can be in the way of what ends it.
+        // A separate runtime, which nothing left of the test can block.
         teardown().block_on(server.end());
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
@@ -113,5 +115,5 @@ fn teardown() -> Runtime {
         .expect("the runtime for the end of the test should start")
 }
 
-/// Bounds the end of blocking tasks; others end at their next await.
+/// The limit on waiting for blocking tasks; other tasks end at their next await.
 const TASKS_END_WITHIN: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Who holds a lock, and who waits for it.
+//! Observes the queue of a lock: its holder and its waiters.
 
 use zklock_testkit::wire::Stat;
 
@@ -6,38 +6,38 @@ use super::server::{NAMESPACE, TestServer, full};
 use super::waiting::until_some;
 
 impl TestServer {
-    /// The session that holds a lock now, as [`Client::session_id`](crate::Client::session_id) has it.
+    /// Returns the session that holds a lock now, as in [`Client::session_id`](crate::Client::session_id).
     ///
-    /// The server knows it before the client does. What is to happen to a client that knows that it holds the lock
-    /// is best done from inside of the locked body.
+    /// The server knows the holder before the client does. To inject a fault into a client that knows that it
+    /// holds the lock, do it inside the locked body.
     ///
     /// # Panics
     ///
-    /// When the path does not start with a `/`.
+    /// Panics if the path does not start with a `/`.
     pub fn holder(&self, path: &str) -> Option<i64> {
         self.contenders(path).first().map(|contender| contender.stat.ephemeral_owner)
     }
 
-    /// How many wait behind the holder of a lock now.
+    /// Returns the number of waiters behind the holder of a lock.
     ///
     /// # Panics
     ///
-    /// When the path does not start with a `/`.
+    /// Panics if the path does not start with a `/`.
     pub fn waiting(&self, path: &str) -> usize {
         self.contenders(path).len().saturating_sub(1)
     }
 
-    /// Waits until so many wait behind the holder of a lock.
+    /// Waits until there are exactly `count` waiters behind the holder of a lock.
     ///
     /// # Panics
     ///
-    /// When that has not happened within 10 s, or the path does not start with a `/`.
+    /// Panics if that does not happen within 10 s, or if the path does not start with a `/`.
     pub async fn until_waiting(&self, path: &str, count: usize) {
         let look = || (self.waiting(path) == count).then_some(());
         until_some(look, || format!("{count} clients wait for {path}, but {} do", self.waiting(path))).await;
     }
 
-    /// Waits until the server is in some state, for example until a guard that was dropped is gone:
+    /// Waits until a condition holds, for example until the lock of a dropped guard is free:
     ///
     /// ```
     /// # zklock::testing::Harness::new().run(async |zk| {
@@ -49,14 +49,15 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When that has not happened within 10 s.
+    /// Panics if that does not happen within 10 s.
     pub async fn until(&self, mut condition: impl FnMut(&Self) -> bool) {
         let look = || condition(self).then_some(());
         until_some(look, || format!("a condition of the test holds; the nodes are {:#?}", self.nodes()))
             .await;
     }
 
-    /// The nodes in a lock's queue, the holder's first: numbers are given in the order of creation.
+    /// Returns the contenders in a lock's queue, the holder first. Their order is the order of creation, in
+    /// which the server assigns sequence numbers.
     pub(super) fn contenders(&self, path: &str) -> Vec<Contender> {
         let server = self.embedded();
         let below = format!("{}/", full(path));
@@ -68,14 +69,14 @@ impl TestServer {
         contenders
     }
 
-    /// The nodes of all locks, as the test names them.
+    /// Returns the paths of all nodes below the namespace, as the test names them.
     fn nodes(&self) -> Vec<String> {
         let nodes = self.embedded().paths();
         nodes.iter().filter_map(|node| node.strip_prefix(NAMESPACE).map(str::to_owned)).collect()
     }
 }
 
-/// A node in a queue.
+/// A contender in the queue of a lock.
 #[derive(Debug)]
 pub(super) struct Contender {
     pub(super) node: String,

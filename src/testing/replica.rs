@@ -1,7 +1,9 @@
+//! A client of a test, behind a proxy that injects faults.
+
 use zklock_core::{Client, Config};
 use zklock_testkit::{Direction, How, Proxy, Rule, wire::Opcode};
 
-/// A client of a test, and what stands between it and the server.
+/// A client of a test, and the proxy between it and the server.
 #[derive(Debug)]
 pub(super) struct Replica {
     client: Client,
@@ -9,7 +11,7 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    /// Connects a client through a proxy of its own.
+    /// Connects a client through its own proxy.
     pub(super) async fn connect(proxy: Proxy, config: Config) -> Self {
         match config.connect().await {
             Ok(client) => Self { client, proxy },
@@ -21,7 +23,7 @@ impl Replica {
         &self.client
     }
 
-    /// Lets nothing pass between the client and the server.
+    /// Stops all traffic between the client and the server.
     pub(super) fn partition(&self) {
         self.proxy.blackhole(Direction::Both);
     }
@@ -30,7 +32,7 @@ impl Replica {
         self.proxy.heal();
     }
 
-    /// Cuts the connection in place of telling the client that a node was created.
+    /// Cuts the connection in place of the reply that reports the creation of a node.
     pub(super) fn drop_reply(&self) -> Rule {
         self.proxy.on_success(Opcode::CREATE2).cut(How::Fin)
     }

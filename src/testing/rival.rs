@@ -1,8 +1,10 @@
+//! Another client that holds a lock.
+
 use zklock_core::{Client, MutexGuard};
 
 use super::server::TestServer;
 
-/// Somebody else who holds a lock: another process with a session of its own.
+/// Another client that holds a lock, like another process with its own session.
 ///
 /// Dropping it releases the lock in the background.
 ///
@@ -27,7 +29,7 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When the path cannot name a lock, or the lock cannot be acquired within 10 s.
+    /// Panics if the path cannot name a lock, or if the lock cannot be acquired within 10 s.
     pub async fn hold(&self, path: &str) -> Rival {
         let client = self.client().await;
         let mutex = client.mutex(path).unwrap_or_else(|error| panic!("{error}"));
@@ -39,28 +41,28 @@ impl TestServer {
 }
 
 impl Rival {
-    /// The rival's client, to expire, to disconnect, or to contend with.
+    /// Returns the rival's client, to expire, to disconnect, or to contend with.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// What the rival holds, to compare tokens or to write with.
+    /// Returns the rival's guard, to compare tokens or to write with.
     pub fn guard(&self) -> &MutexGuard {
         &self.guard
     }
 
-    /// Releases the lock; whoever waits for it can have it when this returns.
+    /// Releases the lock. A waiter can acquire it when this returns.
     ///
     /// # Panics
     ///
-    /// When the rival does not hold the lock any more.
+    /// Panics if the rival no longer holds the lock.
     pub async fn release(self) {
         if let Err(error) = self.guard.release().await {
             panic!("the rival could not release the lock: {error}");
         }
     }
 
-    /// Goes without a word, as a process that is killed.
+    /// Disappears without releasing the lock, like a process that is killed.
     ///
     /// The lock stays taken until the session times out at the server, or until
     /// [`expire`](TestServer::expire) of the rival's client ends it.

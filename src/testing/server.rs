@@ -1,3 +1,5 @@
+//! The server of a test, and the faults that it injects.
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,10 +11,10 @@ use super::dropped_reply::DroppedReply;
 use super::replica::Replica;
 use super::waiting::until_some;
 
-/// The ZooKeeper server of a test, to look at and to do harm with.
+/// The ZooKeeper server of a test, for observing locks and injecting faults.
 ///
-/// It is inside of the test's process, keeps everything in memory, and ends with the test. Paths are those that
-/// the code under test uses. Its clones are the same server.
+/// It runs inside the test process, keeps everything in memory, and ends with the test. Paths are the same as
+/// in the code under test. Clones share one server.
 ///
 /// ```
 /// # use zklock::LockError;
@@ -48,13 +50,13 @@ impl TestServer {
         Self { inner: Arc::new(Inner { server, session_timeout, replicas: Mutex::default() }) }
     }
 
-    /// Connects another client with a session of its own: a second replica of the service.
+    /// Connects another client with its own session, like a second replica of the service.
     ///
     /// It lives until the test ends or shuts it down.
     ///
     /// # Panics
     ///
-    /// When the server does not answer within 10 s, because it is paused.
+    /// Panics if the server does not answer within 10 s, for example because it is paused.
     pub async fn client(&self) -> Client {
         let proxy = Proxy::start(self.inner.server.address()).expect("the client's proxy should start");
         let config = self.configured(proxy.connect_string());
@@ -64,10 +66,10 @@ impl TestServer {
         client
     }
 
-    /// The configuration of a client of this server, for code that connects by itself.
+    /// Returns the configuration of a client of this server, for code that connects on its own.
     ///
-    /// Such a client is connected directly: [`partition`](Self::partition) and
-    /// [`drop_reply`](Self::drop_reply) cannot be done to it.
+    /// Such a client connects to the server directly, so [`partition`](Self::partition) and
+    /// [`drop_reply`](Self::drop_reply) cannot be used on it.
     pub fn config(&self) -> Config {
         self.configured(self.inner.server.connect_string())
     }
@@ -81,15 +83,15 @@ impl TestServer {
     }
 }
 
-/// Harm.
+/// Faults.
 impl TestServer {
-    /// Ends a client's session, as if it had timed out. Its nodes are gone when this returns.
+    /// Ends a client's session as if it had timed out. Its ephemeral nodes are gone when this returns.
     ///
-    /// The client learns of it, and opens the next session by itself.
+    /// The client notices, and opens a new session automatically.
     ///
     /// # Panics
     ///
-    /// When the client has had no session at this server for 10 s.
+    /// Panics if the client has no session at this server within 10 s.
     pub async fn expire(&self, client: &Client) {
         let session = self.session_of(client).await;
         self.inner.server.expire(session);
@@ -99,19 +101,20 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When the client has had no session at this server for 10 s.
+    /// Panics if the client has no session at this server within 10 s.
     pub async fn disconnect(&self, client: &Client) {
         let session = self.session_of(client).await;
         self.inner.server.disconnect(session);
     }
 
-    /// Lets nothing pass between a client and the server until they [`heal`](Self::heal).
+    /// Stops all traffic between a client and the server until [`heal`](Self::heal).
     ///
-    /// Neither is told: the holder of a lock finds out by its clock, and then the server by its own.
+    /// The connection stays open, so neither side is notified: the holder of a lock detects the loss by its
+    /// own clock, and the server ends the session later by its clock.
     ///
     /// # Panics
     ///
-    /// When the client is not one that [`client`](Self::client) or the test itself was given.
+    /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn partition(&self, client: &Client) {
         self.with_replica(client, Replica::partition);
     }
@@ -120,48 +123,49 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When the client is not one that [`client`](Self::client) or the test itself was given.
+    /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn heal(&self, client: &Client) {
         self.with_replica(client, Replica::heal);
     }
 
-    /// Breaks the connection of a client once the server has created the next contender of it, before the client
-    /// is told: it cannot know whether there is one.
+    /// Breaks the connection of a client after the server has created its next contender, in place of the
+    /// reply. The client then does not know whether the contender exists.
     ///
     /// # Panics
     ///
-    /// When the client is not one that [`client`](Self::client) or the test itself was given.
+    /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn drop_reply(&self, client: &Client) -> DroppedReply {
         DroppedReply::new(self.with_replica(client, Replica::drop_reply))
     }
 
-    /// Takes a lock from its holder, as an operator might: deletes its node.
+    /// Takes a lock from its holder by deleting the holder's node, as an operator might.
     ///
     /// # Panics
     ///
-    /// When nobody holds the lock, or the path does not start with a `/`.
+    /// Panics if no client holds the lock, or if the path does not start with a `/`.
     pub fn break_lock(&self, path: &str) {
         let contenders = self.contenders(path);
         let holder = contenders.first().unwrap_or_else(|| panic!("no client holds {path}"));
         self.inner.server.delete(&holder.node);
     }
 
-    /// Deletes a node and all below it: of a lock, the queue with everybody in it.
+    /// Deletes a node and everything below it. At the path of a lock, this is the queue with all contenders.
     ///
     /// # Panics
     ///
-    /// When there is no such node, or the path does not start with a `/`.
+    /// Panics if there is no such node, or if the path does not start with a `/`.
     pub fn delete(&self, path: &str) {
         assert!(self.inner.server.delete(&full(path)) > 0, "there is no node {path} to delete");
     }
 
-    /// Stops the server without closing anything. Sessions time out when it resumes, as those of a real one.
+    /// Pauses the server without closing any connection. As on a real server, sessions that have timed out
+    /// meanwhile end when it resumes.
     ///
-    /// Methods that need an answer of the server, such as [`hold`](Self::hold), fail meanwhile.
+    /// Until then, methods that need an answer from the server, such as [`hold`](Self::hold), fail.
     ///
     /// # Panics
     ///
-    /// When the test has ended.
+    /// Panics if the test has ended.
     pub fn pause(&self) {
         self.inner.server.pause().expect("the test has ended, and its server with it");
     }
@@ -170,28 +174,28 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// When the test has ended.
+    /// Panics if the test has ended.
     pub fn resume(&self) {
         self.inner.server.resume().expect("the test has ended, and its server with it");
     }
 
-    /// Ends the server and starts it again. Connections break; sessions and nodes are still there.
+    /// Restarts the server. Connections break; sessions and nodes remain.
     ///
     /// # Panics
     ///
-    /// When somebody else took its port in between.
+    /// Panics if another process takes the port in between.
     pub fn restart(&self) {
         self.inner.server.restart().expect("the test's server should start again");
     }
 
-    /// Waits for the session, because a client may be about to open the next one.
+    /// Returns the session of a client. Waits for one, because the client may be about to open the next.
     async fn session_of(&self, client: &Client) -> i64 {
         let lives = |id: &i64| self.inner.server.sessions().iter().any(|session| session.id == *id);
         let look = || client.session_id().filter(lives);
         until_some(look, || format!("the test's server has a session of {client:?}")).await
     }
 
-    /// The server itself.
+    /// Returns the embedded server.
     pub(super) fn embedded(&self) -> &EmbeddedServer {
         &self.inner.server
     }
@@ -206,13 +210,13 @@ impl TestServer {
 }
 
 impl TestServer {
-    /// Ends the clients as far as they can be ended in a short time, and then the server.
+    /// Shuts down the clients, as far as this is possible in a short time, and then ends the server.
     pub(super) async fn end(&self) {
         self.inner.server.resume().ok();
         let replicas = std::mem::take(&mut *self.replicas());
         replicas.iter().for_each(Replica::heal);
         let ends = replicas.iter().map(|replica| replica.client().shutdown(Duration::ZERO));
-        // A lock that was leaked keeps its client; what is left of it ends in the background.
+        // A leaked guard can delay the shutdown of its client, which then continues in the background.
         tokio::time::timeout(CLIENTS_END_WITHIN, join_all(ends)).await.ok();
         self.inner.server.kill().ok();
     }
@@ -222,14 +226,14 @@ impl TestServer {
     }
 }
 
-/// The path at the server.
+/// Returns the path at the server, which includes the namespace.
 pub(super) fn full(path: &str) -> String {
     assert!(path.starts_with('/'), "the path {path:?} is relative: start it with a `/`");
     format!("{NAMESPACE}{path}")
 }
 
-/// Each test has a server of its own, so that one will do.
+/// The namespace of every test. Each test has its own server, so one namespace is enough.
 pub(super) const NAMESPACE: &str = "/test";
-/// The server's tick, at the multiples of which sessions time out.
+/// The server's tick. Sessions time out at multiples of it.
 const TICK: Duration = Duration::from_millis(50);
 const CLIENTS_END_WITHIN: Duration = Duration::from_millis(500);

@@ -1,10 +1,13 @@
+//! Waits for a state of the server.
+
 use std::time::{Duration, Instant};
 
-/// Looks until there is something to be seen.
+/// Calls `look` until it returns a value.
 ///
 /// # Panics
 ///
-/// After ten seconds, with what was waited for. They are of the real time, even if the test's clock is paused.
+/// Panics after ten seconds, with `what` in the message. The seconds are real time, even if the test's clock
+/// is paused.
 pub(super) async fn until_some<T>(mut look: impl FnMut() -> Option<T>, what: impl FnOnce() -> String) -> T {
     let start = Instant::now();
     loop {
