@@ -1,4 +1,6 @@
-//! The clients of the process: one by default, others by name, and one per future for tests and tenants.
+//! The clients of the process: the default one, named ones, and one per scope for tests and tenants.
+//!
+//! Uses no other module.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,7 +11,7 @@ use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, LockError, Readiness};
 
-/// The installed clients; the default one has no name, and is therefore found first.
+/// The installed clients by name; the default client has no name.
 static INSTALLED: RwLock<BTreeMap<Option<String>, Client>> = RwLock::new(BTreeMap::new());
 
 tokio::task_local! {
@@ -22,7 +24,7 @@ tokio::task_local! {
 ///
 /// # Errors
 ///
-/// [`LockError::AlreadyInstalled`] if there is one; it stays.
+/// [`LockError::AlreadyInstalled`] if a default client is installed; it stays installed.
 ///
 /// # Examples
 ///
@@ -40,33 +42,34 @@ pub fn install(client: Client) -> Result<(), LockError> {
 ///
 /// # Errors
 ///
-/// [`LockError::AlreadyInstalled`] if there is one of this name; it stays.
+/// [`LockError::AlreadyInstalled`] if a client of this name is installed; it stays installed.
 pub fn install_as(name: impl Into<String>, client: Client) -> Result<(), LockError> {
     insert(Some(name.into()), client)
 }
 
-/// The client that an annotated function would use here: the scoped one, or else the installed one.
+/// Returns the client that an annotated function would use here: the scoped one, or else the installed one.
 ///
 /// # Errors
 ///
-/// [`LockError::NotInstalled`] if there is neither.
+/// [`LockError::NotInstalled`] if there is no such client.
 pub fn client() -> Result<Client, LockError> {
     scoped().map_or_else(|| installed(None), Ok)
 }
 
-/// The client installed under this name.
+/// Returns the client installed under this name.
 ///
 /// # Errors
 ///
-/// [`LockError::NotInstalled`] if there is none.
+/// [`LockError::NotInstalled`] if no client has this name.
 pub fn named_client(name: &str) -> Result<Client, LockError> {
     installed(Some(name.to_owned()))
 }
 
-/// Whether annotated functions can run here: as the scoped client says, or else the worst of all installed ones.
+/// Returns whether annotated functions can run here: the readiness of the scoped client, or else the worst
+/// readiness of all installed clients.
 ///
-/// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and without a client it says
-/// [`Readiness::NotInstalled`].
+/// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and returns
+/// [`Readiness::NotInstalled`] if there is no client.
 ///
 /// # Examples
 ///
@@ -85,19 +88,20 @@ pub fn readiness() -> Readiness {
 ///
 /// # Cancel safety
 ///
-/// That of the future.
+/// The same as that of `future`.
 pub fn scope<F: Future>(client: Client, future: F) -> impl Future<Output = F::Output> {
     SCOPED.scope(Some(client), future)
 }
 
-/// Spawns a task that holds what the current call holds, and uses its scoped client.
+/// Spawns a task that belongs to the current logical call and uses its scoped client.
 ///
-/// Inside, the same locks are entered again, one task at a time. A task prolongs a lock only while it has
-/// entered it: once the call that holds it has ended, the task contends like any other.
+/// The task can reenter the locks that the call holds. Tasks of one call exclude each other under such a
+/// lock, unless they only read. A task keeps a lock held only while it has entered it: once the call has
+/// ended, the task contends for the lock like any other caller.
 ///
 /// # Panics
 ///
-/// Outside a Tokio runtime, like `tokio::spawn`.
+/// Panics outside of a Tokio runtime, like `tokio::spawn`.
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
@@ -105,18 +109,20 @@ where
     tokio::spawn(SCOPED.scope(scoped(), zklock_core::inherit(future)))
 }
 
-/// Shuts all installed clients down: refuses new locks, waits up to `grace` for bodies to end, releases,
-/// and closes the sessions. Afterwards clients can be installed anew.
+/// Shuts down all installed clients: refuses new locks, waits up to `grace` for bodies to end, releases the
+/// locks, and closes the sessions.
+///
+/// Afterwards, new clients can be installed.
 ///
 /// # Cancel safety
 ///
-/// Clients whose shutdown has begun end in the background, and stay installed.
+/// A shutdown that has begun continues in the background, and the clients stay installed.
 pub async fn shutdown(grace: Duration) {
-    // The bodies that are waited for go on to find their client.
+    // The clients stay installed meanwhile, because bodies that are still running may look them up.
     let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
     join_all(clients.values().map(|client| client.shutdown(grace))).await;
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    // Another shutdown may have been faster, and others may be installed by now.
+    // A concurrent shutdown may have removed the clients, and new ones may have been installed since.
     installed.retain(|name, client| {
         let is_ended = clients.get(name).is_some_and(|ended| ended.is_same(client));
         !is_ended

@@ -1,13 +1,15 @@
-//! The leaders that annotated functions ask for, of the client that they would use.
+//! Access to the candidates that functions under `#[leader_only]` share.
+//!
+//! Uses only `global` and `__private`.
 
 use zklock_core::{Leader, LockError};
 
 use crate::__private::about;
 
-/// The one candidate at `path` of the client that an annotated function would use here.
+/// Returns the candidate at `path` of the client that an annotated function would use here.
 ///
-/// Functions under [`#[leader_only]`](macro@crate::leader_only) at this path share it. Joining at start-up
-/// spares their first call the wait for the election:
+/// All functions under [`#[leader_only]`](macro@crate::leader_only) at this path share it. If the process
+/// joins at start-up, their first call does not wait for the election:
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), zklock::LockError> {
@@ -18,15 +20,17 @@ use crate::__private::about;
 ///
 /// # Errors
 ///
-/// [`LockError::NotInstalled`] without a client, and [`LockError::InvalidPath`].
+/// * [`LockError::NotInstalled`] if there is no client.
+/// * [`LockError::InvalidPath`] if `path` is invalid.
 pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
     let path = path.as_ref();
     crate::client().map_err(|error| about(error, path))?.leader(path)
 }
 
-/// Tells whether this process leads at `path` at this instant, from memory; not before it joined the election.
+/// Tells, from memory, whether this process leads at `path` at this instant.
 ///
-/// It is meant for health endpoints: it neither joins nor fails.
+/// It is meant for health endpoints: it neither joins the election nor fails, and returns `false` before this
+/// process has joined.
 pub fn is_leader(path: impl AsRef<str>) -> bool {
     leader(path).is_ok_and(|leader| leader.is_leader())
 }

@@ -1,4 +1,8 @@
-//! What generated code calls. No part of the public interface: it changes without notice.
+//! The functions and types that generated code uses.
+//!
+//! They are not part of the public API and change without notice.
+//!
+//! Uses only `global`.
 
 #[path = "private/blocking.rs"]
 pub mod blocking;
@@ -22,28 +26,28 @@ pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
 
-/// The path that an attribute names, or why it is none.
+/// The path of an attribute, or the error that makes it invalid.
 pub type Path = Result<Cow<'static, str>, LockError>;
 
-/// How long an annotated function waits for its lock.
+/// The wait of an annotated function for its lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
-    /// As long as its client's default.
+    /// The default wait of the client.
     Default,
-    /// At most so long.
+    /// At most this long.
     For(Duration),
-    /// Without a bound.
+    /// Without a limit.
     Forever,
 }
 
-/// A return type that a failure of the lock can leave an annotated function by.
+/// A return type that can carry a lock error out of an annotated function.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "the lock can fail, and this return type cannot report it",
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`"
 )]
 pub trait Carries {
-    /// Turns a failure of the lock into the function's result.
+    /// Converts a lock error into the result of the function.
     fn from_lock_error(error: LockError) -> Self;
 }
 
@@ -54,19 +58,19 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
     }
 }
 
-/// A path in the making, from a template with interpolated segments.
+/// A builder for a path from a template with interpolated segments.
 ///
-/// Values are percent-encoded, so that a value can neither leave its segment nor meet another value's node.
+/// Values are percent-encoded, so a value can neither leave its segment nor name the node of another value.
 #[derive(Debug)]
 pub struct PathTemplate {
     template: &'static str,
     path: Cow<'static, str>,
-    /// Why there is no path.
+    /// The reason why the path is invalid.
     reason: Option<&'static str>,
 }
 
 impl PathTemplate {
-    /// Starts a path; the template is shown in errors.
+    /// Starts a path. Errors show the template.
     #[inline]
     pub fn new(template: &'static str) -> Self {
         Self { template, path: Cow::Borrowed(""), reason: None }
@@ -76,7 +80,7 @@ impl PathTemplate {
     #[inline]
     #[must_use]
     pub fn literal(mut self, text: &'static str) -> Self {
-        // What is all of the path is not copied.
+        // Adding to an empty `Cow` borrows the text, so a path of one literal is not copied.
         self.path += text;
         self
     }
@@ -90,7 +94,8 @@ impl PathTemplate {
         match &path[start..] {
             _ if failed => self.refuse("a value failed to format"),
             "" => self.refuse("a value is empty"),
-            // These two would be relative if they are the whole segment; a lone `%` never is.
+            // As a whole segment, these two would be relative. No other value is encoded like this, because a
+            // `%` in a value becomes `%25`.
             "." => path.replace_range(start.., "%2E"),
             ".." => path.replace_range(start.., "%2E%2E"),
             _ => {}
@@ -98,7 +103,8 @@ impl PathTemplate {
         self
     }
 
-    /// The path so far, with room for values: most paths are built where nothing else is sent.
+    /// Returns the path so far, with room for values, so that most paths take one allocation. This matters
+    /// for calls that send no request, such as reentrant ones.
     fn text(&mut self) -> &mut String {
         if let Cow::Borrowed(literal) = self.path {
             let mut text = String::with_capacity(self.template.len() + ROOM);
@@ -108,7 +114,7 @@ impl PathTemplate {
         self.path.to_mut()
     }
 
-    /// Ends the path.
+    /// Returns the finished path.
     #[inline]
     pub fn finish(self) -> Path {
         match self.reason {
@@ -117,16 +123,16 @@ impl PathTemplate {
         }
     }
 
-    /// The first reason stays.
+    /// Makes the path invalid. The first reason is kept.
     fn refuse(&mut self, reason: &'static str) {
         self.reason.get_or_insert(reason);
     }
 }
 
-/// How much longer values are taken to be than their names in the template.
+/// The capacity for values, in addition to the length of the template.
 const ROOM: usize = 32;
 
-/// Escapes what is written to a path.
+/// A writer that percent-encodes text and appends it to a path.
 struct Escaping<'a>(&'a mut String);
 
 impl Write for Escaping<'_> {
@@ -144,7 +150,7 @@ impl Write for Escaping<'_> {
     note = "several paths go into an array: `path = [from, to]`"
 )]
 pub trait Text {
-    /// The path.
+    /// Returns the path.
     fn text(&self) -> &str;
 }
 
@@ -155,12 +161,12 @@ impl<P: AsRef<str> + ?Sized> Text for P {
     }
 }
 
-/// A path that is the value of an expression; it is validated with the lock.
+/// Returns the path that is the value of an expression. It is validated when the lock is taken.
 pub fn path_of<P: Text + ?Sized>(path: &P) -> Path {
     Ok(path.text().to_owned().into())
 }
 
-/// A client that is the value of an expression.
+/// Returns the client that is the value of an expression.
 pub fn client_of(client: &Client) -> Result<Client, LockError> {
     Ok(client.clone())
 }
@@ -194,7 +200,7 @@ pub async fn write(
     client.rwlock(&path)?.write_timeout(wait).await
 }
 
-/// Takes all of the locks of an annotated function, each as what `member` says, or none.
+/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
 pub async fn lock_all<const N: usize>(
     client: Result<Client, LockError>,
     paths: [Path; N],
@@ -206,7 +212,7 @@ pub async fn lock_all<const N: usize>(
     client.multi(paths.into_iter().map(|path| member(path.into_owned())))?.lock_timeout(wait).await
 }
 
-/// The client and its wait; an error says which lock could not be taken for want of a client.
+/// Returns the client and the wait to use. If there is no client, the error names the lock at `path`.
 fn known(client: Result<Client, LockError>, wait: Wait, path: &str) -> Result<(Client, Duration), LockError> {
     let client = client.map_err(|error| about(error, path))?;
     let wait = match wait {
@@ -217,6 +223,7 @@ fn known(client: Result<Client, LockError>, wait: Wait, path: &str) -> Result<(C
     Ok((client, wait))
 }
 
+/// Adds the path to an error about a client that is not installed.
 pub(crate) fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
@@ -245,7 +252,7 @@ pub async fn release<K>(held: Guard<K>) {
     held.finish().await;
 }
 
-/// All but the unreserved characters of RFC 3986.
+/// The characters to encode: all but the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[cfg(test)]

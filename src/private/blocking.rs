@@ -1,4 +1,4 @@
-//! What the code calls that is generated for functions that are not async: it waits by blocking its thread.
+//! The functions that generated code uses in a function that is not async: they wait by blocking the thread.
 
 use std::future::Future;
 use std::pin::pin;
@@ -31,7 +31,7 @@ pub fn write(client: Result<Client, LockError>, path: Path, wait: Wait) -> Resul
     block_for(&path, super::write(client, Ok(path.clone()), wait))
 }
 
-/// Takes all of the locks of an annotated function, each as what `member` says, or none.
+/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
 pub fn lock_all<const N: usize>(
     client: Result<Client, LockError>,
     paths: [Path; N],
@@ -60,7 +60,7 @@ pub fn begin_term(once: Once, term: Term) -> Start<Term> {
     begun.unwrap_or_else(Start::Failed)
 }
 
-/// The body of an annotated function, which is called once.
+/// Returns the body of an annotated function. The bound tells the compiler that the closure is called once.
 pub fn body<T, F: FnOnce() -> T>(body: F) -> F {
     body
 }
@@ -72,11 +72,11 @@ pub fn run<K, T>(held: &Guard<K>, body: impl FnOnce() -> T) -> Result<T, LockErr
 
 /// Releases the lock after the body; a failure does not replace the body's result.
 pub fn release<K>(held: Guard<K>) {
-    // Where it may not block any more, the guard is dropped, which releases it in the background.
+    // Where blocking is not allowed, this drops the guard, which releases the lock in the background.
     block(held.finish());
 }
 
-/// Asks whether this replica leads, from memory but for the first time.
+/// Tells whether this replica leads. The first call joins the election; later calls answer from memory.
 pub fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
     let asked = path
         .and_then(|path| block_for(&path, async { Ok(super::ask_to_lead(client, Ok(path.clone())).await) }));
@@ -94,19 +94,19 @@ pub fn lead<T>(term: &Term, body: impl FnOnce() -> T) -> Result<T, LockError> {
     term.leadership().run_blocking(body)
 }
 
-/// Waits for what concerns the lock at `path`.
+/// Waits for the answer about the lock at `path`, or fails where the thread must not block.
 fn block_for<T>(path: &str, answer: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
     block(answer).unwrap_or_else(|| Err(LockError::WouldBlockRuntime { path: path.to_owned() }))
 }
 
-/// Waits on this thread; `None`, and nothing is begun, where that would stop a runtime.
+/// Waits on this thread. Where this would stop a runtime, returns `None` without polling the future.
 fn block<T>(answer: impl Future<Output = T>) -> Option<T> {
     let place = Place::current();
     if let Place::OnlyThread = place {
         return None;
     }
     let mut answer = pin!(answer);
-    // What is in memory takes no wait, for which a worker would hand its other tasks on.
+    // An answer from memory is ready at once, and then a worker need not hand over its other tasks.
     if let Poll::Ready(answer) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Some(answer);
     }
@@ -116,14 +116,14 @@ fn block<T>(answer: impl Future<Output = T>) -> Option<T> {
     })
 }
 
-/// What a thread is to the runtime that it belongs to.
+/// The role of a thread in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// One on which to block: of no runtime, or for blocking work.
+    /// A thread that may block, because it runs no tasks.
     Thread,
-    /// One of those that run tasks.
+    /// A thread of a multi-thread runtime. It may block after handing over its other tasks.
     Worker,
-    /// The only one that runs tasks.
+    /// The only thread that runs the tasks of its runtime. It must not block.
     OnlyThread,
 }
 
@@ -138,14 +138,14 @@ impl Place {
     }
 }
 
-/// Tells whether a runtime polls the caller: only then does Tokio bound what it does until it yields. The thread
-/// for blocking work of a current-thread runtime looks like the one that runs its tasks otherwise.
+/// Tells whether a runtime polls the caller, which only then has a budget from Tokio. Without this check, a
+/// thread for blocking work of a current-thread runtime would look like the thread that runs its tasks.
 fn has_budget() -> bool {
     let mut context = Context::from_waker(Waker::noop());
     if !coop::has_budget_remaining() {
         return true;
     }
-    // When it is dropped, the budget is again what it was.
+    // Dropping this value restores the budget.
     let _restore = coop::poll_proceed(&mut context);
     for _ in 0..MORE_THAN_A_BUDGET {
         if !coop::has_budget_remaining() {
@@ -158,7 +158,7 @@ fn has_budget() -> bool {
     false
 }
 
-/// Tokio's is 128.
+/// More than Tokio's budget, which is 128.
 const MORE_THAN_A_BUDGET: u32 = 1024;
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn to_ask_whether_to_block_costs_a_task_none_of_its_budget() {
-        /// Spends all of it, and says how much that was.
+        /// Spends the whole budget and returns its size.
         fn spend(context: &mut Context<'_>) -> u32 {
             let mut spent = 0;
             while let Poll::Ready(one) = coop::poll_proceed(context) {

@@ -1,4 +1,4 @@
-//! What the code that `once_per` generates calls.
+//! The functions and types that the code generated for `once_per` uses.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,18 +12,18 @@ use zklock_core::{Client, Guard, LockError};
 
 use super::{ESCAPED, Path, Term};
 
-/// An annotated function, as its ticks name it.
+/// An annotated function, after which its default tick is named.
 #[derive(Debug)]
 pub struct Function {
     module: &'static str,
     name: &'static str,
-    /// Where it stands in the source.
+    /// The place of the function in the source: file, line and column.
     place: &'static str,
-    /// Whether no other function has its name.
+    /// The result of the check that no other function has the same module and name.
     is_alone: OnceLock<Result<(), LockError>>,
 }
 
-/// Where the functions stand that ran, by their modules and names.
+/// The places of the functions that have run, by module and name.
 static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 2], &'static str>>> = LazyLock::new(Mutex::default);
 
 impl Function {
@@ -32,7 +32,7 @@ impl Function {
         Self { module, name, place, is_alone: OnceLock::new() }
     }
 
-    /// Fails where another function would share its ticks, of which then only one would start.
+    /// Fails if another function would share the tick, because only one of them would then start in a period.
     fn check(&self) -> Result<(), LockError> {
         self.is_alone.get_or_init(|| self.register()).clone()
     }
@@ -50,7 +50,7 @@ impl Function {
         Err(LockError::InvalidConfig { setting: "once_per", reason })
     }
 
-    /// The node that remembers the starts under these locks.
+    /// Returns the path of the default tick for these locks.
     fn tick(&self, paths: &[Path]) -> Path {
         self.check()?;
         let mut tick = format!("{TICKS}/{}::{}", self.module, self.name);
@@ -63,26 +63,26 @@ impl Function {
     }
 }
 
-/// Below which the ticks are that nobody named. Those of different paths have different names, as a `,` is escaped in
-/// what stands before and after it.
+/// The parent of the default ticks. Several paths are joined by `,`, which is encoded inside of a path, so
+/// different paths have different ticks.
 const TICKS: &str = "/zklock-ticks";
 
-/// How often a function may start, and the node that remembers when it did.
+/// The limit on the starts of a function, and the node that remembers the last start.
 #[derive(Debug)]
 pub struct Once {
-    /// That of the lock, or the first of several.
+    /// The path of the lock, or of the first of several locks.
     path: Cow<'static, str>,
     tick: Path,
     period: Duration,
 }
 
 impl Once {
-    /// With the tick that the attribute names.
+    /// Creates a limit with the tick that the attribute names.
     pub fn at(tick: Path, paths: &[Path], period: Duration) -> Self {
         Self { path: first(paths), tick, period }
     }
 
-    /// With the tick of a function under these locks.
+    /// Creates a limit with the default tick of a function under these locks.
     pub fn of(function: &Function, paths: &[Path], period: Duration) -> Self {
         Self { path: first(paths), tick: function.tick(paths), period }
     }
@@ -96,19 +96,19 @@ impl Once {
     }
 }
 
-/// An invalid one is told by the lock.
+/// Returns the first path. An invalid path is replaced by an empty one, because taking the lock reports it.
 fn first(paths: &[Path]) -> Cow<'static, str> {
     paths.first().and_then(|path| path.as_ref().ok()).cloned().unwrap_or_default()
 }
 
-/// Whether a function may start.
+/// The decision whether a function may start.
 #[derive(Debug)]
 pub enum Start<H> {
-    /// It may, under this lock.
+    /// The function may start, under this lock or term.
     Now(H),
-    /// Its period has begun already.
+    /// The period has already begun.
     Later,
-    /// It cannot run.
+    /// The function may not start because of this error.
     Failed(LockError),
 }
 
@@ -131,12 +131,13 @@ async fn begin_under<K>(
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Result<Option<Guard<K>>, LockError> {
     let tick = once.tick()?;
-    // Without a client, the lock says which one could not be taken.
+    // Without a client, taking the lock returns an error that names the lock.
     let Ok(client) = client else { return taken.await.map(Some) };
     if client.is_begun(tick, once.period)? {
         return Ok(None);
     }
-    // Who waits for the lock does not wait for a body to end that has begun the period.
+    // The holder may have begun the period. This call then returns without waiting for the end of the
+    // holder's body.
     let taken = async { Some(taken.await) };
     let begun = async {
         client.until_begun(tick, once.period).await;
@@ -144,7 +145,7 @@ async fn begin_under<K>(
     };
     let held = match or(taken, begun).await {
         None => return Ok(None),
-        // Who holds the lock has begun the period, or died before, or does something else.
+        // The holder may have begun the period, may have died before, or may hold the lock for other work.
         Some(Err(error)) if error.is_contended() => {
             let has_begun = client.has_begun(tick, once.period).await;
             return if has_begun.unwrap_or(false) { Ok(None) } else { Err(error) };
