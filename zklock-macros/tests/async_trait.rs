@@ -39,7 +39,7 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
 
     #[leader_only(otherwise = Some(self.name()))]
     async fn audit(&self) -> Option<String> {
-        unreachable!("nobody leads")
+        unreachable!("no replica leads")
     }
 
     #[distributed_lock(path = ["/ledger/{entry}/{self.0.len()}", self.name()], mode = write, wait = "5s")]
