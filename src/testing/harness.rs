@@ -66,7 +66,8 @@ impl Harness {
     /// Sets the session timeout of the clients, at least 100 ms.
     ///
     /// The lock of a client that can no longer reach the server becomes free after this time. The client
-    /// itself learns of the loss earlier. On a busy machine, a session with a short timeout can expire early.
+    /// itself learns of the loss earlier. On a busy machine, a short timeout can expire although the client
+    /// is alive.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
