@@ -13,3 +13,4 @@ mod revocation;
 mod rwlock;
 mod semaphore;
 mod support;
+mod waiting;

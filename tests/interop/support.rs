@@ -4,7 +4,6 @@
 #[allow(dead_code, reason = "nothing here stops a server or counts its packets")]
 mod server;
 
-use std::future::Future;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -16,12 +15,10 @@ use zookeeper_client as zk;
 use crate::peer::{Actor, Peer};
 
 use server::server;
-pub(crate) use server::{Kind, on_both_servers};
 
-/// The longest wait for a state that must come.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
-/// The servers' tick. Sessions end at multiples of it.
-pub(crate) const TICK: Duration = Duration::from_millis(500);
+pub(crate) use crate::waiting::{SOON, soon, until};
+pub(crate) use server::{Kind, TICK, on_both_servers};
+
 /// The timeout of sessions that are not killed, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions that are killed: short, but longer than a short pause.
@@ -128,18 +125,4 @@ fn is_watched(watches: &str, node: &str, session: &str) -> bool {
 /// Returns the configuration of a client that is killed.
 pub(crate) fn mortal_config(connect_string: &str, namespace: &str) -> Config {
     Config::new(connect_string).namespace(namespace).session_timeout(SHORT_SESSION).tick_time(TICK)
-}
-
-/// Waits until a condition holds.
-pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
-    let deadline = tokio::time::Instant::now() + SOON;
-    while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Awaits a future that must complete soon.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("the future did not complete in time")
 }

@@ -4,9 +4,9 @@ pub(crate) mod frames;
 pub(crate) mod process;
 mod server;
 pub(crate) mod session_end;
+mod waiting;
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -14,13 +14,10 @@ use zklock::{Client, Config};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
-pub(crate) use server::{Kind, QUICK_TICK, Server, on_both_servers, server};
 use session_end::end_session;
 
-/// The longest wait for a state that must come.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-/// The servers' tick. Sessions end at multiples of it.
-pub(crate) const TICK: Duration = Duration::from_millis(500);
+pub(crate) use server::{Kind, QUICK_TICK, Server, TICK, on_both_servers, server};
+pub(crate) use waiting::{SOON, soon, until};
 
 /// A test's namespace on a shared server.
 pub(crate) struct Space {
@@ -118,20 +115,6 @@ impl Space {
     pub(crate) fn full(&self, path: &str) -> String {
         format!("{}{path}", self.namespace)
     }
-}
-
-/// Waits until a condition holds.
-pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
-    let deadline = tokio::time::Instant::now() + SOON;
-    while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Awaits a future that must complete soon.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("the future did not complete in time")
 }
 
 /// Returns the error of a call that must fail.

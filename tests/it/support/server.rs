@@ -9,7 +9,8 @@ use std::time::Duration;
 use rstest_reuse::template;
 use zklock_testkit::{EmbeddedServer, Error, ZooKeeper};
 
-use super::TICK;
+/// The servers' tick. Sessions end at multiples of it.
+pub(crate) const TICK: Duration = Duration::from_millis(500);
 
 // Runs a test on each kind of server.
 #[template]

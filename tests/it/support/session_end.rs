@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use zklock_testkit::session_password;
 use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Opcode, Record, RequestHeader};
 
-use super::SOON;
+use super::waiting::SOON;
 
 /// Attaches to the session with its password and closes it. Its nodes are gone when this returns.
 pub(crate) fn end_session(server: SocketAddr, session_id: i64) {
