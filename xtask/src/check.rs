@@ -1,31 +1,47 @@
-//! The checks that need no server.
+//! Checks that need no server.
 
-use crate::step::{Outcome, Step};
+use crate::step::{Outcome, Report, Step};
 
-/// Checks the format, the lints, the documentation and what users depend on.
-pub(crate) fn run() -> Outcome {
-    Step::cargo("fmt --all --check").run()?;
-    Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").run()?;
-    Step::cargo("clippy --locked --package zklock -- -D warnings").run()?;
-    Step::cargo("doc --locked --workspace --no-deps --all-features --document-private-items")
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .run()?;
-    Step::cargo("fmt --manifest-path tests/downstream/Cargo.toml --check").run()?;
-    Step::cargo("fmt --manifest-path zklock-testkit/fuzz/Cargo.toml --check").run()?;
-    Step::cargo("clippy --locked --manifest-path tests/downstream/Cargo.toml --all-targets -- -D warnings")
-        .in_shared_target()
-        .run()?;
-    without_testkit("tree --locked --package zklock --edges normal --prefix none")?;
-    without_testkit("tree --locked --manifest-path tests/downstream/Cargo.toml --edges normal --prefix none")
+/// The format of every crate, which is checked before anything is built.
+pub(crate) fn format() -> Vec<Step> {
+    let crates = [
+        "--all",
+        "--manifest-path tests/downstream/Cargo.toml",
+        "--manifest-path zklock-testkit/fuzz/Cargo.toml",
+    ];
+    crates.into_iter().map(|of| Step::cargo(&format!("fmt {of} --check"))).collect()
 }
 
-/// Checks that a user's production build does not depend on the testkit.
-fn without_testkit(tree: &str) -> Outcome {
-    let packages = Step::cargo(tree).output()?;
-    let is_named = |name| packages.lines().any(|package| package.split(' ').next() == Some(name));
-    assert!(is_named("zklock-core"), "`cargo {tree}` does not name zklock-core: {packages}");
-    match is_named("zklock-testkit") {
-        true => Err(format!("`cargo {tree}` names zklock-testkit").into()),
-        false => Ok(()),
+/// The lints, the documentation and the packages, all without warnings.
+pub(crate) fn steps() -> Vec<Step> {
+    let downstream =
+        "clippy --locked --manifest-path tests/downstream/Cargo.toml --all-targets -- -D warnings";
+    vec![
+        Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings"),
+        Step::cargo("doc --locked --workspace --no-deps --all-features --document-private-items")
+            .env("RUSTDOCFLAGS", "-D warnings"),
+        Step::cargo("clippy --locked --package zklock -- -D warnings"),
+        Step::cargo(downstream).in_shared_target(),
+    ]
+}
+
+/// Checks that builds for production contain nothing that only tests need.
+pub(crate) fn without_testkit() -> Outcome<Vec<Report>> {
+    let trees = ["--package zklock", "--manifest-path tests/downstream/Cargo.toml"];
+    trees
+        .into_iter()
+        .map(|of| tree_without_testkit(&format!("tree --locked {of} --edges normal --prefix none")))
+        .collect()
+}
+
+fn tree_without_testkit(tree: &str) -> Outcome<Report> {
+    let report = Step::cargo(tree).quiet()?;
+    let names = |name| report.output.lines().any(|package| package.split(' ').next() == Some(name));
+    if !names("zklock-core") {
+        return Err(format!("`cargo {tree}` does not name zklock-core: {}", report.output).into());
     }
+    if names("zklock-testkit") {
+        return Err(format!("`cargo {tree}` names zklock-testkit").into());
+    }
+    Ok(report)
 }

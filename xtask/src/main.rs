@@ -6,7 +6,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::step::{Outcome, Report, Step, announce};
+
+mod built;
 mod check;
+mod lanes;
 mod step;
 mod test;
 
@@ -19,27 +23,63 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Finds or installs ZooKeeper and Curator, then runs every test and every example.
+    /// Runs every test and every example, with a real ZooKeeper and Curator, which are installed if missing.
     Test,
-    /// Checks the format, the lints and the documentation.
+    /// Checks the format, the lints, the documentation and the packages.
     Check,
-    /// Runs `check`, then `test`.
+    /// Runs `check` and `test` beside each other.
     Ci,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Test => test::run(),
-        Command::Check => check::run(),
-        Command::Ci => check::run().and_then(|()| test::run()),
+        Command::Test => test(),
+        Command::Check => check(),
+        Command::Ci => ci(),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(reports) => {
+            summarize(&reports);
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("xtask: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }
+}
+
+fn test() -> Outcome<Vec<Report>> {
+    let mut tests = test::build()?;
+    tests.lanes.push(tests.builds);
+    Ok(joined([vec![tests.report], lanes::run(tests.lanes)?]))
+}
+
+fn check() -> Outcome<Vec<Report>> {
+    let format = lanes::run(vec![check::format()])?;
+    let trees = check::without_testkit()?;
+    Ok(joined([format, trees, lanes::run(vec![check::steps()])?]))
+}
+
+/// The checks run while the tests wait for their servers.
+fn ci() -> Outcome<Vec<Report>> {
+    let format = lanes::run(vec![check::format()])?;
+    let trees = check::without_testkit()?;
+    let mut tests = test::build()?;
+    tests.lanes.push(tests.builds.into_iter().chain(check::steps()).collect::<Vec<Step>>());
+    Ok(joined([format, trees, vec![tests.report], lanes::run(tests.lanes)?]))
+}
+
+fn joined<const N: usize>(reports: [Vec<Report>; N]) -> Vec<Report> {
+    reports.into_iter().flatten().collect()
+}
+
+/// Prints how long each step took, and how many tests passed.
+fn summarize(reports: &[Report]) {
+    let lines =
+        reports.iter().map(|report| format!("{:8.1} s  {}\n", report.took.as_secs_f64(), report.title));
+    announce(&format!("the steps\n{}", lines.collect::<String>()));
+    println!("{} passed, 0 failed", reports.iter().map(Report::passed).sum::<usize>());
 }
 
 fn with_causes(error: &dyn Error) -> String {

@@ -1,38 +1,64 @@
-//! One cargo command, announced before it runs.
+//! One command, its output and its duration.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Prints the line that announces a step.
-pub(crate) fn announce(what: &str) {
-    println!("==> {what}");
-}
-
-/// A run of the cargo that runs xtask, in the root of the workspace.
+/// A command that runs in the root of the workspace, and its title.
 #[derive(Debug)]
 pub(crate) struct Step {
-    line: String,
+    title: String,
     command: Command,
+    /// The line with which the output must end.
+    last_line: Option<&'static str>,
+}
+
+/// The result of a step that succeeded.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) title: String,
+    pub(crate) took: Duration,
+    pub(crate) output: String,
+}
+
+impl Report {
+    /// Counts the tests that passed, by the closing lines of test programs.
+    pub(crate) fn passed(&self) -> usize {
+        let counts = self.output.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+        counts.filter_map(|counts| counts.split(' ').next()?.parse::<usize>().ok()).sum()
+    }
 }
 
 impl Step {
-    /// Prepares the command with these arguments.
+    /// Prepares a command of the cargo that runs this program.
     pub(crate) fn cargo(arguments: &str) -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a member of a workspace");
-        let mut command = Command::new(cargo);
-        command.args(arguments.split_whitespace()).current_dir(root);
-        Self { line: format!("cargo {arguments}"), command }
+        Self::new(format!("cargo {arguments}"), Command::new(cargo)).arguments(arguments)
+    }
+
+    /// Prepares a program that cargo has built.
+    pub(crate) fn program(title: &str, path: &Path) -> Self {
+        Self::new(title.to_owned(), Command::new(path))
+    }
+
+    fn new(title: String, mut command: Command) -> Self {
+        command.current_dir(root()).stdin(Stdio::null());
+        Self { title, command, last_line: None }
+    }
+
+    /// Adds arguments that are separated by spaces.
+    pub(crate) fn arguments(mut self, arguments: &str) -> Self {
+        self.command.args(arguments.split_whitespace());
+        self
     }
 
     /// Sets an environment variable.
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
-        self.line = format!("{name}={value:?} {}", self.line);
-        self.command.env(name, value);
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<Path>) -> Self {
+        self.command.env(name, value.as_ref());
         self
     }
 
@@ -42,46 +68,83 @@ impl Step {
         self
     }
 
-    /// Builds a crate outside of the workspace into the workspace's target directory, which already holds
-    /// most of it.
+    /// Sets the working directory.
+    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Builds a crate outside the workspace into the workspace's own directory, which already has its dependencies.
     pub(crate) fn in_shared_target(self) -> Self {
-        match std::env::var_os("CARGO_TARGET_DIR") {
-            Some(_) => self,
-            None => self.env("CARGO_TARGET_DIR", "target"),
-        }
+        self.env("CARGO_TARGET_DIR", target())
     }
 
-    /// Runs the command, which must succeed.
-    pub(crate) fn run(mut self) -> Outcome {
-        announce(&self.line);
+    /// Requires the output to end with this line.
+    pub(crate) fn ends_with(mut self, line: &'static str) -> Self {
+        self.last_line = Some(line);
+        self
+    }
+
+    /// Runs the command, and prints its output when it has ended.
+    ///
+    /// The output goes through a file, because a process that the command leaves behind could hold a pipe open.
+    pub(crate) fn run(mut self) -> Outcome<Report> {
+        announce(&format!("starting: {}", self.title));
+        let log = log_file(&self.title)?;
+        let file = File::create(&log)?;
+        self.command.stdout(file.try_clone()?).stderr(file);
+        let started = Instant::now();
         let status = self.command.status()?;
-        self.check(status)
+        let took = started.elapsed();
+        let output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+        announce(&format!("{} ({:.1} s)\n{}", self.title, took.as_secs_f64(), output.trim_end()));
+        self.check(status, &output)?;
+        Ok(Report { title: self.title, took, output })
     }
 
-    /// Runs the command and returns its output.
-    pub(crate) fn output(mut self) -> Outcome<String> {
-        announce(&self.line);
+    /// Runs the command and returns its standard output, which is not printed.
+    pub(crate) fn quiet(mut self) -> Outcome<Report> {
+        announce(&format!("starting: {}", self.title));
+        let started = Instant::now();
         let output = self.command.stderr(Stdio::inherit()).output()?;
-        self.check(output.status)?;
-        Ok(String::from_utf8(output.stdout)?)
+        let took = started.elapsed();
+        announce(&format!("{} ({:.1} s)", self.title, took.as_secs_f64()));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        self.check(output.status, &text)?;
+        Ok(Report { title: self.title, took, output: text })
     }
 
-    /// Runs the command, prints its output as it comes, and returns the last line.
-    pub(crate) fn last_line(mut self) -> Outcome<String> {
-        announce(&self.line);
-        let mut child = self.command.stdout(Stdio::piped()).spawn()?;
-        let output = child.stdout.take().expect("the output is piped");
-        let mut last = String::new();
-        for line in BufReader::new(output).lines() {
-            last = line?;
-            println!("{last}");
+    fn check(&self, status: ExitStatus, output: &str) -> Outcome {
+        if !status.success() {
+            return Err(format!("`{}` failed: {status}", self.title).into());
         }
-        let status = child.wait()?;
-        self.check(status)?;
-        Ok(last)
+        let last = output.lines().last().unwrap_or_default();
+        match self.last_line {
+            Some(expected) if last != expected => {
+                Err(format!("`{}` ended with `{last}` instead of `{expected}`", self.title).into())
+            }
+            _ => Ok(()),
+        }
     }
+}
 
-    fn check(&self, status: ExitStatus) -> Outcome {
-        if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", self.line).into()) }
-    }
+/// Prints one block, which the output of another step cannot interrupt.
+pub(crate) fn announce(text: &str) {
+    println!("==> {text}");
+}
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a member of a workspace")
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn log_file(title: &str) -> Outcome<PathBuf> {
+    let directory = target().join("xtask");
+    fs::create_dir_all(&directory)?;
+    let name: String = title.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(100).collect();
+    Ok(directory.join(name).with_extension("log"))
 }

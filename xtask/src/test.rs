@@ -1,66 +1,66 @@
-//! Runs every test and every example.
+//! Every test and every example.
 
-use std::path::PathBuf;
-use std::process::Command;
+use crate::built::{Built, Program};
+use crate::step::{Outcome, Report, Step};
 
-use zklock_testkit::{Curator, Installation, ZooKeeper};
-
-use crate::step::{Outcome, Step, announce};
-
-/// The examples, and the last line that each must print.
-const EXAMPLES: [(&str, &str); 6] = [
-    ("run --example quickstart -- --processes 4", "counter = 100"),
-    ("run --example quickstart", "counter = 100"),
-    ("run --example fencing", "the value is still \"from the second\""),
-    ("run --example scheduled", "every tick ran on one replica"),
-    ("run --example cron", "one replica at a time wrote reports"),
-    ("run --example axum_leader -- --demo", "the leader was killed, and the other replica serves"),
+/// The examples, their arguments, and the last line that each must print.
+const EXAMPLES: [(&str, &str, &str); 6] = [
+    ("quickstart", "--processes 4", "counter = 100"),
+    ("quickstart", "", "counter = 100"),
+    ("fencing", "", "the value is still \"from the second\""),
+    ("scheduled", "", "every tick ran on one replica"),
+    ("cron", "", "one replica at a time wrote reports"),
+    ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
-/// Finds or installs ZooKeeper and Curator, then runs the tests and the examples. The first example runs on a
-/// real ZooKeeper as well.
-pub(crate) fn run() -> Outcome {
-    let zookeeper = Installation::find_or_install()?;
-    announce(&format!(
-        "ZooKeeper is {}, run by {}",
-        listed(zookeeper.classpath()),
-        zookeeper.java().display()
-    ));
-    let curator = Curator::find_or_install()?;
-    announce(&format!("Curator is {}, run by {}", listed(curator.classpath()), curator.java().display()));
-    announce(&python());
-    // Most tests wait for servers rather than for the CPU.
+/// The test that takes longest, and mostly waits for servers.
+const LONGEST: &str = "it";
+
+/// The tests of the workspace, in two lanes that take about as long as each other, and the steps of cargo's own.
+pub(crate) struct Tests {
+    pub(crate) lanes: Vec<Vec<Step>>,
+    /// Steps that build first, and therefore exclude each other.
+    pub(crate) builds: Vec<Step>,
+    pub(crate) report: Report,
+}
+
+/// Builds every test and every example of the workspace.
+pub(crate) fn build() -> Outcome<Tests> {
+    let (built, report) = Built::build()?;
+    let (longest, others): (Vec<_>, Vec<_>) = built.tests.iter().partition(|test| test.name == LONGEST);
+    if longest.len() != 1 {
+        return Err(format!("{} tests have the name {LONGEST}", longest.len()).into());
+    }
+    let mut lane: Vec<_> = others.into_iter().map(test).collect::<Outcome<_>>()?;
+    for (name, arguments, last_line) in EXAMPLES {
+        lane.push(example(built.example(name)?, arguments).ends_with(last_line));
+    }
+    lane.push(on_zookeeper(&built, EXAMPLES[0])?);
+    let longest = longest.into_iter().map(test).collect::<Outcome<_>>()?;
+    let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
+    let builds = vec![
+        Step::cargo("test --locked --workspace --all-features --doc"),
+        Step::cargo(downstream).in_shared_target(),
+    ];
+    Ok(Tests { lanes: vec![longest, lane], builds, report })
+}
+
+fn test(program: &Program) -> Outcome<Step> {
+    // Most tests wait for servers rather than for a processor.
     let threads = 2 * std::thread::available_parallelism()?.get();
-    Step::cargo("test --locked --workspace --all-features")
-        .env("RUST_TEST_THREADS", &threads.to_string())
-        .run()?;
-    Step::cargo("test --locked --manifest-path tests/downstream/Cargo.toml").in_shared_target().run()?;
-    EXAMPLES.into_iter().try_for_each(|(arguments, expected)| {
-        // Examples start their own server, even if the environment names another one.
-        ends_with(expected, Step::cargo(arguments).without_env("ZKLOCK_CONNECT"))
-    })?;
-    let server = ZooKeeper::start()?;
-    let (arguments, expected) = EXAMPLES[0];
-    ends_with(expected, Step::cargo(arguments).env("ZKLOCK_CONNECT", server.connect_string()))
+    let step = Step::program(&format!("test {}", program.name), &program.path);
+    Ok(step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string()))
 }
 
-fn listed(classpath: &[PathBuf]) -> String {
-    let entries: Vec<_> = classpath.iter().map(|entry| entry.to_string_lossy()).collect();
-    entries.join(":")
+/// The example with a server of its own, even if the environment names another one.
+fn example(program: &Program, arguments: &str) -> Step {
+    let title = format!("example {} {arguments}", program.name);
+    Step::program(&title, &program.path).arguments(arguments).without_env("ZKLOCK_CONNECT")
 }
 
-/// Reports whether the one test that needs Python can run.
-fn python() -> String {
-    match Command::new("python3").arg("--version").output() {
-        Ok(output) => format!("{} runs kazoo's checks", String::from_utf8_lossy(&output.stdout).trim()),
-        Err(error) => format!("no Python, so kazoo's checks are skipped: `python3`: {error}"),
-    }
-}
-
-fn ends_with(expected: &str, example: Step) -> Outcome {
-    let last = example.last_line()?;
-    match last == expected {
-        true => Ok(()),
-        false => Err(format!("the example ended with `{last}`, not with `{expected}`").into()),
-    }
+/// The example on a real ZooKeeper.
+fn on_zookeeper(built: &Built, (name, arguments, last_line): (&str, &str, &'static str)) -> Outcome<Step> {
+    let (runner, example) = (built.example("with_zookeeper")?, built.example(name)?);
+    let step = Step::program(&format!("example {name} on ZooKeeper"), &runner.path);
+    Ok(step.arguments(&format!("{} {arguments}", example.path.display())).ends_with(last_line))
 }

@@ -9,7 +9,6 @@ fn the_attributes_explain_themselves() {
     cases.compile_fail("tests/ui/*.rs");
 }
 
-#[cfg(feature = "testing")]
 #[test]
 fn the_test_attribute_explains_itself() {
     let cases = trybuild::TestCases::new();

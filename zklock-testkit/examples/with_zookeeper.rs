@@ -1,0 +1,18 @@
+//! Runs a command with a real ZooKeeper server, whose address is in `ZKLOCK_CONNECT`. The server ends with the command.
+//!
+//! `cargo run -p zklock-testkit --example with_zookeeper -- COMMAND [ARGUMENT…]`
+
+use std::env;
+use std::error::Error;
+use std::process::{Command, ExitCode};
+
+use zklock_testkit::ZooKeeper;
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = env::args_os().skip(1);
+    let command = arguments.next().ok_or("a command is missing")?;
+    let server = ZooKeeper::start()?;
+    let status =
+        Command::new(command).args(arguments).env("ZKLOCK_CONNECT", server.connect_string()).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
