@@ -145,7 +145,7 @@ async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing
     outsider.set_data(&space.full(LIMIT), b"seven", None).await.unwrap();
     let check = |error: LockError| {
         let text = error.to_string();
-        assert!(text.contains(LIMIT) && text.contains("5 bytes of data are no number"), "{text}");
+        assert!(text.contains(LIMIT) && text.contains("5 bytes of data are not a number"), "{text}");
     };
     check(failed(soon(waiting).await.unwrap()));
     check(failed(soon(semaphore.acquire()).await));

@@ -70,15 +70,10 @@ impl Server {
     /// Returns the contenders' nodes in the order of their creation.
     pub(super) fn nodes(&self) -> Vec<Node> {
         let paths = self.model.children(PARENT).unwrap_or_default();
-        let mut nodes: Vec<_> = paths.into_iter().filter_map(|name| self.node(name)).collect();
+        let contenders = paths.iter().filter(|name| Contender::parse(name).is_some());
+        let mut nodes: Vec<_> = contenders.filter_map(|name| self.stat(name)).collect();
         nodes.sort_by_key(|node| node.zxid);
         nodes
-    }
-
-    fn node(&self, name: String) -> Option<Node> {
-        let stat = self.model.node(&format!("{PARENT}/{name}"))?;
-        Contender::parse(&name)?;
-        Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
     }
 
     fn birth(&self, czxid: i64) -> i64 {
@@ -106,24 +101,15 @@ impl Server {
     }
 
     /// Returns the children, or `None` if the parent does not exist.
-    pub(super) fn list(&mut self, index: usize) -> Option<Vec<String>> {
-        match self.request(index, Request::GetChildren { path: PARENT.to_owned(), watch: false }) {
-            Ok(Response::Children(children)) => Some(children),
-            Err(ErrorCode::NO_NODE) => None,
-            other => panic!("a list was answered by {other:?}"),
-        }
+    ///
+    /// Reads are not sent as requests: a request would copy a model that is shared with other worlds.
+    pub(super) fn list(&self) -> Option<Vec<String>> {
+        self.model.children(PARENT)
     }
 
-    pub(super) fn stat(&mut self, index: usize, name: &str) -> Option<Node> {
-        let path = format!("{PARENT}/{name}");
-        match self.request(index, Request::Exists { path, watch: false }) {
-            Ok(Response::Stat(stat)) => {
-                let zxid = self.birth(stat.czxid);
-                Some(Node { name: name.to_owned(), zxid, owner: stat.ephemeral_owner })
-            }
-            Err(ErrorCode::NO_NODE) => None,
-            other => panic!("an exists was answered by {other:?}"),
-        }
+    pub(super) fn stat(&self, name: &str) -> Option<Node> {
+        let stat = self.model.node(&format!("{PARENT}/{name}"))?;
+        Some(Node { name: name.to_owned(), zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner })
     }
 
     pub(super) fn delete(&mut self, index: usize, name: &str) {
