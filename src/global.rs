@@ -147,3 +147,11 @@ fn installed(name: Option<String>) -> Result<Client, LockError> {
     let client = installed.get(&name).cloned();
     client.ok_or(LockError::NotInstalled { name, path: None })
 }
+
+/// Adds the path to an error about a client that is not installed.
+pub(crate) fn about(error: LockError, path: &str) -> LockError {
+    match error {
+        LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
+        other => other,
+    }
+}

@@ -1,10 +1,10 @@
 //! Access to the candidates that functions under `#[leader_only]` share.
 //!
-//! Uses only `global` and `__private`.
+//! Uses only `global`.
 
 use zklock_core::{Leader, LockError};
 
-use crate::__private::about;
+use crate::global::about;
 
 /// Returns the candidate at `path` of the client that an annotated function would use here.
 ///
@@ -24,7 +24,7 @@ use crate::__private::about;
 /// * [`LockError::InvalidPath`] if `path` is invalid.
 pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
     let path = path.as_ref();
-    crate::client().map_err(|error| about(error, path))?.leader(path)
+    crate::global::client().map_err(|error| about(error, path))?.leader(path)
 }
 
 /// Tells, from memory, whether this process leads at `path` at this instant.

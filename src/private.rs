@@ -19,6 +19,8 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
 
+use crate::global::about;
+
 pub use self::leader::{
     Answer, Follower, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead,
 };
@@ -221,14 +223,6 @@ fn known(client: Result<Client, LockError>, wait: Wait, path: &str) -> Result<(C
         Wait::Forever => Duration::MAX,
     };
     Ok((client, wait))
-}
-
-/// Adds the path to an error about a client that is not installed.
-pub(crate) fn about(error: LockError, path: &str) -> LockError {
-    match error {
-        LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
-        other => other,
-    }
 }
 
 /// Runs the body of an annotated function under its lock, and drops it if the lock is lost.

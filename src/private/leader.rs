@@ -5,7 +5,8 @@ use std::future::Future;
 
 use zklock_core::{Client, Leader, Leadership, LockError};
 
-use super::{Path, about};
+use super::Path;
+use crate::global::about;
 
 /// A return type with a value for a call that skips the body, because this replica does not lead or the
 /// period has already begun.
@@ -95,7 +96,7 @@ pub struct Follower(Cow<'static, str>);
 impl Follower {
     /// Returns the error of a function with `otherwise = error`.
     pub fn error(self) -> LockError {
-        LockError::NotLeader { path: self.0.into_owned() }
+        LockError::not_leader(self.0.into_owned())
     }
 }
 

@@ -39,11 +39,11 @@ async fn a_listener_follows_a_lock_from_the_queue_to_the_release(kind: Kind) {
 
     let waiting = tokio::spawn(async move { mutex.lock().await });
     let queued = soon(events.next()).await.unwrap();
-    assert!(matches!(queued.kind, LockEventKind::Queued { ahead: 1 }), "{queued:?}");
+    assert!(matches!(queued.kind, LockEventKind::Queued { ahead: 1, .. }), "{queued:?}");
     held.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     let acquired = soon(events.next()).await.unwrap();
-    let LockEventKind::Acquired { fencing_token } = acquired.kind else {
+    let LockEventKind::Acquired { fencing_token, .. } = acquired.kind else {
         panic!("{acquired:?}");
     };
     assert_eq!(fencing_token, guard.fencing_token());
@@ -62,7 +62,7 @@ async fn a_listener_learns_of_a_loss_and_its_reason(kind: Kind) {
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
     soon(events.next()).await.unwrap();
     let lost = soon(events.next()).await.unwrap();
-    let LockEventKind::Lost { fencing_token, reason } = lost.kind else {
+    let LockEventKind::Lost { fencing_token, reason, .. } = lost.kind else {
         panic!("{lost:?}");
     };
     assert_eq!((fencing_token, reason), (guard.fencing_token(), LossReason::NodeDeleted));

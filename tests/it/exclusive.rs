@@ -80,7 +80,7 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock(kind: Kind) {
                 failed(soon(client.lock_all([zklock::Member::exclusive(PATH)])).await),
             ];
             for error in again {
-                assert!(matches!(&error, LockError::Reentrant { path } if path == PATH), "{error}");
+                assert!(matches!(&error, LockError::Reentrant { path, .. } if path == PATH), "{error}");
                 assert!(error.is_invalid());
             }
             // A deeper level of the call is refused too.

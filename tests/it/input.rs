@@ -136,7 +136,7 @@ async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing(kind: Ki
     for intruder in [space.config(), space.config().digest("owner", "guess")] {
         let mutex = intruder.connect().await.unwrap().mutex(PATH).unwrap();
         let error = failed(soon(mutex.lock()).await);
-        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
         assert!(matches!(failed(mutex.participants().await), LockError::Denied { .. }));
     }
     assert_eq!(owner.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
@@ -175,7 +175,7 @@ async fn a_denied_create_list_or_delete_is_told_and_not_retried(kind: Kind) {
             Ok(guard) => failed(soon(guard.release()).await),
             Err(error) => error,
         };
-        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{granted}: {error}");
+        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{granted}: {error}");
         // A node that may not be deleted ends with its session.
         assert_eq!(contenders().await, left, "{granted}");
         client.shutdown(Duration::ZERO).await;
@@ -213,7 +213,7 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
 #[track_caller]
 fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: u32) -> String {
     match failed(outcome) {
-        LockError::InvalidPermits { path, wanted, reason } => {
+        LockError::InvalidPermits { path, wanted, reason, .. } => {
             assert_eq!((path.as_str(), wanted), (PATH, expected));
             reason
         }
@@ -260,7 +260,7 @@ async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_se
     let space = Space::new(kind);
     let client = space.client().await;
     let group = |members: Vec<Member>| match failed(client.multi(members)) {
-        LockError::InvalidGroup { reason } => reason,
+        LockError::InvalidGroup { reason, .. } => reason,
         other => panic!("{other}"),
     };
     assert_eq!(group(vec![]), "the list of members is empty");
@@ -295,7 +295,7 @@ async fn a_lock_whose_numbers_are_used_up_says_so_and_leaves_nothing() {
     let last = mutex.lock().await.unwrap();
     for _ in 0..2 {
         let error = failed(mutex.lock().await);
-        let LockError::Refused { path, refusal: Refusal::OutOfNumbers } = &error else {
+        let LockError::Refused { path, refusal: Refusal::OutOfNumbers, .. } = &error else {
             panic!("{error}");
         };
         assert_eq!(path, "/used/up");

@@ -163,11 +163,11 @@ async fn members_are_entered_again_inside_without_a_node(kind: Kind) {
             let again = client.rwlock(B).unwrap().read().await.unwrap();
             assert_eq!(Some(again.fencing_token()), guard.fencing_token(B));
             let upgrade = failed(soon(client.rwlock(B).unwrap().write()).await);
-            assert!(matches!(&upgrade, LockError::Upgrade { path } if path == B), "{upgrade}");
+            assert!(matches!(&upgrade, LockError::Upgrade { path, .. } if path == B), "{upgrade}");
             client.rwlock(C).unwrap().read().await.unwrap().release().await.unwrap();
             client.rwlock(C).unwrap().write().await.unwrap().release().await.unwrap();
             let reentrant = failed(soon(client.lock_all([Member::mutex(A), Member::exclusive("/e")])).await);
-            assert!(matches!(&reentrant, LockError::Reentrant { path } if path == "/e"), "{reentrant}");
+            assert!(matches!(&reentrant, LockError::Reentrant { path, .. } if path == "/e"), "{reentrant}");
             // Some members of the other multi-lock are held, and others are not.
             let wider = client.lock_all([A, "/d"]).await.unwrap();
             assert_eq!(wider.fencing_token(A), guard.fencing_token(A));

@@ -187,7 +187,7 @@ async fn a_guarded_write_is_applied_while_the_lock_is_held(kind: Kind) {
 #[track_caller]
 fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
     match result {
-        Err(LockError::Refused { path, refusal }) => (path, refusal),
+        Err(LockError::Refused { path, refusal, .. }) => (path, refusal),
         other => panic!("not refused: {other:?}"),
     }
 }

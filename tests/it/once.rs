@@ -248,7 +248,9 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     outsider.create(&space.full("/prices"), b"7 EUR", &persistent).await.unwrap();
     let refused = failed(guard.once_per("/prices", HOUR).await);
-    assert!(matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path } if path == "/prices"));
+    assert!(
+        matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path, .. } if path == "/prices")
+    );
     assert_eq!(refused.to_string(), "request on /prices refused: its data is not that of a tick");
     assert_eq!(outsider.get_data(&space.full("/prices")).await.unwrap().0, b"7 EUR");
     // The servers delete nodes that are not persistent, and with them the memory of the last start.
@@ -277,7 +279,7 @@ async fn who_may_not_write_the_tick_is_denied_and_starts_nothing(kind: Kind) {
     let owned = owner.mutex("/owned").unwrap().lock().await.unwrap();
     assert!(owned.once_per(TICK, HOUR).await.unwrap());
     let denied = failed(guard.once_per(TICK, HOUR).await);
-    assert!(matches!(&denied, LockError::Denied { path } if path == TICK), "{denied}");
+    assert!(matches!(&denied, LockError::Denied { path, .. } if path == TICK), "{denied}");
 }
 
 /// Returns a function that asks for a start of another tick each time, and returns the answer with the tick.

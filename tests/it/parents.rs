@@ -221,7 +221,7 @@ async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried(kind: K
     restrict(&space, zk::Permission::READ).await;
     let (proxy, client) = space.proxied().await;
     let error = failed(soon(client.mutex("/store/1").unwrap().lock_timeout(Duration::MAX)).await);
-    assert!(matches!(&error, LockError::Denied { path } if path == "/store/1"), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == "/store/1"), "{error}");
     // Once for the contender's parent, and once for the parent above it.
     assert_eq!(proxy.requests(Opcode::CREATE_CONTAINER), 2);
     assert_eq!(proxy.requests(Opcode::CREATE2), 1);

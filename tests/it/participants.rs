@@ -202,5 +202,5 @@ async fn a_client_that_is_closed_lists_nobody(kind: Kind) {
     let client = space.client().await;
     client.shutdown(Duration::ZERO).await;
     let error = failed(rwlock(&client).participants().await);
-    assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+    assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }

@@ -73,7 +73,7 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal(kind: Kind) {
     let first = proxy.on_reply(Opcode::GET_CHILDREN).times(2).rewrite(|r| refused(r, ErrorCode::NO_AUTH));
     let second = proxy.on_reply(Opcode::DELETE).rewrite(|r| refused(r, ErrorCode::NOT_EMPTY));
     let error = failed(client.mutex(PATH).unwrap().lock().await);
-    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     assert_eq!((first.hits(), second.hits()), (2, 1));
 }
 

@@ -332,7 +332,7 @@ async fn who_may_not_touch_the_node_may_neither_ask_nor_break(kind: Kind) {
     let guard = lock(&owner).await;
     let own = holder(&owner).await;
     for error in [failed(intruder.revoke(&own).await), failed(intruder.break_lock(&own).await)] {
-        assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     }
     guard.verify().await.unwrap();
     guard.release().await.unwrap();

@@ -16,8 +16,13 @@ const CRATES: [&str; 5] = ["src", "zklock-core/src", "zklock-macros/src", "zkloc
 /// Further folders with a root module.
 const ROOTS: [&str; 3] = ["tests/it", "tests/interop", "zklock-testkit/tests/conformance"];
 
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a member of a workspace")
+}
+
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut found = Vec::new();
     let mut open = vec![root.join(folder)];
     while let Some(path) = open.pop() {
@@ -99,7 +104,7 @@ fn read_crate(folder: &str) -> Crate {
 }
 
 fn document(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+    fs::read_to_string(root().join(name)).unwrap()
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Built {
         else {
             return;
         };
-        let package = Path::new(manifest).parent().unwrap_or(Path::new("/")).to_owned();
+        let Some(package) = Path::new(manifest).parent().map(Path::to_owned) else { return };
         let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
         let program = Program { name, path: path.into(), package };
         if message["profile"]["test"] == true {

@@ -21,9 +21,14 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::cargo("doc --locked --workspace --no-deps --all-features --document-private-items")
             .env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo("clippy --locked --package zklock -- -D warnings"),
+        Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(downstream).in_shared_target(),
     ]
 }
+
+/// Packs the published crates. Their contents are built by the other steps.
+const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \
+                       --exclude zklock-example-services --no-verify --allow-dirty";
 
 /// Checks that builds for production contain nothing that only tests need.
 pub(crate) fn without_testkit() -> Outcome<Vec<Report>> {

@@ -13,8 +13,15 @@ pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 pub(crate) struct Step {
     title: String,
     command: Command,
-    /// The line with which the output must end.
-    last_line: Option<&'static str>,
+    expected: Expected,
+}
+
+/// The condition that the output must meet, besides the success of the command.
+#[derive(Clone, Copy, Debug)]
+enum Expected {
+    Anything,
+    NoWarnings,
+    LastLine(&'static str),
 }
 
 /// The result of a step that succeeded.
@@ -47,7 +54,7 @@ impl Step {
 
     fn new(title: String, mut command: Command) -> Self {
         command.current_dir(root()).stdin(Stdio::null());
-        Self { title, command, last_line: None }
+        Self { title, command, expected: Expected::Anything }
     }
 
     /// Adds arguments that are separated by spaces.
@@ -81,7 +88,13 @@ impl Step {
 
     /// Requires the output to end with this line.
     pub(crate) fn ends_with(mut self, line: &'static str) -> Self {
-        self.last_line = Some(line);
+        self.expected = Expected::LastLine(line);
+        self
+    }
+
+    /// Requires the output to contain no warning of cargo's.
+    pub(crate) fn without_warnings(mut self) -> Self {
+        self.expected = Expected::NoWarnings;
         self
     }
 
@@ -118,13 +131,17 @@ impl Step {
         if !status.success() {
             return Err(format!("`{}` failed: {status}", self.title).into());
         }
-        let last = output.lines().last().unwrap_or_default();
-        match self.last_line {
-            Some(expected) if last != expected => {
-                Err(format!("`{}` ended with `{last}` instead of `{expected}`", self.title).into())
+        let problem = match self.expected {
+            Expected::Anything => None,
+            Expected::NoWarnings => {
+                output.lines().find(|line| line.starts_with("warning")).map(str::to_owned)
             }
-            _ => Ok(()),
-        }
+            Expected::LastLine(expected) => {
+                let last = output.lines().last().unwrap_or_default();
+                (last != expected).then(|| format!("ended with `{last}` instead of `{expected}`"))
+            }
+        };
+        problem.map_or(Ok(()), |problem| Err(format!("`{}`: {problem}", self.title).into()))
     }
 }
 

@@ -37,6 +37,7 @@ pub enum LockError {
 
     /// The current call already holds this lock, which is not reentrant; it would wait for itself.
     #[error("lock {path} is already held by this call, and is not reentrant")]
+    #[non_exhaustive]
     Reentrant {
         /// The lock's path.
         path: String,
@@ -44,6 +45,7 @@ pub enum LockError {
 
     /// The current call already holds this lock for reading; to write, it would wait for itself.
     #[error("lock {path} is held by this call for reading: release it before writing")]
+    #[non_exhaustive]
     Upgrade {
         /// The lock's path.
         path: String,
@@ -51,6 +53,7 @@ pub enum LockError {
 
     /// The number of permits is impossible, or other participants keep it in another place.
     #[error("invalid number of permits {wanted} for semaphore {path}: {reason}")]
+    #[non_exhaustive]
     InvalidPermits {
         /// The semaphore's path.
         path: String,
@@ -62,6 +65,7 @@ pub enum LockError {
 
     /// Other participants use this semaphore with another number of permits.
     #[error("semaphore {path} has {theirs} permits for others, but {ours} here")]
+    #[non_exhaustive]
     PermitsDiffer {
         /// The semaphore's path.
         path: String,
@@ -73,6 +77,7 @@ pub enum LockError {
 
     /// The members cannot be locked together; no request was sent.
     #[error("cannot lock these paths together: {reason}")]
+    #[non_exhaustive]
     InvalidGroup {
         /// The cause.
         reason: String,
@@ -80,6 +85,7 @@ pub enum LockError {
 
     /// The path is in use by locks of another kind, which this lock would not exclude.
     #[error("lock {path} is {own} here, but {other} for other clients")]
+    #[non_exhaustive]
     MixedRecipes {
         /// The lock's path.
         path: String,
@@ -91,6 +97,7 @@ pub enum LockError {
 
     /// This client was asked to do the leader's work, but does not lead.
     #[error("this client is not the leader at {path}")]
+    #[non_exhaustive]
     NotLeader {
         /// The election's path.
         path: String,
@@ -134,6 +141,7 @@ pub enum LockError {
 
     /// No server of the connect string opened a session in time.
     #[error("cannot connect to ZooKeeper at {endpoints} within {waited:?}: {reason}")]
+    #[non_exhaustive]
     Connect {
         /// The servers that were tried.
         endpoints: String,
@@ -145,6 +153,7 @@ pub enum LockError {
 
     /// The deadline passed before the operation was done. A contender that is left behind is being withdrawn.
     #[error("timed out after {waited:?} {phase} {path}")]
+    #[non_exhaustive]
     Timeout {
         /// The lock's path.
         path: String,
@@ -156,6 +165,7 @@ pub enum LockError {
 
     /// The lock or leadership was lost while it was held.
     #[error("lock {path} was lost: {reason}")]
+    #[non_exhaustive]
     Lost {
         /// The lock's path.
         path: String,
@@ -165,6 +175,7 @@ pub enum LockError {
 
     /// The ACLs on the server deny this client a request on this path.
     #[error("access to {path} denied: check the ACLs and this client's digests")]
+    #[non_exhaustive]
     Denied {
         /// The path.
         path: String,
@@ -172,6 +183,7 @@ pub enum LockError {
 
     /// The servers refuse this client's credentials.
     #[error("ZooKeeper at {endpoints} refuses the credentials of this client")]
+    #[non_exhaustive]
     AuthFailed {
         /// The servers of the connect string.
         endpoints: String,
@@ -179,6 +191,7 @@ pub enum LockError {
 
     /// A request was refused, and was not applied.
     #[error("request on {path} refused: {refusal}")]
+    #[non_exhaustive]
     Refused {
         /// The path of the request.
         path: String,
@@ -191,6 +204,7 @@ pub enum LockError {
     /// The write may or may not have been applied. If a guarded write was applied, the lock was held at that
     /// moment.
     #[error("the outcome of a write to {path} is unknown: {reason}")]
+    #[non_exhaustive]
     OutcomeUnknown {
         /// The path of the write.
         path: String,
@@ -200,6 +214,7 @@ pub enum LockError {
 
     /// The client is shutting down or has been shut down, or the candidate was closed.
     #[error("cannot use lock {path}: the client is closed")]
+    #[non_exhaustive]
     Closed {
         /// The lock's path.
         path: String,
@@ -207,6 +222,12 @@ pub enum LockError {
 }
 
 impl LockError {
+    /// Creates [`LockError::NotLeader`], for generated code.
+    #[doc(hidden)]
+    pub fn not_leader(path: String) -> Self {
+        Self::NotLeader { path }
+    }
+
     /// Returns whether the deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })

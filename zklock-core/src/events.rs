@@ -31,33 +31,40 @@ pub enum LockEventKind {
     /// A contender is in the queue; sent again when the number in front of it changes.
     ///
     /// No further event follows if its call is dropped, or ends because its period has begun.
+    #[non_exhaustive]
     Queued {
         /// The number of contenders in front.
         ahead: usize,
     },
     /// A contender that does not wait found others in front.
+    #[non_exhaustive]
     Contended,
     /// The lock is held; sent once per permit of a semaphore, and once per member of a multi-lock.
+    #[non_exhaustive]
     Acquired {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// The connection broke while the lock was held.
+    #[non_exhaustive]
     Suspended {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// After a suspension, the servers confirmed that the lock is still held.
+    #[non_exhaustive]
     Confirmed {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// A write lock was downgraded, and lets readers in.
+    #[non_exhaustive]
     Downgraded {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// The lock was lost.
+    #[non_exhaustive]
     Lost {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
@@ -65,11 +72,13 @@ pub enum LockEventKind {
         reason: LossReason,
     },
     /// The lock was released.
+    #[non_exhaustive]
     Released {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
     /// The lock could not be released; the remaining node disappears when the session ends.
+    #[non_exhaustive]
     ReleaseFailed {
         /// The fencing token of the holder.
         fencing_token: FencingToken,

@@ -144,7 +144,7 @@ async fn the_loss_of_any_lock_ends_the_body_and_frees_the_others(kind: Kind) {
             () = async { soon(started).await.unwrap(); space.delete_children(lost).await } => {}
         }
         let error = failed(soon(call.as_mut()).await);
-        let LockError::Lost { path, reason: LossReason::NodeDeleted } = &error else { panic!("{error}") };
+        let LockError::Lost { path, reason: LossReason::NodeDeleted, .. } = &error else { panic!("{error}") };
         assert_eq!(path, lost);
         assert!(dropped.load(Ordering::SeqCst));
         space.until_empty("/endless/a").await;
@@ -230,7 +230,7 @@ async fn all_members_have_the_mode(kind: Kind) {
     for shelf in ["a", "b"] {
         let call = zklock::scope(client.clone(), write_while_reading(shelf, &space));
         let error = soon(call).await.unwrap();
-        let LockError::Upgrade { path } = &error else { panic!("{error}") };
+        let LockError::Upgrade { path, .. } = &error else { panic!("{error}") };
         assert_eq!(*path, format!("/shelves/{shelf}"));
     }
 }

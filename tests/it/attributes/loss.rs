@@ -36,7 +36,9 @@ async fn a_body_is_dropped_before_the_call_says_that_the_lock_was_lost(kind: Kin
         () = async { soon(started).await.unwrap(); space.delete_children("/lost").await } => {}
     }
     let error = failed(soon(call.as_mut()).await);
-    assert!(matches!(&error, LockError::Lost { path, reason: LossReason::NodeDeleted } if path == "/lost"));
+    assert!(
+        matches!(&error, LockError::Lost { path, reason: LossReason::NodeDeleted, .. } if path == "/lost")
+    );
     assert!(dropped.load(Ordering::SeqCst));
     assert!(!went_on.load(Ordering::SeqCst));
 }

@@ -112,7 +112,7 @@ async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting(kind:
     let space = Space::new(kind);
     // The inner call would wait for longer than `soon` does.
     let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
-    assert!(matches!(&error, LockError::Upgrade { path } if path == "/catalogue"), "{error}");
+    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
     assert_eq!(space.children("/catalogue").await, [""; 0]);
 }
 

@@ -303,7 +303,7 @@ async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
     let client = space.client().await;
     let holder = client.mutex(PATH).unwrap().lock().await.unwrap();
     let error = failed(soon(spawn_blocking(move || for_millis(&client, 500))).await.unwrap());
-    let LockError::Timeout { path, waited, phase } = &error else { panic!("{error}") };
+    let LockError::Timeout { path, waited, phase, .. } = &error else { panic!("{error}") };
     assert_eq!((&path[..], *waited, *phase), (PATH, Duration::from_millis(500), Phase::Queued));
     space.until_queued(PATH, 1).await;
     assert!(holder.is_held());

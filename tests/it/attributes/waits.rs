@@ -37,7 +37,7 @@ async fn taken(space: &Space) -> MutexGuard {
 #[track_caller]
 fn assert_timed_out(result: Result<(), LockError>, within: Duration) {
     let error = failed(result);
-    let LockError::Timeout { path, waited, phase } = &error else { panic!("{error}") };
+    let LockError::Timeout { path, waited, phase, .. } = &error else { panic!("{error}") };
     assert_eq!((&path[..], *waited, *phase), (PATH, within, Phase::Queued));
 }
 

@@ -121,7 +121,7 @@ async fn a_follower_returns_what_its_type_or_the_attribute_says(kind: Kind) {
         result(7).await.unwrap();
         assert_eq!(result_of_option(7).await.unwrap(), None);
         let error = failed(refused(7).await);
-        assert!(matches!(&error, LockError::NotLeader { path } if path == "/skipped/7"), "{error}");
+        assert!(matches!(&error, LockError::NotLeader { path, .. } if path == "/skipped/7"), "{error}");
         assert!(error.is_not_leader());
         assert_eq!(redirected(7).await.unwrap(), 16);
     };

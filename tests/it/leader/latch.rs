@@ -114,7 +114,7 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind
     soon(client.shutdown(Duration::ZERO)).await;
     for _ in 0..2 {
         let error = failed(leader.term().await);
-        assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+        assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
     }
 }
 
@@ -128,7 +128,7 @@ async fn a_leader_that_its_client_left_has_ended(kind: Kind) {
     server.pause().unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
     let error = failed(leader.term().await);
-    assert!(matches!(&error, LockError::Closed { path } if path == PATH), "{error}");
+    assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }
 
 #[apply(on_both_servers)]

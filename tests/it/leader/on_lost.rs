@@ -28,7 +28,7 @@ impl Work {
     async fn end(self) -> LossReason {
         self.end.send(()).expect("the body was not dropped");
         match failed(soon(self.call).await.unwrap()) {
-            LockError::Lost { path, reason } if path == PATH => reason,
+            LockError::Lost { path, reason, .. } if path == PATH => reason,
             other => panic!("{other}"),
         }
     }

@@ -30,7 +30,7 @@ async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_trie
     let stat = async || outsider.check_stat(&space.full(C)).await.unwrap().unwrap();
     let untouched = stat().await.cversion;
     for error in [failed(soon(multi.lock()).await), failed(soon(multi.try_lock()).await)] {
-        assert!(matches!(&error, LockError::Denied { path } if path == B), "{error}");
+        assert!(matches!(&error, LockError::Denied { path, .. } if path == B), "{error}");
         assert_eq!(queues(&space).await, [0, 0, 0]);
     }
     assert_eq!(stat().await.cversion, untouched, "the last member was not tried");
@@ -62,7 +62,7 @@ async fn a_member_that_cannot_be_released_does_not_keep_the_others(kind: Kind) {
     let client = space.client().await;
     let guard = lock(&client, &[A, B, C]).await;
     let error = failed(soon(guard.release()).await);
-    assert!(matches!(&error, LockError::Denied { path } if path == B), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == B), "{error}");
     let middle = async || outsider.list_children(&space.full(B)).await.unwrap().len();
     assert_eq!((space.children(A).await.len(), middle().await, space.children(C).await.len()), (0, 1, 0));
     // A node that may not be deleted ends with its session.

@@ -12,7 +12,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 #[track_caller]
 fn check_upgrade(error: &LockError) {
-    assert!(matches!(error, LockError::Upgrade { path } if path == PATH), "{error}");
+    assert!(matches!(error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
     assert!(error.is_invalid() && !error.is_contended());
 }
 

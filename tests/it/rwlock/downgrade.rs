@@ -230,7 +230,7 @@ async fn a_downgraded_guard_has_a_readers_scope(kind: Kind) {
         let again = lock.read().await.unwrap();
         assert_eq!(again.fencing_token(), reader.fencing_token());
         let error = failed(lock.write().await);
-        assert!(matches!(&error, LockError::Upgrade { path } if path == PATH), "{error}");
+        assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
         again.release().await.unwrap();
     });
     inside.await;
@@ -261,7 +261,7 @@ async fn a_downgrade_that_is_denied_says_so_and_releases(kind: Kind) {
     let acl = [zk::Acl::new(all_but_create, zk::AuthId::anyone())];
     space.outsider().await.set_acl(&space.full(PATH), &acl, None).await.unwrap();
     let error = failed(writer.downgrade().await);
-    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     space.until_empty(PATH).await;
 }
 

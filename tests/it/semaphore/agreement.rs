@@ -9,7 +9,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 #[track_caller]
 fn check_differ(error: &LockError, expected: (u32, u32)) {
-    let LockError::PermitsDiffer { path, ours, theirs } = error else { panic!("{error}") };
+    let LockError::PermitsDiffer { path, ours, theirs, .. } = error else { panic!("{error}") };
     assert_eq!((path.as_str(), *ours, *theirs), (PATH, expected.0, expected.1));
     assert_eq!(
         error.to_string(),
@@ -20,7 +20,7 @@ fn check_differ(error: &LockError, expected: (u32, u32)) {
 #[track_caller]
 fn check_mixed(error: &LockError, own: &str, other: &str) {
     match error {
-        LockError::MixedRecipes { path, own: said, other: theirs } => {
+        LockError::MixedRecipes { path, own: said, other: theirs, .. } => {
             assert_eq!((path.as_str(), said.as_str(), theirs.as_str()), (PATH, own, other));
         }
         error => panic!("{error}"),
@@ -163,6 +163,6 @@ async fn who_may_not_state_the_number_is_denied_and_leaves_nothing(kind: Kind) {
     outsider.create(&space.namespace, b"", &open).await.unwrap();
     outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
     let error = failed(soon(semaphore(&space.client().await, 2).acquire()).await);
-    assert!(matches!(&error, LockError::Denied { path } if path == PATH), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
 }

@@ -198,9 +198,9 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing(kind: Kind) 
     let creator = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed())];
     outsider.set_acl(&space.full(LIMIT), &creator, None).await.unwrap();
     let error = failed(soon(semaphore.acquire()).await);
-    assert!(matches!(&error, LockError::Denied { path } if path == LIMIT), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == LIMIT), "{error}");
     let error = failed(soon(semaphore.set_permits(2)).await);
-    assert!(matches!(&error, LockError::Denied { path } if path == LIMIT), "{error}");
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == LIMIT), "{error}");
     until_nothing_is_left(&space).await;
 }
 

@@ -30,8 +30,12 @@ struct Named {
 impl Crate {
     /// Reads the sources of a crate; paths are relative to the file of its root module.
     pub(super) fn new(sources: impl IntoIterator<Item = (PathBuf, String)>) -> Self {
+        let sources: Vec<_> = sources.into_iter().collect();
+        let is_library = sources.iter().any(|(path, _)| path == Path::new("lib.rs"));
+        // The program beside a library is a crate of its own.
+        let sources = sources.into_iter().filter(|(path, _)| !is_library || path != Path::new("main.rs"));
         let sources: BTreeMap<_, _> =
-            sources.into_iter().map(|(path, text)| (module(&path), tokens(&path, &text))).collect();
+            sources.map(|(path, text)| (module(&path), tokens(&path, &text))).collect();
         let modules: BTreeSet<_> = sources.keys().cloned().collect();
         let read = |(module, tokens): (Module, Vec<TokenTree>)| {
             let mut reader = Reader { module: &module, modules: &modules, named: Vec::new() };
@@ -55,6 +59,8 @@ impl Crate {
                 if named.is_reexport && to.starts_with(from) {
                     continue;
                 }
+                // The root re-exports for users of the crate, and is no file in between.
+                let to = if to.is_empty() { defined.clone() } else { to };
                 let targets = [to, defined].into_iter().filter(|to| to != from);
                 arrows.extend(targets.map(|to| Arrow { from: from.clone(), to }));
             }
