@@ -14,7 +14,7 @@ use self::imports::{Arrow, Crate, circles};
 /// The folders of the crates whose floors ARCHITECTURE.md lists.
 const CRATES: [&str; 5] = ["src", "zklock-core/src", "zklock-macros/src", "zklock-testkit/src", "xtask/src"];
 /// Further folders with a root module.
-const ROOTS: [&str; 3] = ["tests/it", "tests/interop", "zklock-testkit/tests/conformance"];
+const ROOTS: [&str; 3] = ["tests/it", "tests/interop", "tests/conformance"];
 
 /// The root of the workspace.
 fn root() -> &'static Path {

@@ -3,6 +3,7 @@
 //! Uses no other module of the crate.
 
 mod cause;
+mod io;
 mod loss;
 
 use std::time::Duration;
@@ -285,23 +286,6 @@ fn already_installed(name: Option<&str>) -> String {
     match name {
         Some(name) => format!("a client is already installed as {name:?}"),
         None => "a client is already installed".to_owned(),
-    }
-}
-
-impl From<LockError> for std::io::Error {
-    fn from(error: LockError) -> Self {
-        use std::io::ErrorKind;
-        let kind = match &error {
-            LockError::Timeout { .. } => ErrorKind::TimedOut,
-            LockError::Denied { .. } | LockError::AuthFailed { .. } => ErrorKind::PermissionDenied,
-            LockError::Connect { .. } => ErrorKind::NotConnected,
-            LockError::Closed { .. } => ErrorKind::BrokenPipe,
-            LockError::Refused { refusal: Refusal::NoNode, .. } => ErrorKind::NotFound,
-            LockError::Refused { refusal: Refusal::NodeExists, .. } => ErrorKind::AlreadyExists,
-            invalid if invalid.is_invalid() => ErrorKind::InvalidInput,
-            _ => ErrorKind::Other,
-        };
-        Self::new(kind, error)
     }
 }
 

@@ -153,7 +153,7 @@ impl Running {
 fn rewrite_counter(data: &Path, path: &str, next: i32) {
     let zookeeper = Installation::find().expect("ZooKeeper was found before");
     let classpath = std::env::join_paths(zookeeper.classpath()).expect("the entries come from a class path");
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/SetCounter.java");
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/conformance/SetCounter.java");
     let mut java = Command::new(zookeeper.java());
     let output =
         java.arg("-cp").arg(classpath).arg(program).arg(data).arg(path).arg(next.to_string()).output();
