@@ -1,9 +1,9 @@
 //! Reentrancy: the tree of holds of one logical call.
 //!
-//! Holds belong to the logical call rather than to a thread or a task: a task-local scope carries them
-//! along with the future that runs under a lock. Inside, the same lock is entered again without a
-//! request. Each entry is a *hold*, a child of the nearest hold of that lock, and each hold admits one
-//! child at a time:
+//! Each entry into a lock is a *hold*. Holds belong to the logical call rather than to a thread or a task:
+//! a task-local scope carries them along with the future that runs under the lock. Inside that future, the
+//! same lock is entered again without a request. The new hold is a child of the nearest hold of that lock.
+//! A hold admits one child at a time, or several children that read:
 //!
 //! ```text
 //!  lock()            the lease
@@ -11,13 +11,13 @@
 //!                      └ hold ── … ──►     sides of a join!, exclude each other
 //! ```
 //!
-//! The readers among the children of a hold share it. A writer can enter again to read. When the
-//! last hold for writing ends while holds for reading are left, the lock is downgraded. A reader
-//! cannot enter again to write.
+//! A writer can enter again to read, but a reader cannot enter again to write. When the last hold for
+//! writing ends while holds for reading are left, the lock is downgraded.
 //!
-//! The lease is released when the last hold is dropped, in whatever order the holds end. A place in a
-//! hold becomes free when every entry below it has ended. A scope does not keep a hold alive: a spawned
-//! task that inherited the scope prolongs the lock only while the task has entered the lock itself.
+//! Holds may end in any order, and the lease is released when the last one is dropped. A parent admits
+//! the next child when the current child and all holds below it have ended. A scope does not keep a hold
+//! alive: a spawned task that inherited the scope prolongs the lock only while the task has entered the
+//! lock itself.
 //!
 //! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 
@@ -75,8 +75,8 @@ struct Place {
     _outer: Option<Arc<Self>>,
 }
 
-/// Ends all holds, the youngest first, even if one of them fails. Returns the first failure and
-/// logs the others.
+/// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
+/// first failure and logs the others.
 pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
     let outcomes = join_all(holds.into_iter().rev().map(release)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
@@ -88,7 +88,7 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
 async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
     match Arc::try_unwrap(hold) {
         Ok(hold) => hold.release().await,
-        // A call inside is just entering again, and ends the hold when it is done.
+        // Another call is about to enter this hold again. The hold ends when that call drops its reference.
         Err(shared) => shared.tenure().check(),
     }
 }
@@ -104,7 +104,7 @@ impl Hold {
         end.token().clone()
     }
 
-    /// Starts to watch the node's data for a request to release, unless a task already does.
+    /// Starts a task that watches the node's data for a request to release, unless there is one already.
     pub(crate) fn watch_revocation(&self) {
         if self.tenure().revocation().claim() {
             self.client.worker().spawn(lease::watch_revocation(self.tenure().clone()));
@@ -118,7 +118,7 @@ impl Hold {
         let tenure = lease.tenure().clone();
         let within = client.default_wait();
         let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
-        // On the client's thread, where it continues even if the caller is dropped.
+        // The work runs on the client's thread, where it continues even if the caller's future is dropped.
         let answer = if lets_readers_in {
             client.worker().call(within, let_readers_in(lease)).await
         } else {
@@ -138,7 +138,7 @@ impl Hold {
         }
     }
 
-    /// Enters this hold, which is for writing, again for reading.
+    /// Enters this write hold again for reading.
     pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
         let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
@@ -167,8 +167,8 @@ impl Hold {
     }
 }
 
-/// Downgrades the lease that the last writer shares with readers. If the readers ended meanwhile, it is
-/// released instead: when several holds end concurrently, exactly one of them observes that it is the last.
+/// Downgrades the lease that the last writer shares with readers, and then releases it if all readers have
+/// ended meanwhile. When several holds end concurrently, exactly one of them observes that it is the last.
 async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
     let downgraded = lease.downgrade().await;
     match Arc::into_inner(lease) {
