@@ -1,18 +1,20 @@
-//! The lease clock: until when a session is certain to be alive, according to the answers of its server.
+//! The lease clock: the instant up to which a session is certain to be alive, derived from the answers of
+//! its server.
 //!
-//! The servers expire a session no earlier than its timeout `T` after the leader last heard of it.
-//! For every answered request, the leader heard of the session after the request was *sent*. The
-//! send time of the last answered request plus `T`, less the margins below, is therefore an instant
-//! before which no other client can hold the locks of this session. Waiting until the client
-//! library reports `Expired` would be too late: it does so at 1.4 `T`.
+//! ZooKeeper expires a session no earlier than its timeout `T` after the leader of the ensemble last heard
+//! from it. If a request was answered, the leader heard from the session after the request was *sent*. Take
+//! the send time of the last answered request, add `T`, and subtract the margins below: before that instant,
+//! no other client can hold the locks of this session. Waiting for the client library to report `Expired`
+//! would be too late, because it does so 1.4 `T` after it last heard from a server.
 //!
 //! * The rates of two clocks may differ by 1 %.
-//! * A follower tells the leader within half a tick of the server which sessions it heard of. If it
-//!   fails before that, the leader knows only of the packet before the last one. The margin
-//!   therefore includes the longest silence of a running process. A longer gap, as after a pause,
-//!   is counted in full (see [`LeaseClock::answered`]).
-//! * A *read* is answered by the follower alone, which may have lost its leader up to the sync limit
-//!   ago. A *write* is answered by a quorum. Reads therefore prove less and have the larger margin.
+//! * A follower tells the leader within half a `tickTime` from which sessions it has heard. If the follower
+//!   fails before it does so, the leader does not know of a session's last packet, but only of the one
+//!   before. The margin therefore includes the longest silence between two packets of a running process. A
+//!   longer gap, as after a pause, is counted in full (see [`LeaseClock::answered`]).
+//! * A *read* is answered by one follower, which may have lost its leader up to the sync limit ago. A
+//!   *write* is answered by a quorum. Reads therefore prove less, and have the larger margin.
+//! * A twentieth of `T`, at most 500 ms, is subtracted as slack.
 //!
 //! The clock also counts the time during which the machine is suspended.
 
@@ -43,7 +45,7 @@ pub(crate) struct Terms {
     write: Duration,
     heartbeat: Duration,
     longest_silence: Duration,
-    /// The time within which a follower forwards the sessions it heard of to the leader.
+    /// The time within which a follower tells the leader from which sessions it has heard.
     forwarding: Duration,
 }
 
@@ -51,7 +53,8 @@ impl Terms {
     /// Derives the terms of a session from its negotiated timeout and the ensemble's timing.
     pub(crate) fn new(timeout: Duration, tick: Duration, sync_limit: Duration) -> Result<Self, LockError> {
         let heartbeat = timeout / 10;
-        // The library pings a session that was idle for 3/20 of its timeout, and checks this every 1/20.
+        // The client library pings a session that has been idle for 3/20 of its timeout. It checks for idle
+        // sessions every 1/20.
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
         let sure = timeout * 99 / 100;
@@ -111,7 +114,7 @@ impl Moment {
 pub(crate) struct LeaseClock {
     terms: Terms,
     origin: Instant,
-    /// The end of the proof, in nanoseconds after the origin.
+    /// The instant up to which the session is certain to be alive, in nanoseconds after the origin.
     valid_until: AtomicU64,
     contact: Mutex<Contact>,
 }
@@ -119,7 +122,7 @@ pub(crate) struct LeaseClock {
 /// Whether heartbeats keep the session in contact with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contact {
-    /// Only the client library's pings do. Contains the send time of the last answered request.
+    /// Only the client library's pings are sent. Contains the send time of the last answered request.
     Unattended(Option<Moment>),
     /// Heartbeats are sent. Contains the send times of answered requests.
     Attended(Heard),
@@ -129,9 +132,9 @@ enum Contact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Heard {
     last: Moment,
-    /// A recent send time. It is replaced only by one that is later by at least the forwarding time.
+    /// A recent send time. Only a send time that is later by at least the forwarding time replaces it.
     recent: Moment,
-    /// The value of `recent` before that, which a follower had forwarded by the time of `recent`.
+    /// The previous value of `recent`. By the time of `recent`, a follower had forwarded that contact.
     forwarded: Option<Moment>,
 }
 
@@ -168,10 +171,11 @@ impl LeaseClock {
         Moment(self.origin.elapsed())
     }
 
-    /// Notes the outcome of a request that was sent at `sent`, if a server certainly answered it.
+    /// Records the outcome of a request that was sent at `sent`, if a server certainly answered it.
     ///
-    /// The leader may know only of requests that are old enough to have been forwarded. After a gap
-    /// longer than the margin allows for, the proof therefore starts at the contact before the gap.
+    /// The leader may know only of requests that are old enough to have been forwarded. After a gap longer
+    /// than the margin allows for, the term therefore does not start at `sent`. It starts at the contact
+    /// before the gap, plus the silence that the margin allows for.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
         if !outcome.as_ref().err().is_none_or(Fault::is_answer) {
             return;
@@ -204,7 +208,7 @@ impl LeaseClock {
         }
     }
 
-    /// Notes that heartbeats start.
+    /// Records that heartbeats start.
     pub(crate) fn attend(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Unattended(last) = *contact {
@@ -212,7 +216,7 @@ impl LeaseClock {
         }
     }
 
-    /// Notes that heartbeats stop.
+    /// Records that heartbeats stop.
     pub(crate) fn neglect(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Attended(heard) = *contact {
@@ -315,7 +319,7 @@ mod tests {
     #[test]
     fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
-        // The answer that led to the lease is the contact before the gap.
+        // The answer before the lease begins is the contact before the gap.
         clock.answered(Ack::Write, Moment(ms(0)), &OK);
         clock.attend();
         clock.answered(Ack::Write, Moment(ms(20_000)), &OK);
