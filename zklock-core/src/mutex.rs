@@ -17,13 +17,14 @@ use crate::queue::claim::Role;
 ///
 /// Waiters are served in the order in which they entered the queue.
 ///
-/// A mutex from [`Client::mutex`] is reentrant within one logical call: inside [`run`](Self::run) and
-/// [`MutexGuard::scope`] it is entered again without a request. Outside of them it is not reentrant, so a
-/// task that calls [`lock`](Self::lock) twice waits for itself until the deadline. On the wire it is
+/// A mutex from [`Client::mutex`] is reentrant within one logical call: a future inside [`run`](Self::run) or
+/// [`MutexGuard::scope`] enters it again without a request. Outside of them it is not reentrant, so a task
+/// that calls [`lock`](Self::lock) twice waits for itself until the deadline. On the wire, such a mutex is
 /// Curator's `InterProcessMutex`.
 ///
-/// A mutex from [`Client::exclusive`] is not reentrant: where the other kind is entered again, this one fails
-/// with [`LockError::Reentrant`]. On the wire it is Curator's `InterProcessSemaphoreMutex`.
+/// A mutex from [`Client::exclusive`] is not reentrant: a future inside [`run`](Self::run) or
+/// [`MutexGuard::scope`] that enters it again gets [`LockError::Reentrant`]. On the wire, such a mutex is
+/// Curator's `InterProcessSemaphoreMutex`.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
@@ -43,18 +44,20 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidPath`] if ZooKeeper does not allow the path. A path must start with `/`, have
-    /// neither empty or relative segments nor control characters, and have at most 1,000,000 bytes, including
-    /// the namespace. The root `/` and the servers' own `/zookeeper` are refused too.
+    /// [`LockError::InvalidPath`] if the path is invalid. A path starts with `/`. None of its segments is
+    /// empty, `.` or `..`. It contains no character that ZooKeeper refuses: control characters, U+E000 to
+    /// U+F8FF, and U+FFF0 and above, which includes most emoji. It has at most 1,000,000 bytes, including the
+    /// namespace. The root `/`, the servers' own `/zookeeper`, and all paths below `/zookeeper` are invalid
+    /// too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         Ok(Mutex::reentrant(self.clone(), self.path(path)?))
     }
 
-    /// Returns the mutex at `path` that is not reentrant: entering it again fails rather than deadlocking.
+    /// Returns the mutex at `path` that is not reentrant: a logical call that enters it again gets an error.
     ///
-    /// No request is sent. It is the same lock in all processes, including those that use Curator's
+    /// No request is sent. The mutex is the same lock in all processes, including those that use Curator's
     /// `InterProcessSemaphoreMutex` at that path. It is not the same lock as the [`mutex`](Self::mutex) at
-    /// that path. Being a semaphore with one permit, it states that number in the data of its node; see
+    /// that path. It is a semaphore with one permit, and the data of its node states that number; see
     /// [`semaphore`](Self::semaphore).
     ///
     /// # Errors
@@ -84,15 +87,16 @@ impl Mutex {
         self.door.path.relative()
     }
 
-    /// Also waits for contenders of other client libraries, recognized by the part of their node names in
-    /// front of the sequence number.
+    /// Makes this mutex also wait for contenders of other client libraries. Each of `names` is the part of
+    /// their node names directly in front of the sequence number.
     ///
-    /// kazoo's are `["__lock__", "__rlock__"]`. This works in one direction only: for kazoo to wait for
-    /// zklock's contenders, it needs `extra_lock_patterns=["-lock-"]`. Curator cannot be told of kazoo's
-    /// contenders at all. Names that are not in the list are ignored, with one warning for each path.
+    /// For kazoo, a Python client, use `["__lock__", "__rlock__"]`. This works in one direction only: for
+    /// kazoo to wait for zklock's contenders, it needs `extra_lock_patterns=["-lock-"]`. Curator cannot be
+    /// made to wait for kazoo's contenders. Children whose names are neither in the list nor Curator's are
+    /// ignored, with one warning for each path.
     ///
-    /// This has no effect on a mutex from [`Client::exclusive`], because those libraries do not use its
-    /// queue.
+    /// This method has no effect on a mutex from [`Client::exclusive`], because those libraries do not use
+    /// the queue of such a mutex.
     #[must_use]
     pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
@@ -129,13 +133,15 @@ impl Mutex {
     ///
     /// # Errors
     ///
-    /// * [`LockError::Timeout`] if `wait` passes first; its phase tells what the attempt was waiting for.
+    /// * [`LockError::Timeout`] if `wait` passes first; the error's phase tells what the attempt waited for.
     /// * [`LockError::InvalidWait`] if `wait` is zero.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client contend.
-    /// * [`LockError::Lost`] if the logical call entered this lock before and has lost it.
-    /// * [`LockError::Reentrant`] if the logical call already holds this lock, and it is not reentrant.
-    /// * [`LockError::MixedRecipes`], [`LockError::PermitsDiffer`] if the path is in use by another kind of
-    ///   lock.
+    /// * [`LockError::Lost`] if the logical call has entered this lock already, and the lock is lost.
+    /// * [`LockError::Reentrant`] if the logical call already holds this lock, and the lock is not reentrant.
+    /// * [`LockError::MixedRecipes`] if the path is in use by another kind of lock.
+    /// * [`LockError::PermitsDiffer`], [`LockError::InvalidPermits`] if the mutex is from
+    ///   [`Client::exclusive`], and other clients use its path as a semaphore with another number of permits
+    ///   or with a shared number.
     /// * [`LockError::AuthFailed`], [`LockError::InvalidConfig`] if no further session can be opened.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
@@ -148,8 +154,8 @@ impl Mutex {
 
     /// Acquires the lock if no other contender holds it or waits for it, and returns `Ok(None)` otherwise.
     ///
-    /// Its requests are bounded by the client's default wait. When this returns `Ok(None)`, its contender has
-    /// been withdrawn.
+    /// The call takes at most the client's default wait. When it returns `Ok(None)`, it has left no contender
+    /// in the queue.
     ///
     /// # Errors
     ///
@@ -165,9 +171,9 @@ impl Mutex {
 
     /// Acquires the lock, runs `body` under it, and releases it.
     ///
-    /// The body may enter the lock again. If the lock is lost, the body is dropped at its next await and
-    /// the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. A failed
-    /// release is logged and does not replace the body's result.
+    /// The body may enter a reentrant lock again. If the lock is lost, the body is dropped at its next await,
+    /// and the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. A
+    /// failed release is logged, and does not replace the body's result.
     ///
     /// # Errors
     ///
@@ -200,9 +206,9 @@ impl Mutex {
         Ok(value)
     }
 
-    /// Lists the holder of the lock and its waiters, in the order of the queue; the first one is the holder.
+    /// Lists the holder of the lock and then the waiters, in the order of the queue.
     ///
-    /// A lock that was never used has no participants.
+    /// The list is empty for a lock that was never used.
     ///
     /// # Errors
     ///
@@ -212,7 +218,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// Dropping the future has no effect on the lock.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
         participant::list(self.client.worker(), &self.door).await
     }
