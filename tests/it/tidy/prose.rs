@@ -35,7 +35,11 @@ fn sentences(paragraph: &str) -> Vec<String> {
         .collect()
 }
 
+/// A quotation is an example, and not a sentence of the text.
 fn is_meant(sentence: &str) -> bool {
+    if sentence.starts_with('"') {
+        return false;
+    }
     let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     first.is_some_and(|word| WORDS.contains(&word)) && !sentence.ends_with('?')
 }
