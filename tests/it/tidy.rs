@@ -14,7 +14,28 @@ use self::imports::{Arrow, Crate, circles};
 /// The folders of the crates whose floors ARCHITECTURE.md lists.
 const CRATES: [&str; 5] = ["src", "zklock-core/src", "zklock-macros/src", "zklock-testkit/src", "xtask/src"];
 /// Further folders with a root module.
-const ROOTS: [&str; 3] = ["tests/it", "tests/interop", "tests/conformance"];
+const ROOTS: [&str; 5] = [
+    "tests/it",
+    "tests/interop",
+    "tests/conformance",
+    "tests/downstream/src",
+    "zklock-testkit/tests/decoder",
+];
+/// The documents whose prose is checked.
+const DOCUMENTS: [&str; 12] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    "tests/README.md",
+    "zklock-core/README.md",
+    "zklock-macros/README.md",
+    "zklock-macros/doc/distributed_lock.md",
+    "zklock-macros/doc/leader_only.md",
+    "zklock-macros/doc/test.md",
+    "zklock-testkit/README.md",
+];
 
 /// The root of the workspace.
 fn root() -> &'static Path {
@@ -27,6 +48,10 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut open = vec![root.join(folder)];
     while let Some(path) = open.pop() {
         if path.is_dir() {
+            // A crate outside the workspace builds into its own folder.
+            if path.ends_with("target") {
+                continue;
+            }
             open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();
@@ -111,7 +136,7 @@ fn document(name: &str) -> String {
 fn no_file_is_part_of_an_import_circle() {
     for folder in CRATES.into_iter().chain(ROOTS) {
         let arrows = read_crate(folder).arrows();
-        assert!(folder == "xtask/src" || arrows.len() > 5, "{folder} has only {} arrows", arrows.len());
+        assert!(ROOTS.contains(&folder) || arrows.len() > 2, "{folder} has only {} arrows", arrows.len());
         let circles = circles(&arrows);
         assert!(circles.is_empty(), "circles in {folder}:\n{}", listed(&circles));
     }
@@ -151,6 +176,9 @@ fn a_circle_is_found_whatever_form_its_paths_have() {
         "use super::a::A as Other;",
         "fn b() { crate::a::a() }",
         "fn b(_: Option<super::a::A>) {}",
+        "fn b() -> impl Sized + use<> { crate::a::a() }",
+        "fn b() { ..crate::a::LENGTH }",
+        "use crate::a; fn b() { a::a() }",
         "macro!(crate::a::A);",
     ];
     for form in forms {
@@ -179,6 +207,29 @@ fn a_circle_through_a_reexport_or_between_parent_and_child_is_found() {
 }
 
 #[test]
+fn a_reexport_that_the_file_uses_itself_and_a_method_of_a_room_above_are_found() {
+    let used =
+        [("a.rs", "pub use self::inner::B; fn a(_: B) {}"), ("a/inner.rs", "use super::a; pub struct B;")];
+    assert_eq!(circles(&small_crate(&used)).len(), 2);
+    let method = [
+        ("client.rs", "pub struct Client; impl Client { fn a(&self) { self.mutex(1) } }"),
+        ("mutex.rs", "use crate::client::Client; impl Client { pub fn mutex(&self, _: u8) {} }"),
+    ];
+    assert_eq!(circles(&small_crate(&method)).len(), 2);
+}
+
+#[test]
+fn every_folder_with_a_root_is_a_test() {
+    let manifest = document("tests/Cargo.toml");
+    for entry in fs::read_dir(root().join("tests")).unwrap() {
+        let path = entry.unwrap().path();
+        let main = format!("{}/main.rs", path.file_name().unwrap().to_string_lossy());
+        let is_named = manifest.contains(&format!("path = {main:?}"));
+        assert_eq!(path.join("main.rs").exists(), is_named, "{main} in tests/Cargo.toml");
+    }
+}
+
+#[test]
 fn tests_comments_and_texts_make_no_arrows() {
     let text = "//! See [`crate::b`].\nconst A: &str = \"crate::b::b\";\n#[cfg(test)]\nmod tests { use crate::b::b; }";
     assert_eq!(small_crate(&[("a.rs", text), ("b.rs", "")]).len(), 0);
@@ -198,8 +249,7 @@ fn sentences_begin_with_the_thing_that_they_are_about() {
     let folders =
         ["src", "tests", "benches", "examples", "xtask", "zklock-core", "zklock-macros", "zklock-testkit"];
     let code = folders.into_iter().flat_map(sources).map(|(path, text)| (path, text, false));
-    let documents = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md"]
-        .map(|name| (PathBuf::from(name), document(name), true));
+    let documents = DOCUMENTS.map(|name| (PathBuf::from(name), document(name), true));
     for (path, text, is_document) in code.chain(documents) {
         let found = prose::questions_without_a_mark(&text, is_document);
         assert!(found.is_empty(), "{}: {found:#?}", path.display());

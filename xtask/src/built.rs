@@ -1,4 +1,4 @@
-//! The programs that `cargo test --no-run` builds.
+//! The programs that `cargo test --no-run` builds. Uses only `step`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Checks that need no server.
+//! Checks that need no server. Uses only `step`.
 
 use crate::step::{Outcome, Report, Step};
 
@@ -26,7 +26,7 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// Packs the published crates. Their contents are built by the other steps.
+/// Packs the published crates without building them: the other steps build the same sources.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \
                        --exclude zklock-example-services --no-verify --allow-dirty";
 

@@ -1,4 +1,4 @@
-//! One command, its output and its duration.
+//! One command, its output and its duration. Uses no other module.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -95,24 +95,52 @@ impl Step {
     /// Requires the output to contain no warning of cargo's.
     pub(crate) fn without_warnings(mut self) -> Self {
         self.expected = Expected::NoWarnings;
+        self.env("CARGO_TERM_COLOR", "never")
+    }
+
+    /// Lets other commands have the processors first.
+    pub(crate) fn nice(mut self) -> Self {
+        let mut nice = Command::new("nice");
+        nice.arg(self.command.get_program()).args(self.command.get_args()).stdin(Stdio::null());
+        let directory = self.command.get_current_dir().map_or_else(|| root().to_owned(), Path::to_owned);
+        nice.current_dir(directory);
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => nice.env(name, value),
+                None => nice.env_remove(name),
+            };
+        }
+        self.command = nice;
         self
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        &self.title
     }
 
     /// Runs the command, and prints its output when it has ended.
     ///
-    /// The output goes through a file, because a process that the command leaves behind could hold a pipe open.
+    /// The output goes through files, because a process that the command leaves behind could hold a pipe open.
     pub(crate) fn run(mut self) -> Outcome<Report> {
         announce(&format!("starting: {}", self.title));
-        let log = log_file(&self.title)?;
+        let log = log_file(&self.title).map_err(|error| format!("the log of `{}`: {error}", self.title))?;
+        let errors = log.with_extension("errors");
         let file = File::create(&log)?;
-        self.command.stdout(file.try_clone()?).stderr(file);
+        // A last line is that of the standard output alone.
+        let error_file = match self.expected {
+            Expected::LastLine(_) => File::create(&errors)?,
+            Expected::Anything | Expected::NoWarnings => file.try_clone()?,
+        };
+        self.command.stdout(file).stderr(error_file);
         let started = Instant::now();
-        let status = self.command.status()?;
+        let status = self.command.status().map_err(|error| format!("`{}`: {error}", self.title))?;
         let took = started.elapsed();
-        let output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-        announce(&format!("{} ({:.1} s)\n{}", self.title, took.as_secs_f64(), output.trim_end()));
-        self.check(status, &output)?;
-        Ok(Report { title: self.title, took, output })
+        let output = read(&log)?;
+        let outcome = self.check(status, &output);
+        let word = if outcome.is_ok() { "done" } else { "FAILED" };
+        let errors = if errors.is_file() { read(&errors)? } else { String::new() };
+        announce(&format!("{word}: {} ({:.1} s)\n{errors}{output}", self.title, took.as_secs_f64()));
+        outcome.map(|()| Report { title: self.title, took, output })
     }
 
     /// Runs the command and returns its standard output, which is not printed.
@@ -121,17 +149,15 @@ impl Step {
         let started = Instant::now();
         let output = self.command.stderr(Stdio::inherit()).output()?;
         let took = started.elapsed();
-        announce(&format!("{} ({:.1} s)", self.title, took.as_secs_f64()));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         self.check(output.status, &text)?;
+        announce(&format!("done: {} ({:.1} s)", self.title, took.as_secs_f64()));
         Ok(Report { title: self.title, took, output: text })
     }
 
     fn check(&self, status: ExitStatus, output: &str) -> Outcome {
-        if !status.success() {
-            return Err(format!("`{}` failed: {status}", self.title).into());
-        }
         let problem = match self.expected {
+            _ if !status.success() => Some(status.to_string()),
             Expected::Anything => None,
             Expected::NoWarnings => {
                 output.lines().find(|line| line.starts_with("warning")).map(str::to_owned)
@@ -145,6 +171,10 @@ impl Step {
     }
 }
 
+fn read(log: &Path) -> Outcome<String> {
+    Ok(String::from_utf8_lossy(&fs::read(log)?).into_owned())
+}
+
 /// Prints one block, which the output of another step cannot interrupt.
 pub(crate) fn announce(text: &str) {
     println!("==> {text}");
@@ -156,12 +186,13 @@ fn root() -> &'static Path {
 }
 
 fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    root().join(std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from))
 }
 
 fn log_file(title: &str) -> Outcome<PathBuf> {
     let directory = target().join("xtask");
     fs::create_dir_all(&directory)?;
-    let name: String = title.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(100).collect();
-    Ok(directory.join(name).with_extension("log"))
+    let is_kept = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    let name: String = title.chars().map(|c| if is_kept(c) { c } else { '.' }).take(100).collect();
+    Ok(directory.join(name + ".log"))
 }

@@ -1,4 +1,4 @@
-//! Every test and every example.
+//! Every test and every example. Uses only `built` and `step`.
 
 use crate::built::{Built, Program};
 use crate::step::{Outcome, Report, Step};
@@ -21,11 +21,12 @@ pub(crate) struct Tests {
     pub(crate) lanes: Vec<Vec<Step>>,
     /// Steps that build first, and therefore exclude each other.
     pub(crate) builds: Vec<Step>,
-    pub(crate) report: Report,
+    /// The steps that had to be done before.
+    pub(crate) reports: Vec<Report>,
 }
 
-/// Builds every test and every example of the workspace.
-pub(crate) fn build() -> Outcome<Tests> {
+/// Builds every test and every example of the workspace, and provides the servers.
+pub(crate) fn prepare() -> Outcome<Tests> {
     let (built, report) = Built::build()?;
     let (longest, others): (Vec<_>, Vec<_>) = built.tests.iter().partition(|test| test.name == LONGEST);
     if longest.len() != 1 {
@@ -42,7 +43,10 @@ pub(crate) fn build() -> Outcome<Tests> {
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
     ];
-    Ok(Tests { lanes: vec![longest, lane], builds, report })
+    // Installed here, so that the lanes find complete installations.
+    let servers = built.example("with_zookeeper")?;
+    let provided = Step::program("ZooKeeper and Curator", &servers.path).arguments("true").run()?;
+    Ok(Tests { lanes: vec![longest, lane], builds, reports: vec![report, provided] })
 }
 
 fn test(program: &Program) -> Outcome<Step> {

@@ -32,7 +32,7 @@ impl Period {
         }
     }
 
-    pub(crate) fn as_duration(self) -> Duration {
+    fn as_duration(self) -> Duration {
         Duration::from_millis(self.0.unsigned_abs())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// The place of a file among the modules of its crate, such as `["session", "ops"]`; empty for the root.
 pub(super) type Module = Vec<String>;
@@ -17,13 +17,28 @@ pub(super) struct Arrow {
 
 /// The files of one crate, and the paths that each of them names.
 pub(super) struct Crate {
-    files: BTreeMap<Module, Vec<Named>>,
+    files: BTreeMap<Module, File>,
 }
 
-/// A path that a file names, from the crate's root.
+/// The paths and the other words of a file.
+#[derive(Default)]
+struct File {
+    named: Vec<Named>,
+    /// The words outside of imports and paths.
+    words: BTreeSet<String>,
+    /// The methods that the file calls.
+    calls: BTreeSet<String>,
+    /// The methods of the client that the file defines.
+    methods: BTreeSet<String>,
+    /// The file defines a client, and its methods are no additions to another room's.
+    has_own_client: bool,
+}
+
+/// A path that a file names, from the crate's root, and its name in that file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     path: Module,
+    alias: String,
     is_reexport: bool,
 }
 
@@ -38,9 +53,9 @@ impl Crate {
             sources.map(|(path, text)| (module(&path), tokens(&path, &text))).collect();
         let modules: BTreeSet<_> = sources.keys().cloned().collect();
         let read = |(module, tokens): (Module, Vec<TokenTree>)| {
-            let mut reader = Reader { module: &module, modules: &modules, named: Vec::new() };
+            let mut reader = Reader { module: &module, modules: &modules, file: File::default() };
             reader.read(&tokens);
-            (module.clone(), reader.named)
+            (module.clone(), reader.file)
         };
         Self { files: sources.into_iter().map(read).collect() }
     }
@@ -50,13 +65,14 @@ impl Crate {
     }
 
     /// The arrows between files: to the file whose module a path names, and to the file that defines the item, where
-    /// that module only re-exports it. A re-export of a file's own descendants is a table of contents and no arrow.
+    /// that module only re-exports it. A re-export of a file's own descendant is no arrow, unless the file uses the
+    /// name itself.
     pub(super) fn arrows(&self) -> BTreeSet<Arrow> {
         let mut arrows = BTreeSet::new();
-        for (from, named) in &self.files {
-            for named in named {
+        for (from, file) in &self.files {
+            for named in &file.named {
                 let (to, defined) = (self.file_of(&named.path), self.definer_of(&named.path, 0));
-                if named.is_reexport && to.starts_with(from) {
+                if named.is_reexport && to.starts_with(from) && !file.words.contains(&named.alias) {
                     continue;
                 }
                 // The root re-exports for users of the crate, and is no file in between.
@@ -64,24 +80,34 @@ impl Crate {
                 let targets = [to, defined].into_iter().filter(|to| to != from);
                 arrows.extend(targets.map(|to| Arrow { from: from.clone(), to }));
             }
+            arrows.extend(self.called_from(from, file));
         }
         arrows
     }
 
+    /// The arrows to other rooms that define the methods of the client that a file calls.
+    ///
+    /// A method of any other type takes an import of that type.
+    fn called_from<'a>(&'a self, from: &'a Module, file: &'a File) -> impl Iterator<Item = Arrow> + 'a {
+        let definers =
+            self.files.iter().filter(|(to, file)| to.first() != from.first() && !file.has_own_client);
+        let called = definers.filter(|(_, other)| !other.methods.is_disjoint(&file.calls));
+        called.map(|(to, _)| Arrow { from: from.clone(), to: to.clone() })
+    }
+
     /// The file in which a path ends: that of its longest beginning that is a module.
     fn file_of(&self, path: &[String]) -> Module {
-        let ends = (0..=path.len()).rev().map(|end| path[..end].to_vec());
-        ends.into_iter().find(|module| self.files.contains_key(module)).unwrap_or_default()
+        let mut ends = (0..=path.len()).rev().map(|end| path[..end].to_vec());
+        ends.find(|module| self.files.contains_key(module)).unwrap_or_default()
     }
 
     fn definer_of(&self, path: &[String], depth: usize) -> Module {
         let file = self.file_of(path);
-        let Some(name) = path.get(file.len()) else { return file };
-        let reexport = self.files[&file].iter().find(|named| {
-            named.is_reexport && named.path.last() == Some(name) && named.path.starts_with(&file)
-        });
-        match reexport {
-            Some(named) if depth < LONGEST_CHAIN => self.definer_of(&named.path, depth + 1),
+        let (Some(name), Some(read)) = (path.get(file.len()), self.files.get(&file)) else { return file };
+        match read.named.iter().find(|named| named.is_reexport && named.alias == *name) {
+            Some(named) if depth < LONGEST_CHAIN && named.path != path => {
+                self.definer_of(&named.path, depth + 1)
+            }
             _ => file,
         }
     }
@@ -118,47 +144,67 @@ fn tokens(path: &Path, text: &str) -> Vec<TokenTree> {
 struct Reader<'a> {
     module: &'a Module,
     modules: &'a BTreeSet<Module>,
-    named: Vec<Named>,
+    file: File,
 }
 
 impl Reader<'_> {
     fn read(&mut self, tokens: &[TokenTree]) {
         let mut at = 0;
         let mut is_public = false;
-        while at < tokens.len() {
+        while let Some(token) = tokens.get(at) {
+            if let [TokenTree::Ident(kind), TokenTree::Ident(name), ..] = &tokens[at..] {
+                self.file.has_own_client |= (kind == "struct" || kind == "enum") && name == "Client";
+            }
             if is_test_module(&tokens[at..]) {
                 at += TEST_MODULE;
                 continue;
             }
-            match &tokens[at] {
+            let was_public = std::mem::take(&mut is_public);
+            at += match token {
+                // The name of a module is no use of it.
+                TokenTree::Ident(word) if word == "mod" => 2,
                 TokenTree::Ident(word) if word == "pub" => {
                     is_public = true;
-                    // `pub(in crate::session)` names no item.
-                    let is_restricted = matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-                    at += if is_restricted { 2 } else { 1 };
-                    continue;
+                    visibility(&tokens[at..])
                 }
-                TokenTree::Ident(word) if word == "use" => {
-                    let end = tokens[at..]
-                        .iter()
-                        .position(|token| is_punct(token, ';'))
-                        .map_or(tokens.len(), |end| at + end);
-                    self.read_tree(&[], &tokens[at + 1..end], is_public);
-                    at = end;
+                TokenTree::Ident(word) if word == "use" && !is_precise_capture(&tokens[at..]) => {
+                    let end = tokens[at..].iter().position(|token| is_punct(token, ';'));
+                    let end = end.map_or(tokens.len(), |end| at + end);
+                    self.read_tree(&[], &tokens[at + 1..end], was_public);
+                    end - at
                 }
-                TokenTree::Ident(_) if !follows_path(tokens, at) => {
-                    let (path, length) = path_at(&tokens[at..]);
-                    if path.len() > 1 {
-                        self.note(&path, false);
-                    }
-                    at += length.saturating_sub(1);
+                TokenTree::Ident(word) if word == "impl" => {
+                    self.read_impl(&tokens[at..]);
+                    1
                 }
-                TokenTree::Group(group) => self.read(&group.stream().into_iter().collect::<Vec<_>>()),
-                _ => {}
-            }
-            is_public = false;
-            at += 1;
+                TokenTree::Ident(_) => self.read_path(tokens, at),
+                TokenTree::Group(group) => {
+                    self.read(&within(group));
+                    1
+                }
+                _ => 1,
+            };
         }
+    }
+
+    /// Reads a path or a word in code, and returns how many tokens it takes.
+    fn read_path(&mut self, tokens: &[TokenTree], at: usize) -> usize {
+        let (path, length) = path_at(&tokens[at..]);
+        let is_method =
+            at > 0 && is_punct(&tokens[at - 1], '.') && !(at > 1 && is_punct(&tokens[at - 2], '.'));
+        let continues = at > 1 && is_punct(&tokens[at - 1], ':') && is_punct(&tokens[at - 2], ':');
+        let is_call = matches!(tokens.get(at + length), Some(TokenTree::Group(group)) if is_call_of(group));
+        match &path[..] {
+            [name] if is_method && is_call => drop(self.file.calls.insert(name.clone())),
+            _ if is_method || continues => {}
+            [name] => drop(self.file.words.insert(name.clone())),
+            [head, ..] => {
+                self.file.words.insert(head.clone());
+                self.note(&path, None, false);
+            }
+            [] => {}
+        }
+        length.max(1)
     }
 
     /// Reads what follows `use`, below the path in front of a brace.
@@ -166,24 +212,40 @@ impl Reader<'_> {
         for branch in tokens.split(|token| is_punct(token, ',')) {
             let (names, length) = path_at(branch);
             let path = [above, &names].concat();
-            match branch.get(length) {
-                Some(TokenTree::Group(group)) => {
-                    self.read_tree(&path, &group.stream().into_iter().collect::<Vec<_>>(), is_reexport);
+            match (branch.get(length), branch.get(length + 1)) {
+                (Some(TokenTree::Group(group)), _) => self.read_tree(&path, &within(group), is_reexport),
+                // A comma may end the list.
+                _ if branch.is_empty() || path.is_empty() => {}
+                (Some(TokenTree::Ident(_)), Some(TokenTree::Ident(alias))) => {
+                    self.note(&path, Some(alias.to_string()), is_reexport);
                 }
-                _ if path.is_empty() => {}
-                _ => self.note(&path, is_reexport),
+                _ => self.note(&path, None, is_reexport),
             }
         }
     }
 
+    /// Reads the methods that the file adds to the client, which names none of the rooms above it.
+    fn read_impl(&mut self, tokens: &[TokenTree]) {
+        if let [_, TokenTree::Ident(name), TokenTree::Group(body), ..] = tokens
+            && name == "Client"
+        {
+            let body = within(body);
+            let names = body.windows(2).filter(|pair| word(&pair[0]).is_some_and(|word| word == "fn"));
+            self.file.methods.extend(names.filter_map(|pair| word(&pair[1])));
+        }
+    }
+
     /// Resolves a path from its beginning, and keeps it if it leads into this crate.
-    fn note(&mut self, path: &[String], is_reexport: bool) {
+    fn note(&mut self, path: &[String], alias: Option<String>, is_reexport: bool) {
         let is_child = self.modules.contains(&[&self.module[..], &path[..1]].concat());
-        let (mut base, rest) = match path[0].as_str() {
-            "crate" => (Vec::new(), &path[1..]),
-            "self" => (self.module.clone(), &path[1..]),
-            "super" => (self.module.clone(), path),
+        let imported =
+            self.file.named.iter().find(|named| named.alias == path[0]).map(|named| named.path.clone());
+        let (mut base, rest) = match (path[0].as_str(), imported) {
+            ("crate", _) => (Vec::new(), &path[1..]),
+            ("self", _) => (self.module.clone(), &path[1..]),
+            ("super", _) => (self.module.clone(), path),
             _ if is_child => (self.module.clone(), path),
+            (_, Some(imported)) => (imported, &path[1..]),
             _ => return,
         };
         let climbs = rest.iter().take_while(|name| *name == "super").count();
@@ -191,8 +253,37 @@ impl Reader<'_> {
         let names = rest[climbs..].iter().filter(|name| *name != "self" && *name != "*");
         // A root may rename a file, as `__private` is `private.rs`.
         base.extend(names.map(|name| name.trim_start_matches("__").to_owned()));
-        self.named.push(Named { path: base, is_reexport });
+        let alias = alias.or_else(|| base.last().cloned()).unwrap_or_default();
+        self.file.named.push(Named { path: base, alias, is_reexport });
     }
+}
+
+fn within(group: &Group) -> Vec<TokenTree> {
+    group.stream().into_iter().collect()
+}
+
+fn word(token: &TokenTree) -> Option<String> {
+    match token {
+        TokenTree::Ident(word) => Some(word.to_string()),
+        _ => None,
+    }
+}
+
+fn is_call_of(group: &Group) -> bool {
+    group.delimiter() == Delimiter::Parenthesis
+}
+
+/// How many tokens `pub` takes; `pub(in crate::session)` names no item.
+fn visibility(tokens: &[TokenTree]) -> usize {
+    match tokens.get(1) {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => 2,
+        _ => 1,
+    }
+}
+
+/// Tells whether `use` begins the captures of an `impl Trait`, and no import.
+fn is_precise_capture(tokens: &[TokenTree]) -> bool {
+    tokens.get(1).is_some_and(|token| is_punct(token, '<'))
 }
 
 /// The names of the path at the beginning, and how many tokens they take; in front of a brace the last `::` counts.
@@ -210,13 +301,6 @@ fn path_at(tokens: &[TokenTree]) -> (Module, usize) {
             _ => return (names, at),
         }
     }
-}
-
-/// Tells whether the token continues a path that began further in front, such as a method or a field.
-fn follows_path(tokens: &[TokenTree], at: usize) -> bool {
-    at > 0
-        && (is_punct(&tokens[at - 1], ':') && at > 1 && is_punct(&tokens[at - 2], ':')
-            || is_punct(&tokens[at - 1], '.'))
 }
 
 /// Tells whether these tokens begin with `#[cfg(test)] mod tests { … }`, or another module that only tests have.

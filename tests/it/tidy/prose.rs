@@ -37,7 +37,7 @@ fn sentences(paragraph: &str) -> Vec<String> {
 
 /// A quotation is an example, and not a sentence of the text.
 fn is_meant(sentence: &str) -> bool {
-    if sentence.starts_with('"') {
+    if sentence.trim_start_matches(['*', '-', ' ']).starts_with('"') {
         return false;
     }
     let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());

@@ -1,7 +1,6 @@
 //! A slot in which a client keeps a value for a higher floor.
 
 use std::any::Any;
-use std::fmt;
 use std::sync::OnceLock;
 
 /// One value of a type that the client does not know, dropped with the client.
@@ -17,12 +16,6 @@ impl Slot {
     pub(crate) fn get_or_default<T: Any + Default + Send + Sync>(&self) -> &T {
         let value = self.0.get_or_init(|| Box::new(T::default()));
         value.downcast_ref().expect("a slot is used with one type only")
-    }
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("is_taken", &self.0.get().is_some()).finish()
     }
 }
 

@@ -151,56 +151,91 @@ impl World {
     /// Returns the world after `step` of peer `index`, or `None` if that step is impossible.
     fn after(&self, index: usize, step: Step) -> Option<Self> {
         // Most steps are impossible in most worlds, and a world is expensive to copy.
-        if self.peers[index].action.is_none() || (self.faults_left == 0 && step.is_fault()) {
+        if !self.may_take(index, step) {
             return None;
         }
         let mut world = self.clone();
         world.take(index, step).then_some(world)
     }
 
-    fn take(&mut self, index: usize, step: Step) -> bool {
-        let Some(action) = self.peers[index].action.clone() else {
+    /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
+    fn may_take(&self, index: usize, step: Step) -> bool {
+        let Peer { action: Some(action), session, late, fence, cancelled, .. } = &self.peers[index] else {
             return false;
         };
-        let alive = self.peers[index].session == Session::Alive;
+        if step.is_fault() && self.faults_left == 0 {
+            return false;
+        }
         match step {
-            Step::NoticeExpiry => !alive && self.report(index, Event::SessionLost),
-            Step::Cancel => self.cancel(index),
-            _ if !alive => false,
-            Step::Deliver => self.deliver(index, &action),
-            Step::Skip => self.skip(index, &action),
-            Step::LoseRequest => is_request(&action) && self.fault() && self.report(index, Event::Unknown),
-            Step::DelayCreate => self.delay_create(index, &action),
-            Step::LoseReply => self.lose_reply(index, &action),
-            Step::LoseListReply => self.lose_list_reply(index, &action),
-            Step::ApplyLateCreate => self.apply_late(index),
-            Step::SpuriousWatchEvent => {
-                matches!(action, Action::Watch(_))
-                    && self.fault()
-                    && self.report(index, Event::PredecessorGone)
-            }
-            Step::OutsiderDeletes => self.own_node(index).is_some() && self.fault() && self.expel(index),
+            Step::NoticeExpiry => *session == Session::Expired,
+            Step::Cancel => *cancelled == Cancelled::No,
+            _ if *session == Session::Expired => false,
+            Step::Deliver => !matches!(action, Action::Hold(_) | Action::Finish(_)),
+            Step::Skip => *cancelled == Cancelled::Yes && is_request(action),
+            Step::LoseRequest | Step::LoseReply | Step::Refuse => is_request(action),
+            Step::DelayCreate | Step::LoseListReply => matches!(action, Action::Enter(_)),
+            Step::ApplyLateCreate => late.is_some(),
+            Step::SpuriousWatchEvent => matches!(action, Action::Watch(_)),
+            Step::OutsiderDeletes => self.own_node(index).is_some(),
             Step::NoticeDeletion => {
-                let watches = matches!(action, Action::Watch(_) | Action::Hold(_));
-                watches && self.own_node(index).is_none() && self.report(index, Event::OwnNodeGone)
+                matches!(action, Action::Watch(_) | Action::Hold(_)) && self.own_node(index).is_none()
             }
-            Step::Expire => self.fault() && self.expire(index),
-            Step::Refuse => is_request(&action) && self.fault() && self.report(index, Event::Refused),
-            Step::LocateTooEarly => self.locate_too_early(index, &action),
-            Step::Downgrade => self.downgrade(index, &action),
-            Step::OutsiderDeletesParent => {
-                self.server.has_parent() && self.server.nodes().is_empty() && self.fault() && {
-                    self.server.outsider_deletes_parent();
-                    true
-                }
+            Step::Expire => true,
+            Step::LocateTooEarly => {
+                matches!(action, Action::Locate(_)) && late.is_some() && *fence == Fence::Tight
+            }
+            Step::OutsiderDeletesParent => self.server.has_parent() && self.server.nodes().is_empty(),
+            Step::Downgrade => {
+                let is_writer = self.role_of(index) == Role::Write && *cancelled == Cancelled::No;
+                is_writer && matches!(action, Action::Hold(_))
             }
         }
     }
 
-    fn fault(&mut self) -> bool {
-        let left = self.faults_left.checked_sub(1);
-        self.faults_left = left.unwrap_or(0);
-        left.is_some()
+    fn take(&mut self, index: usize, step: Step) -> bool {
+        if !self.may_take(index, step) {
+            return false;
+        }
+        if step.is_fault() {
+            self.faults_left -= 1;
+        }
+        let action = self.peers[index].action.clone().expect("a peer without an action takes no step");
+        match step {
+            Step::NoticeExpiry => self.report(index, Event::SessionLost),
+            Step::Cancel => {
+                self.peers[index].cancelled = Cancelled::Yes;
+                self.report(index, Event::Cancel)
+            }
+            Step::Deliver => self.deliver(index, &action),
+            Step::Skip => self.report(index, Event::Skipped),
+            Step::LoseRequest => self.report(index, Event::Unknown),
+            Step::DelayCreate => {
+                if let Action::Enter(id) = action {
+                    self.peers[index].late = Some(id);
+                }
+                self.report(index, Event::Unknown)
+            }
+            Step::LoseReply => {
+                self.apply(index, &action);
+                self.report(index, Event::Unknown)
+            }
+            Step::LoseListReply => self.lose_list_reply(index, &action),
+            Step::ApplyLateCreate => self.apply_late(index),
+            Step::SpuriousWatchEvent => self.report(index, Event::PredecessorGone),
+            Step::OutsiderDeletes => self.expel(index),
+            Step::NoticeDeletion => self.report(index, Event::OwnNodeGone),
+            Step::Expire => self.expire(index),
+            Step::Refuse => self.report(index, Event::Refused),
+            Step::LocateTooEarly => {
+                self.peers[index].fence = Fence::Leaky;
+                self.deliver(index, &action)
+            }
+            Step::Downgrade => self.report(index, Event::Downgrade),
+            Step::OutsiderDeletesParent => {
+                self.server.outsider_deletes_parent();
+                true
+            }
+        }
     }
 
     fn report(&mut self, index: usize, event: Event) -> bool {
@@ -231,60 +266,11 @@ impl World {
         }
     }
 
-    fn locate_too_early(&mut self, index: usize, action: &Action) -> bool {
-        let peer = &mut self.peers[index];
-        if !matches!(action, Action::Locate(_)) || peer.late.is_none() || peer.fence == Fence::Leaky {
-            return false;
-        }
-        peer.fence = Fence::Leaky;
-        self.fault() && self.deliver(index, action)
-    }
-
-    fn cancel(&mut self, index: usize) -> bool {
-        let peer = &mut self.peers[index];
-        if peer.cancelled == Cancelled::Yes {
-            return false;
-        }
-        peer.cancelled = Cancelled::Yes;
-        self.report(index, Event::Cancel)
-    }
-
-    /// Skips a request that a cancelled contender has not sent yet.
-    fn skip(&mut self, index: usize, action: &Action) -> bool {
-        let is_cancelled = self.peers[index].cancelled == Cancelled::Yes;
-        is_cancelled && is_request(action) && self.report(index, Event::Skipped)
-    }
-
-    fn delay_create(&mut self, index: usize, action: &Action) -> bool {
-        let Action::Enter(id) = action else {
-            return false;
-        };
-        self.peers[index].late = Some(*id);
-        self.fault() && self.report(index, Event::Unknown)
-    }
-
-    fn lose_reply(&mut self, index: usize, action: &Action) -> bool {
-        if !is_request(action) || !self.fault() {
-            return false;
-        }
-        self.apply(index, action);
-        self.report(index, Event::Unknown)
-    }
-
     fn lose_list_reply(&mut self, index: usize, action: &Action) -> bool {
-        if !matches!(action, Action::Enter(_)) || !self.fault() {
-            return false;
-        }
         match self.apply(index, action) {
             Some(Event::Entered(node, _)) => self.report(index, Event::Entered(node, None)),
             _ => false,
         }
-    }
-
-    /// Starts the downgrade of a writer that holds the lock.
-    fn downgrade(&mut self, index: usize, action: &Action) -> bool {
-        let is_writer = self.role_of(index) == Role::Write && self.peers[index].cancelled == Cancelled::No;
-        is_writer && matches!(action, Action::Hold(_)) && self.report(index, Event::Downgrade)
     }
 
     fn role_of(&self, index: usize) -> Role {

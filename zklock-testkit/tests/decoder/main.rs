@@ -17,7 +17,7 @@ use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Record, Request};
 /// The inputs that the fuzzer starts from: frames of kazoo, of zklock and of a real server, recorded on the
 /// wire.
 static CORPUS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/decode");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/decoder/corpus");
     let entries = fs::read_dir(directory).expect("the corpus is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
     paths.sort();
