@@ -6,8 +6,9 @@
 //! fence it, an outsider deletes a node or the parent, a session expires, a caller cancels. A
 //! budget limits the number of faults, so the state space is finite and is explored completely.
 
-use std::collections::HashSet;
+use std::rc::Rc;
 
+use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
 use super::acquisition::{Acquisition, Action, End, Event, Node};
@@ -21,15 +22,16 @@ mod server;
 #[derive(Clone)]
 struct World {
     server: Server,
-    peers: Vec<Peer>,
+    /// Shared with the worlds that this one was cloned from, and copied on write.
+    peers: Vec<Rc<Peer>>,
     faults_left: usize,
 }
 
 /// The part of a world that distinguishes it from others.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    server: View,
-    peers: Vec<Peer>,
+    server: Rc<View>,
+    peers: Vec<Rc<Peer>>,
     faults_left: usize,
 }
 
@@ -138,7 +140,7 @@ impl World {
             let (machine, action) = Acquisition::start(id, claim.clone(), Server::session_of(index));
             let session = Session::Alive;
             let (late, fence, cancelled) = (None, Fence::Tight, Cancelled::No);
-            Peer { machine, action: Some(action), session, late, fence, cancelled }
+            Rc::new(Peer { machine, action: Some(action), session, late, fence, cancelled })
         };
         let peers = claims.iter().enumerate().map(peer).collect::<Vec<_>>();
         Self { server: Server::new(peers.len()), peers, faults_left: faults }
@@ -160,7 +162,7 @@ impl World {
 
     /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
     fn may_take(&self, index: usize, step: Step) -> bool {
-        let Peer { action: Some(action), session, late, fence, cancelled, .. } = &self.peers[index] else {
+        let Peer { action: Some(action), session, late, fence, cancelled, .. } = &*self.peers[index] else {
             return false;
         };
         if step.is_fault() && self.faults_left == 0 {
@@ -203,7 +205,7 @@ impl World {
         match step {
             Step::NoticeExpiry => self.report(index, Event::SessionLost),
             Step::Cancel => {
-                self.peers[index].cancelled = Cancelled::Yes;
+                self.peer(index).cancelled = Cancelled::Yes;
                 self.report(index, Event::Cancel)
             }
             Step::Deliver => self.deliver(index, &action),
@@ -211,7 +213,7 @@ impl World {
             Step::LoseRequest => self.report(index, Event::Unknown),
             Step::DelayCreate => {
                 if let Action::Enter(id) = action {
-                    self.peers[index].late = Some(id);
+                    self.peer(index).late = Some(id);
                 }
                 self.report(index, Event::Unknown)
             }
@@ -227,7 +229,7 @@ impl World {
             Step::Expire => self.expire(index),
             Step::Refuse => self.report(index, Event::Refused),
             Step::LocateTooEarly => {
-                self.peers[index].fence = Fence::Leaky;
+                self.peer(index).fence = Fence::Leaky;
                 self.deliver(index, &action)
             }
             Step::Downgrade => self.report(index, Event::Downgrade),
@@ -238,8 +240,12 @@ impl World {
         }
     }
 
+    fn peer(&mut self, index: usize) -> &mut Peer {
+        Rc::make_mut(&mut self.peers[index])
+    }
+
     fn report(&mut self, index: usize, event: Event) -> bool {
-        let peer = &mut self.peers[index];
+        let peer = self.peer(index);
         match peer.machine.on(event) {
             Some(Action::Finish(end)) => {
                 peer.action = None;
@@ -257,11 +263,11 @@ impl World {
             (End::Withdrawn | End::Unnumbered | End::Mixed(_), Session::Alive) => {
                 let is_fenced = peer.late.is_none() || peer.fence == Fence::Leaky;
                 assert!(is_fenced, "a contender ended before its create was fenced");
-                assert_eq!(self.nodes_of(index).count(), 0, "a contender that ended left a node");
+                assert_eq!(self.count_nodes_of(index), 0, "a contender that ended left a node");
             }
             // A node that cannot be deleted ends with its session.
             (End::Abandoned, Session::Alive) => drop(self.expire(index)),
-            (End::Lost, Session::Expired) => assert_eq!(self.nodes_of(index).count(), 0),
+            (End::Lost, Session::Expired) => assert_eq!(self.count_nodes_of(index), 0),
             unexpected => panic!("unexpected end: {:?}", unexpected.0),
         }
     }
@@ -279,7 +285,7 @@ impl World {
 
     fn apply_late(&mut self, index: usize) -> bool {
         let role = self.role_of(index);
-        match self.peers[index].late.take() {
+        match self.peer(index).late.take() {
             Some(id) => self.server.create(index, id, role).is_some(),
             None => false,
         }
@@ -296,7 +302,7 @@ impl World {
     fn apply(&mut self, index: usize, action: &Action) -> Option<Event> {
         if matches!(action, Action::Locate(_)) && self.peers[index].fence == Fence::Tight {
             // The sync in front of the list fences the create of an older connection.
-            self.peers[index].late = None;
+            self.peer(index).late = None;
         }
         match action {
             Action::Prepare => {
@@ -350,20 +356,21 @@ impl World {
     }
 
     fn expire(&mut self, index: usize) -> bool {
-        self.peers[index].session = Session::Expired;
-        self.peers[index].late = None;
+        self.peer(index).session = Session::Expired;
+        self.peer(index).late = None;
         self.server.expire(index);
         true
     }
 
-    fn nodes_of(&self, index: usize) -> impl Iterator<Item = Node> {
-        self.server.nodes().into_iter().filter(move |node| node.owner == Server::session_of(index))
+    fn count_nodes_of(&self, index: usize) -> usize {
+        self.server.nodes().iter().filter(|node| node.owner == Server::session_of(index)).count()
     }
 
     /// Returns the node that the contender regards as its own, if it exists.
     fn own_node(&self, index: usize) -> Option<Node> {
         let known = self.peers[index].machine.node()?;
-        self.nodes_of(index).find(|node| node.name == known.name)
+        let owner = Server::session_of(index);
+        self.server.nodes().iter().find(|node| node.owner == owner && node.name == known.name).cloned()
     }
 
     /// Checks mutual exclusion as the server sees it: a holder counts only if its node exists.
@@ -382,14 +389,14 @@ impl World {
     /// Checks that every contender gets the lock or leaves if no more faults occur, and that no node is left.
     ///
     /// The recovery of a world is always the same, so it ends at a world that is known to recover.
-    fn check_progress(mut self, recovering: &mut HashSet<Key>) {
+    fn check_progress(mut self, recovering: &mut FxHashSet<Key>) {
         self.faults_left = 0;
         let mut passed = Vec::new();
         while passed.len() < LONGEST_RECOVERY {
             let key = self.key();
             let has_ended = self.peers.iter().all(|peer| peer.action.is_none());
             if has_ended {
-                assert_eq!(self.server.nodes(), []);
+                assert_eq!(*self.server.nodes(), []);
             }
             if has_ended || recovering.contains(&key) {
                 return recovering.extend(passed);
@@ -443,8 +450,8 @@ fn is_request(action: &Action) -> bool {
 /// Explores every reachable state and returns their number.
 fn explore(claims: &[Claim], faults: usize) -> usize {
     let start = World::new(claims, faults);
-    let mut seen = HashSet::from([start.key()]);
-    let mut recovering = HashSet::new();
+    let mut seen = FxHashSet::from_iter([start.key()]);
+    let mut recovering = FxHashSet::default();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         world.check_exclusion();
@@ -482,7 +489,7 @@ fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
     for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
     }
-    let names: Vec<_> = world.server.nodes().into_iter().map(|node| node.name).collect();
+    let names: Vec<_> = world.server.nodes().iter().map(|node| node.name.clone()).collect();
     let sequences: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap().sequence).collect();
     assert_eq!(sequences.iter().map(ToString::to_string).collect::<Vec<_>>(), ["2147483645", "2147483646"]);
     assert!(world.peers[0].held().is_some());

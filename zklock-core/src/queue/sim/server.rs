@@ -1,5 +1,6 @@
 //! The server of the simulation: the testkit's model, and the requests that a driver sends to it.
 
+use std::cell::OnceCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -28,13 +29,15 @@ pub(super) struct Server {
     connections: Vec<ConnectionId>,
     /// The zxids of the transactions that created contenders. Only their order matters.
     births: Vec<i64>,
+    /// The view of the current state, once it was asked for.
+    view: OnceCell<Rc<View>>,
 }
 
 /// The part of a server's state that affects later steps.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct View {
     counter: Option<i32>,
-    nodes: Vec<Node>,
+    nodes: Rc<[Node]>,
     births: usize,
 }
 
@@ -48,7 +51,7 @@ impl Server {
             assert_eq!(session, Self::session_of(index));
         }
         model.take_outputs();
-        Self { model: Rc::new(model), connections, births: Vec::new() }
+        Self { model: Rc::new(model), connections, births: Vec::new(), view: OnceCell::new() }
     }
 
     /// Returns the session id of a peer. The model numbers its sessions consecutively.
@@ -58,9 +61,19 @@ impl Server {
         FIRST_SESSION + index as i64
     }
 
-    pub(super) fn view(&self) -> View {
-        let counter = self.model.counter(PARENT);
-        View { counter, nodes: self.nodes(), births: self.births.len() }
+    pub(super) fn view(&self) -> Rc<View> {
+        let view = || View {
+            counter: self.model.counter(PARENT),
+            nodes: self.listed().into(),
+            births: self.births.len(),
+        };
+        self.view.get_or_init(|| Rc::new(view())).clone()
+    }
+
+    /// The model, to be changed.
+    fn model(&mut self) -> &mut Model {
+        self.view.take();
+        Rc::make_mut(&mut self.model)
     }
 
     pub(super) fn has_parent(&self) -> bool {
@@ -68,7 +81,11 @@ impl Server {
     }
 
     /// Returns the contenders' nodes in the order of their creation.
-    pub(super) fn nodes(&self) -> Vec<Node> {
+    pub(super) fn nodes(&self) -> Rc<[Node]> {
+        self.view().nodes.clone()
+    }
+
+    fn listed(&self) -> Vec<Node> {
         let paths = self.model.children(PARENT).unwrap_or_default();
         let contenders = paths.iter().filter(|name| Contender::parse(name).is_some());
         let mut nodes: Vec<_> = contenders.filter_map(|name| self.stat(name)).collect();
@@ -83,7 +100,7 @@ impl Server {
     pub(super) fn create_parent(&mut self, index: usize) {
         let create = Create::new(PARENT, "", CreateFlags::CONTAINER);
         if self.request(index, Request::CreateContainer(create)).is_ok() {
-            Rc::make_mut(&mut self.model).set_counter(PARENT, FIRST).expect("the parent was created");
+            self.model().set_counter(PARENT, FIRST).expect("the parent was created");
         }
     }
 
@@ -96,6 +113,7 @@ impl Server {
             other => panic!("a create was answered by {other:?}"),
         };
         self.births.push(stat.czxid);
+        self.view.take();
         let name = path.rsplit('/').next().expect("a path has a last part").to_owned();
         Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
     }
@@ -129,6 +147,7 @@ impl Server {
                 });
                 if let Some(OpResult::Created2 { stat, .. }) = results.first() {
                     self.births.push(stat.czxid);
+                    self.view.take();
                 }
                 matches!(failed, None | Some(ErrorCode::NODE_EXISTS))
             }
@@ -145,7 +164,7 @@ impl Server {
     }
 
     pub(super) fn expire(&mut self, index: usize) {
-        let model = Rc::make_mut(&mut self.model);
+        let model = self.model();
         model.expire(Self::session_of(index));
         model.take_outputs();
     }
@@ -157,7 +176,7 @@ impl Server {
 
     fn request(&mut self, index: usize, request: Request) -> Result<Response, ErrorCode> {
         let connection = self.connections[index];
-        let model = Rc::make_mut(&mut self.model);
+        let model = self.model();
         model.request(connection, 1, request, NOW);
         let replies = model.take_outputs().into_iter().find_map(|output| match output {
             Output::Send(to, Message::Reply(header, response)) if to == connection => {
