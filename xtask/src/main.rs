@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 fn test() -> Outcome<Vec<Report>> {
     let mut tests = test::prepare()?;
     tests.lanes.push(tests.builds.into_iter().map(Step::nice).collect());
-    Ok(joined([tests.reports, lanes::run(tests.lanes)?]))
+    Ok(joined([vec![tests.report], lanes::run(tests.lanes)?]))
 }
 
 fn check() -> Outcome<Vec<Report>> {
@@ -67,7 +67,7 @@ fn ci() -> Outcome<Vec<Report>> {
     let trees = check::without_testkit()?;
     let mut tests = test::prepare()?;
     tests.lanes.push(tests.builds.into_iter().chain(check::steps()).map(Step::nice).collect());
-    Ok(joined([format, trees, tests.reports, lanes::run(tests.lanes)?]))
+    Ok(joined([format, trees, vec![tests.report], lanes::run(tests.lanes)?]))
 }
 
 fn joined<const N: usize>(reports: [Vec<Report>; N]) -> Vec<Report> {

@@ -23,32 +23,32 @@ pub(crate) struct Tests {
     pub(crate) lanes: Vec<Vec<Step>>,
     /// Steps that build first, and therefore exclude each other.
     pub(crate) builds: Vec<Step>,
-    /// The steps that had to be done before.
-    pub(crate) reports: Vec<Report>,
+    pub(crate) report: Report,
 }
 
-/// Builds every test and every example of the workspace, and provides the servers.
+/// Builds every test and every example of the workspace.
 pub(crate) fn prepare() -> Outcome<Tests> {
     let (built, report) = Built::build()?;
     let (longest, others): (Vec<_>, Vec<_>) = built.tests.iter().partition(|test| test.name == LONGEST);
     if longest.len() != 1 {
         return Err(format!("{} tests have the name {LONGEST}", longest.len()).into());
     }
-    let mut lane = others.into_iter().map(test).collect::<Outcome<Vec<_>>>()?;
+    // The simulation needs no server, and takes longer than an installation.
+    let (simulation, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|test| test.name == SIMULATION);
+    let mut lane = simulation.into_iter().chain(others).map(test).collect::<Outcome<Vec<_>>>()?;
     for (name, arguments, last_line) in EXAMPLES {
         lane.push(example(built.example(name)?, arguments).ends_with(last_line));
     }
     lane.push(on_zookeeper(&built, EXAMPLES[0])?);
-    let longest = longest.into_iter().map(test).collect::<Outcome<_>>()?;
-    // Installed before the lanes start, so that they find complete installations.
     let servers = &built.example("with_zookeeper")?.path;
-    let provided = Step::program("ZooKeeper and Curator", servers).arguments("true").run()?;
+    let mut waiting = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
+    waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
     ];
-    Ok(Tests { lanes: vec![longest, lane], builds, reports: vec![report, provided] })
+    Ok(Tests { lanes: vec![waiting, lane], builds, report })
 }
 
 fn test(program: &Program) -> Outcome<Step> {
