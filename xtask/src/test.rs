@@ -15,10 +15,8 @@ const EXAMPLES: [(&str, &str, &str); 6] = [
 
 /// The test that takes longest, and mostly waits for servers.
 const LONGEST: &str = "it";
-/// The test of the core, most of which is the simulation of the queue, and waits for nothing.
-const SIMULATION: &str = "zklock_core";
 
-/// The tests of the workspace, in two lanes that take about as long as each other, and the steps of cargo's own.
+/// The tests and the examples of the workspace, in one lane, and the steps of cargo's own.
 pub(crate) struct Tests {
     pub(crate) lanes: Vec<Vec<Step>>,
     /// Steps that build first, and therefore exclude each other.
@@ -33,31 +31,26 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     if longest.len() != 1 {
         return Err(format!("{} tests have the name {LONGEST}", longest.len()).into());
     }
-    // The simulation needs no server, and takes longer than an installation.
-    let (simulation, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|test| test.name == SIMULATION);
-    let mut lane = simulation.into_iter().chain(others).map(test).collect::<Outcome<Vec<_>>>()?;
+    let servers = &built.example("with_zookeeper")?.path;
+    let mut lane = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
+    lane.extend(longest.into_iter().chain(others).map(test).collect::<Outcome<Vec<_>>>()?);
     for (name, arguments, last_line) in EXAMPLES {
         lane.push(example(built.example(name)?, arguments).ends_with(last_line));
     }
     lane.push(on_zookeeper(&built, EXAMPLES[0])?);
-    let servers = &built.example("with_zookeeper")?.path;
-    let mut waiting = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
-    waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
     ];
-    Ok(Tests { lanes: vec![waiting, lane], builds, report })
+    Ok(Tests { lanes: vec![lane], builds, report })
 }
 
 fn test(program: &Program) -> Outcome<Step> {
     // Most tests wait for servers rather than for a processor.
     let threads = 2 * std::thread::available_parallelism()?.get();
     let step = Step::program(&format!("test {}", program.name), &program.path);
-    let step = step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string());
-    // The simulation must not keep the leases of other tests from being renewed.
-    Ok(if program.name == SIMULATION { step.nice() } else { step })
+    Ok(step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string()))
 }
 
 /// The example with a server of its own, even if the environment names another one.

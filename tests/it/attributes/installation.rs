@@ -50,17 +50,24 @@ async fn calls_use_the_installed_clients(kind: Kind) {
 
 /// Calls a function that enters its lock again.
 #[distributed_lock(path = "/nightly")]
-async fn whole_night(space: &Space, goes_on: oneshot::Receiver<()>) -> Result<usize, LockError> {
+async fn whole_night(
+    space: &Space,
+    begins: oneshot::Sender<()>,
+    goes_on: oneshot::Receiver<()>,
+) -> Result<usize, LockError> {
+    begins.send(()).expect("the test waits for the beginning");
     goes_on.await.expect("the test goes on");
     nightly(space).await
 }
 
 async fn a_shutdown_lets_a_body_go_on_to_call_others(space: &Space) {
     let client = zklock::client().unwrap();
+    let (begins, begun) = oneshot::channel();
     let (go_on, goes_on) = oneshot::channel();
-    let body = whole_night(space, goes_on);
+    let body = whole_night(space, begins, goes_on);
     let shutdown = async {
-        space.until_queued("/nightly", 1).await;
+        // A contender in the queue is not enough: a shutdown refuses an attempt that does not hold the lock yet.
+        begun.await.expect("the body begins");
         zklock::shutdown(SOON).await;
     };
     let continues = async {
