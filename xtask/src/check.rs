@@ -26,7 +26,7 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// Packs the published crates without building them: the other steps build the same sources.
+/// Packs the published crates. The packed files are not built.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \
                        --exclude zklock-example-services --no-verify --allow-dirty";
 

@@ -13,12 +13,10 @@ const EXAMPLES: [(&str, &str, &str); 6] = [
     ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
-/// The test that takes longest, and mostly waits for servers.
-const LONGEST: &str = "it";
-
-/// The tests and the examples of the workspace, in one lane, and the steps of cargo's own.
+/// The tests and the examples.
 pub(crate) struct Tests {
-    pub(crate) lanes: Vec<Vec<Step>>,
+    /// Steps that run programs of the workspace, which are built already.
+    pub(crate) built: Vec<Step>,
     /// Steps that build first, and therefore exclude each other.
     pub(crate) builds: Vec<Step>,
     pub(crate) report: Report,
@@ -27,23 +25,19 @@ pub(crate) struct Tests {
 /// Builds every test and every example of the workspace.
 pub(crate) fn prepare() -> Outcome<Tests> {
     let (built, report) = Built::build()?;
-    let (longest, others): (Vec<_>, Vec<_>) = built.tests.iter().partition(|test| test.name == LONGEST);
-    if longest.len() != 1 {
-        return Err(format!("{} tests have the name {LONGEST}", longest.len()).into());
-    }
     let servers = &built.example("with_zookeeper")?.path;
-    let mut lane = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
-    lane.extend(longest.into_iter().chain(others).map(test).collect::<Outcome<Vec<_>>>()?);
+    let mut steps = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
+    steps.extend(built.tests.iter().map(test).collect::<Outcome<Vec<_>>>()?);
     for (name, arguments, last_line) in EXAMPLES {
-        lane.push(example(built.example(name)?, arguments).ends_with(last_line));
+        steps.push(example(built.example(name)?, arguments).ends_with(last_line));
     }
-    lane.push(on_zookeeper(&built, EXAMPLES[0])?);
+    steps.push(on_zookeeper(&built, EXAMPLES[0])?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
     ];
-    Ok(Tests { lanes: vec![lane], builds, report })
+    Ok(Tests { built: steps, builds, report })
 }
 
 fn test(program: &Program) -> Outcome<Step> {
