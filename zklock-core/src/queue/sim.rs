@@ -157,7 +157,7 @@ impl World {
             return None;
         }
         let mut world = self.clone();
-        world.take(index, step).then_some(world)
+        world.perform(index, step).then_some(world)
     }
 
     /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
@@ -195,9 +195,11 @@ impl World {
     }
 
     fn take(&mut self, index: usize, step: Step) -> bool {
-        if !self.may_take(index, step) {
-            return false;
-        }
+        self.may_take(index, step) && self.perform(index, step)
+    }
+
+    /// Performs a step that the peer may take, and tells whether the server allows it.
+    fn perform(&mut self, index: usize, step: Step) -> bool {
         if step.is_fault() {
             self.faults_left -= 1;
         }
