@@ -50,9 +50,9 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Outcome<Vec<Report>> {
-    let tests = test::prepare()?;
-    let builds = tests.builds.into_iter().map(Step::nice).collect();
-    Ok(joined([vec![tests.report], lanes::run(vec![tests.built, builds])?]))
+    let mut tests = test::prepare()?;
+    tests.lanes.push(tests.builds.into_iter().map(Step::nice).collect());
+    Ok(joined([vec![tests.report], lanes::run(tests.lanes)?]))
 }
 
 fn check() -> Outcome<Vec<Report>> {
@@ -65,9 +65,9 @@ fn check() -> Outcome<Vec<Report>> {
 fn ci() -> Outcome<Vec<Report>> {
     let format = lanes::run(vec![check::format()])?;
     let trees = check::without_testkit()?;
-    let tests = test::prepare()?;
-    let builds = tests.builds.into_iter().chain(check::steps()).map(Step::nice).collect();
-    Ok(joined([format, trees, vec![tests.report], lanes::run(vec![tests.built, builds])?]))
+    let mut tests = test::prepare()?;
+    tests.lanes.push(tests.builds.into_iter().chain(check::steps()).map(Step::nice).collect());
+    Ok(joined([format, trees, vec![tests.report], lanes::run(tests.lanes)?]))
 }
 
 fn joined<const N: usize>(reports: [Vec<Report>; N]) -> Vec<Report> {

@@ -13,10 +13,15 @@ const EXAMPLES: [(&str, &str, &str); 6] = [
     ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
+/// The test that takes longest, and mostly waits for servers.
+const LONGEST: &str = "it";
+/// The test of the core, most of which is the simulation of the queue, and waits for nothing.
+const SIMULATION: &str = "zklock_core";
+
 /// The tests and the examples.
 pub(crate) struct Tests {
-    /// Steps that run programs of the workspace, which are built already.
-    pub(crate) built: Vec<Step>,
+    /// Two lanes of programs of the workspace, which are built already. They take about as long as each other.
+    pub(crate) lanes: Vec<Vec<Step>>,
     /// Steps that build first, and therefore exclude each other.
     pub(crate) builds: Vec<Step>,
     pub(crate) report: Report,
@@ -25,26 +30,35 @@ pub(crate) struct Tests {
 /// Builds every test and every example of the workspace.
 pub(crate) fn prepare() -> Outcome<Tests> {
     let (built, report) = Built::build()?;
-    let servers = &built.example("with_zookeeper")?.path;
-    let mut steps = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
-    steps.extend(built.tests.iter().map(test).collect::<Outcome<Vec<_>>>()?);
-    for (name, arguments, last_line) in EXAMPLES {
-        steps.push(example(built.example(name)?, arguments).ends_with(last_line));
+    let (longest, others): (Vec<_>, Vec<_>) = built.tests.iter().partition(|test| test.name == LONGEST);
+    if longest.len() != 1 {
+        return Err(format!("{} tests have the name {LONGEST}", longest.len()).into());
     }
-    steps.push(on_zookeeper(&built, EXAMPLES[0])?);
+    // The simulation needs no server, and takes longer than an installation.
+    let (simulation, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|test| test.name == SIMULATION);
+    let mut lane = simulation.into_iter().chain(others).map(test).collect::<Outcome<Vec<_>>>()?;
+    for (name, arguments, last_line) in EXAMPLES {
+        lane.push(example(built.example(name)?, arguments).ends_with(last_line));
+    }
+    lane.push(on_zookeeper(&built, EXAMPLES[0])?);
+    let servers = &built.example("with_zookeeper")?.path;
+    let mut waiting = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
+    waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
     ];
-    Ok(Tests { built: steps, builds, report })
+    Ok(Tests { lanes: vec![waiting, lane], builds, report })
 }
 
 fn test(program: &Program) -> Outcome<Step> {
     // Most tests wait for servers rather than for a processor.
     let threads = 2 * std::thread::available_parallelism()?.get();
     let step = Step::program(&format!("test {}", program.name), &program.path);
-    Ok(step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string()))
+    let step = step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string());
+    // The simulation must not keep the leases of other tests from being renewed.
+    Ok(if program.name == SIMULATION { step.nice() } else { step })
 }
 
 /// The example with a server of its own, even if the environment names another one.

@@ -46,6 +46,8 @@ async fn one_of_three_replicas_runs_and_another_one_when_its_session_has_ended(k
     assert!(matches!(first[..], [Some(_), None, None]), "{first:?}");
     space.end_session_of(&replicas[0]);
     until(|| async { epochs(&replicas[1..]).await.iter().any(Option::is_some) }, "another leads").await;
+    // A session that is ended by force is over before its client is told.
+    until(|| async { epochs(&replicas[..1]).await == [None] }, "the first is told").await;
     let next = epochs(&replicas).await;
     let led: Vec<_> = next.iter().flatten().collect();
     assert_eq!(led.len(), 1, "{next:?}");

@@ -143,7 +143,9 @@ async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(ki
     space.end_session_of(&one);
     soon(term.lost()).await;
     let next = soon(second.leadership()).await.unwrap();
-    assert!(!first.is_leader() && !term.is_leading());
+    // A session that is ended by force may be confirmed once more before its client is told.
+    until(|| async { !first.is_leader() }, "the first is told").await;
+    assert!(!term.is_leading());
     assert!(next.fencing_token() > term.fencing_token());
     second.close().await.unwrap();
     let again = soon(first.leadership()).await.unwrap();

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
 use zklock_testkit::How;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/leader";
 
@@ -92,6 +92,8 @@ async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader(kind: Kin
     assert!(!next.join().await.unwrap());
     space.end_session_of(&first);
     assert!(soon(next.leadership()).await.unwrap().fencing_token() > work.token);
+    // A session that is ended by force is over before its client is told.
+    until(|| async { !first.leader(PATH).unwrap().is_leader() }, "the first is told").await;
     assert!(!work.call.is_finished());
     let reason = work.end().await;
     assert!(

@@ -146,7 +146,7 @@ impl Log {
                 return deed;
             }
             assert!(Instant::now() < deadline, "nobody leads");
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 

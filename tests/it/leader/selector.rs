@@ -101,7 +101,9 @@ async fn a_callback_whose_session_ends_is_dropped_and_another_leads(kind: Kind) 
     space.end_session_of(&client);
     soon(term.lost()).await;
     let next = soon(led.recv()).await.unwrap();
-    assert!(!first.has_leadership() && second.has_leadership());
+    // A session that is ended by force may be confirmed once more before its client is told.
+    until(|| async { !first.has_leadership() }, "the first is told").await;
+    assert!(second.has_leadership());
     assert!(next.fencing_token() > term.fencing_token());
 }
 
