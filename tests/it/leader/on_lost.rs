@@ -113,7 +113,7 @@ async fn a_shutdown_waits_for_the_body(kind: Kind) {
         async move { client.shutdown(SOON).await }
     });
     let term = client.leader(PATH).unwrap();
-    crate::support::until(|| async { !term.is_leader() }, "the term is over").await;
+    until(|| async { !term.is_leader() }, "the term is over").await;
     assert_eq!(space.children(PATH).await.len(), 1);
     assert!(!shutdown.is_finished());
     assert_eq!(work.end().await, LossReason::Resigned);

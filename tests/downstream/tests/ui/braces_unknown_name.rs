@@ -1,7 +1,7 @@
 use zklock::{LockError, distributed_lock};
 
 #[distributed_lock(path = "/orders/{ident}")]
-async fn settle(id: u64) -> Result<(), LockError> {
+async fn braces_unknown_name(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 

@@ -1,8 +1,0 @@
-use zklock::{LockError, distributed_lock};
-
-#[distributed_lock(path = "/orders")]
-fn settle() -> Result<u64, LockError> {
-    Ok("seven")
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use zklock::leader_only;
-
-#[leader_only]
-struct Sweeper;
-
-fn main() {}

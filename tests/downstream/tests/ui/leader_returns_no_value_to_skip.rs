@@ -1,8 +1,0 @@
-use zklock::leader_only;
-
-#[leader_only]
-async fn sweep() -> u64 {
-    7
-}
-
-fn main() {}

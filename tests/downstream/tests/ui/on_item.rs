@@ -1,0 +1,40 @@
+mod leader_on_struct {
+    use zklock::leader_only;
+
+    #[leader_only]
+    struct Sweeper;
+}
+
+mod on_impl_block {
+    use zklock::distributed_lock;
+
+    struct Settle;
+
+    #[distributed_lock(path = "/orders")]
+    impl Settle {}
+}
+
+mod on_mod {
+    use zklock::distributed_lock;
+
+    #[distributed_lock(path = "/orders")]
+    mod orders {}
+}
+
+mod on_struct {
+    use zklock::distributed_lock;
+
+    #[distributed_lock(path = "/orders")]
+    struct Settle;
+}
+
+mod on_trait_method_without_body {
+    use zklock::{LockError, distributed_lock};
+
+    trait Settle {
+        #[distributed_lock(path = "/orders")]
+        async fn settle(&self) -> Result<(), LockError>;
+    }
+}
+
+fn main() {}

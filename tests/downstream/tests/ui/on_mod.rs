@@ -1,6 +1,0 @@
-use zklock::distributed_lock;
-
-#[distributed_lock(path = "/orders")]
-mod orders {}
-
-fn main() {}

@@ -1,0 +1,53 @@
+use zklock::{LockError, distributed_lock};
+
+#[distributed_lock(path = "/orders\n/{id}")]
+async fn path_control_character(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/../jobs")]
+async fn path_dot_dot() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders//{id}")]
+async fn path_double_slash(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "")]
+async fn path_empty() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(wait = "5s")]
+async fn path_missing() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = 7)]
+async fn path_not_a_string() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = id)]
+async fn path_not_text(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "orders/{id}")]
+async fn path_relative(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/")]
+async fn path_root() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/")]
+async fn path_trailing_slash() -> Result<(), LockError> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,8 +1,0 @@
-use zklock::{LockError, distributed_lock};
-
-#[distributed_lock(path = 7)]
-async fn settle() -> Result<(), LockError> {
-    Ok(())
-}
-
-fn main() {}

@@ -1,0 +1,29 @@
+use zklock::testing::FromTestServer;
+
+struct App;
+
+fn is_an_argument<T: FromTestServer>() {}
+
+#[zklock::test(session_timeout = "3s", session_timeout = "4s")]
+async fn argument_duplicate() {}
+
+fn argument_of_another_type() {
+    is_an_argument::<App>();
+}
+
+#[zklock::test(flavour = "multi_thread", timeout = "3s", start_paused)]
+async fn argument_unknown() {}
+
+#[zklock::test(flavor = "multi")]
+async fn flavor() {}
+
+#[zklock::test(session_timeout = "3 parsecs")]
+async fn session_timeout_not_a_duration() {}
+
+#[zklock::test(session_timeout = "10ms")]
+async fn session_timeout_too_short() {}
+
+#[zklock::test(worker_threads = 2)]
+async fn worker_threads_without_flavor() {}
+
+fn main() {}

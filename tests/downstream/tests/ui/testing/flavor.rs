@@ -1,4 +1,0 @@
-#[zklock::test(flavor = "multi")]
-async fn an_order_is_settled() {}
-
-fn main() {}

@@ -1,0 +1,32 @@
+use zklock::distributed_lock;
+use zklock::testing::FromTestServer;
+
+struct Orders;
+
+#[zklock::test]
+async fn generics<T: FromTestServer>(_: T, _: impl FromTestServer) {}
+
+#[zklock::test]
+#[distributed_lock(path = "/orders")]
+async fn lock_below() -> Result<(), zklock::LockError> {
+    Ok(())
+}
+
+#[zklock::test]
+fn not_async() {}
+
+mod on_struct {
+    #[zklock::test]
+    struct Settle;
+}
+
+impl Orders {
+    #[zklock::test]
+    async fn receiver(&self) {}
+}
+
+#[zklock::test]
+#[test]
+async fn second_test_attribute() {}
+
+fn main() {}

@@ -1,4 +1,0 @@
-#[zklock::test]
-fn an_order_is_settled() {}
-
-fn main() {}

@@ -1,4 +1,0 @@
-#[zklock::test]
-struct Settle;
-
-fn main() {}

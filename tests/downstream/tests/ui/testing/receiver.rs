@@ -1,8 +1,0 @@
-struct Orders;
-
-impl Orders {
-    #[zklock::test]
-    async fn are_settled(&self) {}
-}
-
-fn main() {}

@@ -1,4 +1,0 @@
-#[zklock::test(session_timeout = "10ms")]
-async fn an_order_is_settled() {}
-
-fn main() {}

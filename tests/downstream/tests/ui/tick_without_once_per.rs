@@ -1,6 +1,0 @@
-use zklock::leader_only;
-
-#[leader_only(tick = "/ticks/sweep")]
-async fn sweep() {}
-
-fn main() {}

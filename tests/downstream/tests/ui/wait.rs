@@ -1,0 +1,23 @@
+use zklock::{LockError, distributed_lock};
+
+#[distributed_lock(path = "/orders", wait = "5 parsecs")]
+async fn wait_bad_unit() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", wait = 5)]
+async fn wait_integer() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", wait = patience)]
+async fn wait_not_a_duration(patience: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", wait = "0s")]
+async fn wait_zero() -> Result<(), LockError> {
+    Ok(())
+}
+
+fn main() {}
