@@ -17,12 +17,13 @@
 //! is never abandoned: a cancelled machine waits for its outcome and acts on it. A request that was
 //! not sent yet may be skipped.
 //!
-//! # Why a create whose outcome is unknown is resolved by `sync` and a list
+//! # Why a create whose outcome is unknown is resolved by a transaction and a list
 //!
 //! The server processes the requests of a session in the order in which its connection sent them. A reconnect
-//! fences a create of an older connection: either it was proposed before and thus precedes the `sync`, or it
-//! is refused. The list after the `sync` therefore shows conclusively whether the create was applied. If the
-//! node appears later nevertheless, it is recognized by its attempt and deleted as soon as a list shows it.
+//! fences a create of an older connection: either it was proposed before and thus precedes the transaction,
+//! which changes nothing, or it is refused. The list after the transaction therefore shows conclusively whether
+//! the create was applied. If the node appears later nevertheless, it is recognized by its attempt and deleted
+//! as soon as a list shows it.
 
 mod downgrade;
 mod exchange;
@@ -191,18 +192,19 @@ impl Acquisition {
         if self.intent != Intent::Acquire {
             return self.delete(vec![node.name]);
         }
-        let stale = turn::stale(children, self.id, &node.name);
+        let contenders = turn::contenders(children, self.claim.also_behind());
+        let stale = turn::stale(&contenders, self.id, &node.name);
         if !stale.is_empty() {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
         if self.seniority == Seniority::Newcomer {
-            if let Some(other) = turn::other_recipe(children, &node.name, &self.claim) {
+            if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.claim) {
                 return self.give_up(node, End::Mixed(other));
             }
             self.seniority = Seniority::Settled;
         }
-        match Turn::of(children, &node.name, &self.claim) {
+        match Turn::of(&contenders, &node.name, &self.claim) {
             Turn::Missing => self.gone(),
             Turn::Unnumbered => self.give_up(node, End::Unnumbered),
             Turn::Head => self.hold(node),

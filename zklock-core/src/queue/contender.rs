@@ -92,9 +92,15 @@ impl Sequence {
     /// Parses exactly the output of the server's `%010d`, including numbers that are not unique.
     pub(crate) fn parse(digits: &str) -> Option<Self> {
         let unsigned = digits.strip_prefix('-').unwrap_or(digits);
-        let well_formed = digits.len() >= 10 && unsigned.bytes().all(|byte| byte.is_ascii_digit());
-        let value: i32 = well_formed.then(|| digits.parse().ok())??;
-        (format!("{value:010}") == digits).then_some(Self(value))
+        // A longer number than the ten characters has no leading zero, and there is no negative zero.
+        let is_padded = match (digits.len(), unsigned.len()) {
+            (10, 10) => true,
+            (10, 9) => unsigned.bytes().any(|byte| byte != b'0'),
+            (11, 10) => !unsigned.starts_with('0'),
+            _ => false,
+        };
+        let is_well_formed = is_padded && unsigned.bytes().all(|byte| byte.is_ascii_digit());
+        is_well_formed.then(|| digits.parse().ok().map(Self))?
     }
 
     /// Returns the distance of `self` behind `other`, which is negative if `self` is in front.

@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 
 use super::claim::{Claim, Role};
 use super::contender::Contender;
-use super::turn::{Ahead, Obstacle, Turn, holders, in_order};
+use super::turn::{Ahead, Obstacle, Turn, contenders, holders, in_order};
 
 /// Text in front of a contender's base: nothing, Curator's prefix with a uuid, or arbitrary characters.
 fn prefix() -> impl Strategy<Value = String> {
@@ -43,7 +43,7 @@ prop_compose! {
 }
 
 fn turn_of(children: &[String], own: &str) -> Turn {
-    Turn::of(children, own, &Claim::place(Role::Exclusive))
+    Turn::of(&contenders(children, &[]), own, &Claim::place(Role::Exclusive))
 }
 
 /// Returns the obstacle of a contender, without the number of contenders in front of it.
@@ -68,12 +68,12 @@ prop_compose! {
 proptest! {
     #[test]
     fn readers_hold_together_or_one_writer_holds_and_somebody_always_does(children in readers_and_writers()) {
-        let contenders = in_order(&children, &[]);
-        let held = holders(&contenders, Claim::place);
-        let roles: Vec<_> = contenders.iter().zip(&held).filter(|(_, held)| **held).map(|(c, _)| c.role).collect();
+        let ordered = in_order(&children, &[]);
+        let held = holders(&ordered, Claim::place);
+        let roles: Vec<_> = ordered.iter().zip(&held).filter(|(_, held)| **held).map(|(c, _)| c.role).collect();
         prop_assert!(roles == [Role::Write] || (!roles.is_empty() && !roles.contains(&Role::Write)));
-        for (contender, held) in contenders.iter().zip(held) {
-            let turn = Turn::of(&children, contender.name, &Claim::place(contender.role));
+        for (contender, held) in ordered.iter().zip(held) {
+            let turn = Turn::of(&ordered, contender.name, &Claim::place(contender.role));
             prop_assert_eq!(turn == Turn::Head, held);
         }
     }
@@ -83,7 +83,7 @@ proptest! {
         for (place, name) in children.iter().enumerate() {
             let role = Contender::parse(name).unwrap().role;
             if let Turn::Behind(Ahead { obstacle: Obstacle::Contender(watched), count }) =
-                Turn::of(&children, name, &Claim::place(role))
+                Turn::of(&contenders(&children, &[]), name, &Claim::place(role))
             {
                 prop_assert_eq!(count, place);
                 let watched = children.iter().position(|child| *child == watched).unwrap();

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::acquisition::{Acquisition, Action, End, Event, Node};
 use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
-use super::turn::{Obstacle, Turn};
+use super::turn::{self, Obstacle, Turn};
 use server::{Server, View};
 
 mod server;
@@ -346,7 +346,8 @@ impl World {
     fn is_behind(&self, index: usize) -> bool {
         let children = self.server.list().unwrap_or_default();
         let machine = &self.peers[index].machine;
-        let turn = machine.node().map(|node| Turn::of(&children, &node.name, machine.claim()));
+        let contenders = turn::contenders(&children, machine.claim().also_behind());
+        let turn = machine.node().map(|node| Turn::of(&contenders, &node.name, machine.claim()));
         matches!(turn, Some(Turn::Behind(_)))
     }
 

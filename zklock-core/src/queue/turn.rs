@@ -39,28 +39,25 @@ pub(crate) enum Obstacle {
 impl Turn {
     /// Determines the turn of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`,
     /// `InterProcessReadWriteLock` and `InterProcessSemaphoreV2.internalAcquire1Lease`).
-    pub(crate) fn of(children: &[String], own: &str, claim: &Claim) -> Self {
-        let mut everybody = contenders(children, claim.also_behind());
-        let Some(me) = everybody.find(|contender| contender.name == own) else {
+    pub(crate) fn of(contenders: &[Contender<'_>], own: &str, claim: &Claim) -> Self {
+        let Some(me) = contenders.iter().find(|contender| contender.name == own) else {
             return Self::Missing;
         };
         if !me.sequence.is_unique() {
             return Self::Unnumbered;
         }
-        let front: Vec<_> = contenders(children, claim.also_behind())
-            .map(|other| (other.sequence.distance_from(me.sequence), other))
-            .filter(|(distance, _)| *distance < 0)
-            .collect();
+        let front = || in_front(contenders, me);
+        let count = front().count();
         let obstacle = match claim {
-            Claim::Permit { of } => (front.len() >= *of as usize).then_some(Obstacle::Anyone),
+            Claim::Permit { of } => (count >= *of as usize).then_some(Obstacle::Anyone),
             Claim::Place(_) => {
-                let in_the_way = front.iter().filter(|(_, other)| claim.waits_for(other.role));
+                let in_the_way = front().filter(|(_, other)| claim.waits_for(other.role));
                 let nearest = in_the_way.max_by_key(|(distance, _)| *distance);
                 nearest.map(|(_, other)| Obstacle::Contender(other.name.to_owned()))
             }
         };
         match obstacle {
-            Some(obstacle) => Self::Behind(Ahead { obstacle, count: front.len() }),
+            Some(obstacle) => Self::Behind(Ahead { obstacle, count }),
             None => Self::Head,
         }
     }
@@ -70,23 +67,35 @@ impl Turn {
 ///
 /// The first contender determines the recipe of a queue. Later contenders of another recipe are
 /// waited for like any others: they detect the mismatch themselves and leave.
-pub(crate) fn other_recipe(children: &[String], own: &str, claim: &Claim) -> Option<Role> {
+pub(crate) fn other_recipe(contenders: &[Contender<'_>], own: &str, claim: &Claim) -> Option<Role> {
     let me = Contender::parse(own)?;
-    let ours = contenders(children, &[]).map(|other| (other.sequence.distance_from(me.sequence), other));
-    let (_, first) = ours.filter(|(distance, _)| *distance < 0).min_by_key(|(distance, _)| *distance)?;
+    let is_ours =
+        |other: &Contender<'_>| claim.also_behind().is_empty() || Contender::parse(other.name).is_some();
+    let front = in_front(contenders, &me).filter(|(_, other)| is_ours(other));
+    let (_, first) = front.min_by_key(|(distance, _)| *distance)?;
     Some(first.role).filter(|role| !role.is_akin_to(claim.role()))
+}
+
+/// Returns the contenders in front of `me`, with their negative distances.
+fn in_front<'a, 'b>(
+    contenders: &'b [Contender<'a>],
+    me: &Contender<'_>,
+) -> impl Iterator<Item = (i32, &'b Contender<'a>)> + use<'a, 'b> {
+    let own = me.sequence;
+    let distances = contenders.iter().map(move |other| (other.sequence.distance_from(own), other));
+    distances.filter(|(distance, _)| *distance < 0)
 }
 
 /// Parses the children that have a place in the queue, including those of other clients whose names
 /// match a pattern in `strangers`.
-fn contenders<'a>(children: &'a [String], strangers: &'a [String]) -> impl Iterator<Item = Contender<'a>> {
-    children.iter().filter_map(|name| Contender::parse_any(name, strangers))
+pub(crate) fn contenders<'a>(children: &'a [String], strangers: &[String]) -> Vec<Contender<'a>> {
+    children.iter().filter_map(|name| Contender::parse_any(name, strangers)).collect()
 }
 
-/// Returns the children that belong to the acquisition `id`, other than the node `own`.
-pub(crate) fn stale(children: &[String], id: ContenderId, own: &str) -> Vec<String> {
-    let is_stale = |name: &&String| *name != own && Contender::parse(name).is_some_and(|c| c.is_of(id));
-    children.iter().filter(is_stale).cloned().collect()
+/// Returns the names of the contenders that belong to the acquisition `id`, other than the node `own`.
+pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<String> {
+    let is_stale = |contender: &&Contender<'_>| contender.name != own && contender.is_of(id);
+    contenders.iter().filter(is_stale).map(|contender| contender.name.to_owned()).collect()
 }
 
 /// Tells for each contender whether it holds the lock or permit that it claims, given all of them in order.
@@ -107,8 +116,8 @@ pub(crate) fn holders(in_order: &[Contender<'_>], claim: impl Fn(Role) -> Claim)
 }
 
 /// Returns the contenders among the children in queue order.
-pub(crate) fn in_order<'a>(children: &'a [String], strangers: &'a [String]) -> Vec<Contender<'a>> {
-    let mut contenders: Vec<_> = contenders(children, strangers).collect();
+pub(crate) fn in_order<'a>(children: &'a [String], strangers: &[String]) -> Vec<Contender<'a>> {
+    let mut contenders = contenders(children, strangers);
     if let Some(reference) = contenders.first().map(|contender| contender.sequence) {
         contenders.sort_by_key(|contender| contender.sequence.distance_from(reference));
     }
@@ -133,7 +142,8 @@ mod tests {
 
     #[track_caller]
     fn check_claim(claim: &Claim, children: &[&str], own: &str, expected: Turn) {
-        assert_eq!(Turn::of(&names(children), own, claim), expected);
+        let children = names(children);
+        assert_eq!(Turn::of(&contenders(&children, claim.also_behind()), own, claim), expected);
     }
 
     fn behind(count: usize, name: &str) -> Turn {
@@ -185,7 +195,7 @@ mod tests {
         let own = format!("{}0000000002", id.next_attempt().node_prefix(Role::Exclusive));
         let late = format!("{}0000000003", id.node_prefix(Role::Exclusive));
         let children = vec![own.clone(), late.clone(), "x-lock-0000000001".into()];
-        assert_eq!(stale(&children, id, &own), [late]);
+        assert_eq!(stale(&contenders(&children, &[]), id, &own), [late]);
     }
 
     #[test]
@@ -235,14 +245,12 @@ mod tests {
     #[test]
     fn who_is_first_says_what_a_queue_is_in_use_for() {
         let children = names(&["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"]);
-        let other = |own: usize, role| other_recipe(&children, &children[own], &Claim::place(role));
+        let all = contenders(&children, &[]);
+        let other = |own: usize, role| other_recipe(&all, &children[own], &Claim::place(role));
         assert_eq!(other(0, Role::Exclusive), None);
         assert_eq!(other(1, Role::Read), Some(Role::Exclusive));
         assert_eq!(other(2, Role::Exclusive), None, "only the first contender determines it");
-        assert_eq!(
-            other_recipe(&children[1..], &children[2], &Claim::place(Role::Exclusive)),
-            Some(Role::Read)
-        );
+        assert_eq!(other_recipe(&all[1..], &children[2], &Claim::place(Role::Exclusive)), Some(Role::Read));
         let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"];
         check(&children, children[2], behind(2, children[1]));
         check_claim(&Claim::place(Role::Read), &children[..2], children[1], behind(1, children[0]));
@@ -293,7 +301,7 @@ mod tests {
         let ordered = in_order(&children, &[]);
         let one_by_one: Vec<_> = ordered
             .iter()
-            .map(|me| Turn::of(&children, me.name, &Claim::place(me.role)) == Turn::Head)
+            .map(|me| Turn::of(&ordered, me.name, &Claim::place(me.role)) == Turn::Head)
             .collect();
         assert_eq!(holders(&ordered, Claim::place), one_by_one);
     }
