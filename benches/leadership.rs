@@ -114,7 +114,11 @@ struct Replica {
 
 impl Replica {
     async fn join(server: &ZooKeeper) -> Result<Self, Failure> {
-        let client = Config::new(server.connect_string()).session_timeout(SESSION).connect().await?;
+        let client = Config::new(server.connect_string())
+            .session_timeout(SESSION)
+            .server_timeout(SESSION / 3)
+            .connect()
+            .await?;
         for path in [SWEEPER, SHARD] {
             client.leader(path)?.join().await?;
         }

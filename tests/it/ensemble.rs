@@ -5,10 +5,13 @@ use std::time::Duration;
 use zklock::{Client, Config, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Ensemble, How, Proxy};
+use zookeeper_client as zk;
 
 use crate::support::{TICK, soon, until};
 
 const PATH: &str = "/fleet";
+/// The number of ticks for which a paused follower keeps its place in the ensemble.
+const SYNC_LIMIT: u32 = 40;
 
 async fn lock(client: &Client) -> MutexGuard {
     client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
@@ -16,8 +19,6 @@ async fn lock(client: &Client) -> MutexGuard {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
-    /// The number of ticks for which a paused follower keeps its place in the ensemble.
-    const SYNC_LIMIT: u32 = 40;
     let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
     let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
     let [near, far] = [leader, follower].map(|server| Proxy::start(server.address()).unwrap());
@@ -43,9 +44,64 @@ async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behi
     follower.resume().unwrap();
 
     let guard = soon(locking).await.unwrap();
-    assert!(far.requests(Opcode::SYNC) > 0, "the follower was told to catch up");
+    assert!(far.requests(Opcode::MULTI) > 0, "the follower was made to catch up");
     assert_eq!(creates() - before, 1, "no second node");
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_whose_creation_is_not_committed_yet_is_found_by_way_of_the_leader() {
+    let ensemble = Ensemble::builder().servers(5).tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
+    let (leader, followers) = (ensemble.leader().unwrap(), ensemble.followers().unwrap());
+    let [near, far] = [followers[0], leader].map(|server| Proxy::start(server.address()).unwrap());
+    far.refuse();
+    let config = Config::new(format!("{},{}", near.connect_string(), far.connect_string()));
+    let config = config.session_timeout(20 * TICK).tick_time(TICK).sync_limit(SYNC_LIMIT * TICK);
+    let client = config.connect().await.unwrap();
+    lock(&client).await.release().await.unwrap();
+
+    // Two of five servers are no quorum, so the leader proposes the contender, and cannot commit it.
+    let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
+    let before = creates();
+    followers[1..].iter().for_each(|follower| follower.pause().unwrap());
+    let locking = tokio::spawn({
+        let client = client.clone();
+        async move { lock(&client).await }
+    });
+    until(|| async { creates() > before }, "the contender is being created").await;
+    near.refuse();
+    near.cut(How::Fin);
+    far.heal();
+    // The leader answers nothing in this session before it has committed the contender.
+    until(|| async { far.requests(Opcode::CREATE_SESSION) > 0 }, "the client turns to the leader").await;
+    followers[1..].iter().for_each(|follower| follower.resume().unwrap());
+
+    let guard = soon(locking).await.unwrap();
+    assert_eq!(creates() - before, 1, "no second node");
+    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
+    guard.release().await.unwrap();
+}
+
+/// The reason why the core does not rely on `sync` (`ProposalRequestProcessor`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_answers_a_sync_before_earlier_writes_are_committed_and_a_transaction_after_them() {
+    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
+    let (leader, followers) = (ensemble.leader().unwrap(), ensemble.followers().unwrap());
+    let connect = async || zk::Client::connect(leader.connect_string()).await.unwrap();
+    let (writer, reader) = (connect().await, connect().await);
+    followers.iter().for_each(|follower| follower.pause().unwrap());
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let writing = tokio::spawn(async move { writer.create("/written", b"", &options).await.map(drop) });
+    let mut check = reader.new_multi_writer();
+    check.add_check_version("/", -1).unwrap();
+    let is_there = async || reader.check_stat("/written").await.unwrap().is_some();
+    soon(reader.sync("/")).await.unwrap();
+    assert!(!is_there().await && !writing.is_finished());
+    let committed = check.commit();
+    followers.iter().for_each(|follower| follower.resume().unwrap());
+    soon(committed).await.unwrap();
+    assert!(is_there().await);
+    soon(writing).await.unwrap().unwrap();
 }

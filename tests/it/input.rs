@@ -72,6 +72,8 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         (config().connect_timeout(Duration::ZERO), "connect_timeout"),
         (config().tick_time(Duration::MAX), "tick_time"),
         (config().sync_limit(Duration::MAX), "sync_limit"),
+        (config().server_timeout(Duration::ZERO), "server_timeout"),
+        (config().server_timeout(Duration::from_secs(13)), "server_timeout"),
         (config().acl(Acl::CreatorAll), "acl"),
         (config().identity("x".repeat(2_000)), "identity"),
         (config().identity("__REVOKE__"), "identity"),

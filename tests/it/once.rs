@@ -95,7 +95,12 @@ async fn what_is_known_costs_nothing_and_what_is_not_two_requests(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let mut guards = Vec::new();
     for path in ["/one", "/other"] {
-        let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+        let client = Config::new(server.connect_string())
+            .session_timeout(PATIENCE)
+            .server_timeout(PATIENCE / 3)
+            .connect()
+            .await
+            .unwrap();
         guards.push(client.mutex(path).unwrap().lock().await.unwrap());
     }
     assert!(guards[0].once_per(TICK, HOUR).await.unwrap());

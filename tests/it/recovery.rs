@@ -151,16 +151,16 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(ki
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
-    let sync = proxy.on_request(Opcode::SYNC).hold();
+    let catching_up = proxy.on_request(Opcode::MULTI).hold();
     proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client);
-    soon(sync.struck()).await;
-    // A list that was sent behind the sync waits with it.
+    soon(catching_up.struck()).await;
+    // A list that was sent behind the transaction waits with it.
     let before = proxy.replies(Opcode::GET_CHILDREN);
     assert_eq!(space.children(PATH).await.len(), 1);
     assert!(!locking.is_finished());
     assert_eq!(proxy.replies(Opcode::GET_CHILDREN), before);
-    sync.release();
+    catching_up.release();
     let guard = soon(locking).await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1, "no second node");
     guard.release().await.unwrap();
@@ -173,12 +173,12 @@ async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
-    let sync = proxy.on_request(Opcode::SYNC).hold();
+    let catching_up = proxy.on_request(Opcode::MULTI).hold();
     let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client);
-    soon(sync.struck()).await;
+    soon(catching_up.struck()).await;
     space.delete_children(PATH).await;
-    sync.release();
+    catching_up.release();
     let guard = soon(locking).await.unwrap();
     assert_eq!((lost.hits(), proxy.requests(Opcode::CREATE2) - before), (1, 2));
     assert_eq!(space.children(PATH).await.len(), 1);

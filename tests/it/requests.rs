@@ -4,16 +4,22 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Config, LeaderLatch, Mutex, Permits, leader_only};
+use zklock::{Client, Config, LeaderLatch, Mutex, MutexGuard, Permits, leader_only};
 
 use crate::support::{Kind, Server, on_both_servers, until};
 
-/// A session timeout so long that no heartbeat is sent within the time of a test.
+/// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
+/// may be silent for a third of it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns a lock of a client whose session has this timeout.
 async fn quiet(server: &Server) -> Mutex {
-    let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+    let client = Config::new(server.connect_string())
+        .session_timeout(PATIENCE)
+        .server_timeout(PATIENCE / 3)
+        .connect()
+        .await
+        .unwrap();
     let mutex = client.mutex("/cost").unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     mutex
@@ -50,7 +56,7 @@ async fn a_free_lock_costs_three_requests_and_entering_again_none(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
+async fn a_taken_lock_costs_five_requests_or_six_after_a_second_and_a_try_three(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
@@ -61,22 +67,35 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
     assert_eq!(requests(&server, tried).await, 3);
 
-    let questions = Cell::new(0);
-    let is_queued = || async {
+    let by_the_waiter = wait_until_watched(&server, (guard, &waiter), 3).await;
+    assert_eq!(by_the_waiter, 5);
+    // The waiter watches its own node, too, when it has waited for a second.
+    let guard = holder.lock().await.unwrap();
+    assert!(waiter.try_lock().await.unwrap().is_none());
+    let own = holder.participants().await.unwrap().remove(0).node;
+    until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
+    assert_eq!(wait_until_watched(&server, (guard, &waiter), 4).await, 6);
+}
+
+/// Waits for the lock of `guard` until the server has this many watches, and passes it on. Returns how many requests the
+/// waiter sent for the lock.
+async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mutex), watches: u64) -> u64 {
+    let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
+    let is_watched = || async {
         questions.set(questions.get() + 1);
-        // The holder watches its own node, and the waiter watches the holder's node and the queue.
-        server.four_letter("mntr").unwrap().contains("zk_watch_count\t3\n")
+        // The holder watches its own node. The waiter watches the holder's node, the queue and maybe its own.
+        server.four_letter("mntr").unwrap().contains(&are_set)
     };
     let passes = async {
         // One handle stays, or the end of the session would be counted too.
         let waiter = waiter.clone();
         let waiting = tokio::spawn(async move { waiter.lock().await.unwrap().release().await });
-        until(is_queued, "the waiter watches the holder").await;
+        until(is_watched, "the waiter watches").await;
         guard.release().await.unwrap();
         waiting.await.unwrap().unwrap();
     };
-    let all = requests(&server, passes).await;
-    assert_eq!(all - questions.get(), 5 + 1, "by the waiter, and the release by the holder");
+    let releases = 1;
+    requests(server, passes).await - questions.get() - releases
 }
 
 /// Counts the requests that are sent while the future runs, and afterwards until this many ephemeral nodes
@@ -96,7 +115,12 @@ async fn requests_until(server: &Server, left: usize, future: impl Future<Output
 
 /// Returns a client whose session sends no heartbeat within the time of a test.
 async fn quiet_client(server: &Server) -> Client {
-    Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
+    Config::new(server.connect_string())
+        .session_timeout(PATIENCE)
+        .server_timeout(PATIENCE / 3)
+        .connect()
+        .await
+        .unwrap()
 }
 
 #[apply(on_both_servers)]

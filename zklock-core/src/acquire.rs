@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -92,6 +93,8 @@ impl Attempt {
             End::Answered(answer) => drop(reply.send(answer)),
             End::Failed(error) => {
                 reply.send(Err(error)).ok();
+                // Other callers whose time is over are answered first.
+                yield_now().await;
                 // The contest goes on until its contender is withdrawn.
                 drop(contest.await);
             }

@@ -41,6 +41,6 @@ pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Mode, Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
-pub use session::Health;
 pub use session::ops::Acl;
+pub use session::{Health, Heartbeat};
 pub use token::FencingToken;

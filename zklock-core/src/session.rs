@@ -11,7 +11,9 @@
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
-//! * [`notice`] bounds the number of watches.
+//! * [`roll`] asks which nodes belong to the session.
+//! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
+//! * [`traffic`] bounds the requests under way.
 //! * [`counter`] reads and sets a shared number.
 //!
 //! # Epochs
@@ -27,10 +29,13 @@ pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
 pub(crate) mod janitor;
+mod lookout;
 pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 mod presence;
+mod roll;
+mod traffic;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,9 +46,16 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::clock::LeaseClock;
+use self::fault::Fault;
+use self::lookout::Lookouts;
 use self::ops::Ops;
+use self::roll::RollCall;
+use self::traffic::Traffic;
 
-pub(crate) use self::opening::{OpenError, Opening};
+pub(crate) use self::opening::{OpenError, Opening, Silence};
+
+pub use self::clock::Heartbeat;
+pub(crate) use self::roll::Ownership;
 
 /// The health of a client's session, as far as the client can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,25 +82,9 @@ pub(crate) struct Session {
     closed: CancellationToken,
     /// The paths for which a warning about a child that is not a contender was logged.
     strangers: Mutex<HashSet<String>>,
-}
-
-/// The owner of a node, relative to this session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ownership {
-    Ours,
-    Foreign,
-    Gone,
-}
-
-impl Ownership {
-    /// Compares the owner of a node with the session that created it; `None` means that the node is gone.
-    pub(crate) fn of(owner: Option<i64>, session: i64) -> Self {
-        match owner {
-            Some(owner) if owner == session => Self::Ours,
-            Some(_) => Self::Foreign,
-            None => Self::Gone,
-        }
-    }
+    roll: RollCall,
+    lookouts: Lookouts,
+    traffic: Traffic,
 }
 
 /// The connection's health, and its epoch: the number of changes observed so far.
@@ -105,6 +101,10 @@ impl Session {
 
     pub(crate) fn ops(&self) -> &Ops {
         &self.ops
+    }
+
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -126,6 +126,11 @@ impl Session {
     /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
         self.over.cancelled().await;
+    }
+
+    /// Asks whether a node, which existed before this epoch, belongs to the session.
+    pub(crate) async fn ownership(&self, path: &str, epoch: u64) -> Result<Ownership, Fault> {
+        self.roll.ownership(&self.ops, path, epoch).await
     }
 
     /// Ends the session after a request showed that it is over, before the client library reports the end.
@@ -206,16 +211,3 @@ impl Drop for Attendance {
 
 /// The maximum number of paths to warn about, which bounds the memory.
 const WARNINGS: usize = 1_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_is_ours_only_with_our_session_as_its_owner() {
-        assert_eq!(Ownership::of(Some(7), 7), Ownership::Ours);
-        assert_eq!(Ownership::of(Some(8), 7), Ownership::Foreign);
-        assert_eq!(Ownership::of(Some(0), 7), Ownership::Foreign);
-        assert_eq!(Ownership::of(None, 7), Ownership::Gone);
-    }
-}

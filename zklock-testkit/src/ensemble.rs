@@ -11,7 +11,7 @@ mod builder;
 
 pub use builder::EnsembleBuilder;
 
-/// Three running ZooKeeper servers that form an ensemble, each of which ends like a single [`ZooKeeper`].
+/// Running ZooKeeper servers that form an ensemble, each of which ends like a single [`ZooKeeper`].
 ///
 /// They listen only on the loopback interface. The methods block the calling thread.
 ///
@@ -47,7 +47,7 @@ impl Ensemble {
     ///
     /// # Panics
     ///
-    /// Panics if `index` is three or more.
+    /// Panics if there is no such server.
     pub fn server(&self, index: usize) -> &ZooKeeper {
         &self.servers[index]
     }

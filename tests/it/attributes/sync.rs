@@ -114,7 +114,8 @@ fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker(kind: Kin
 #[tokio::test]
 async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
-    let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
+    let config =
+        zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
     let client = config.connect().await.unwrap();
     let calls = async {
         let in_a_task = tokio::spawn({

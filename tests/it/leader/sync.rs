@@ -65,7 +65,8 @@ async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to(kind: Kind) 
 #[tokio::test]
 async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
-    let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
+    let config =
+        zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
     let client = config.connect().await.unwrap();
     let refuse = async || {
         for result in [refused(&client).map(|_| true), waits(&client)] {

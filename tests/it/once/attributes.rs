@@ -37,7 +37,12 @@ async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(
 #[tokio::test]
 async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
-    let client = Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+    let client = Config::new(server.connect_string())
+        .session_timeout(PATIENCE)
+        .server_timeout(PATIENCE / 3)
+        .connect()
+        .await
+        .unwrap();
     let calls = async {
         assert_eq!(job(7).await.unwrap(), Some(7));
         let skipped = async {

@@ -10,7 +10,12 @@ use crate::requests::{PATIENCE, requests};
 use crate::support::{Kind, Server, on_both_servers, soon, until};
 
 async fn connect(server: &Server) -> Client {
-    Config::new(server.connect_string()).session_timeout(PATIENCE).connect().await.unwrap()
+    Config::new(server.connect_string())
+        .session_timeout(PATIENCE)
+        .server_timeout(PATIENCE / 3)
+        .connect()
+        .await
+        .unwrap()
 }
 
 /// Returns a lock of a client whose session sends no heartbeat within the time of a test.

@@ -155,10 +155,10 @@ async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
         ]
         .map(Result::unwrap);
         let held = match is_applied {
-            true => scene.proxy.on_reply(Opcode::MULTI).nth(2).hold(),
-            false => scene.proxy.on_request(Opcode::MULTI).nth(2).hold(),
+            true => scene.proxy.on_reply(Opcode::MULTI).nth(3).hold(),
+            false => scene.proxy.on_request(Opcode::MULTI).nth(3).hold(),
         };
-        // These requests are sent before the request of the downgrade.
+        // These two transactions are sent before that of the downgrade.
         let before = soon(ask(before, "/ledger")).await.unwrap();
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
         soon(held.struck()).await;

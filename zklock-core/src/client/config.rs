@@ -1,6 +1,7 @@
 //! The configuration of a client.
 
 mod env;
+mod validation;
 
 use std::fmt;
 use std::time::Duration;
@@ -8,14 +9,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::error::LockError;
-use crate::lease::REVOKE;
-use crate::path;
-use crate::session::Opening;
+use crate::session::Heartbeat;
 use crate::session::ops::Acl;
 
 use super::Client;
-use super::connect_string::ConnectString;
-use super::settings::Settings;
 use super::worker::Worker;
 
 /// The configuration of a client: its ensemble, its session, and the defaults of its locks.
@@ -58,6 +55,10 @@ pub struct Config {
     tick_time: Duration,
     #[cfg_attr(feature = "serde", serde(default = "sync_limit", with = "humantime_serde"))]
     sync_limit: Duration,
+    #[cfg_attr(feature = "serde", serde(default, with = "humantime_serde"))]
+    server_timeout: Option<Duration>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    heartbeat: Heartbeat,
 }
 
 impl Config {
@@ -77,6 +78,8 @@ impl Config {
             identity: identity(),
             tick_time: tick_time(),
             sync_limit: sync_limit(),
+            server_timeout: None,
+            heartbeat: Heartbeat::default(),
         }
     }
 
@@ -92,9 +95,7 @@ impl Config {
     /// Sets the session timeout to request, 30 s by default; the servers may grant another one.
     ///
     /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
-    /// is 4 s to 40 s with its defaults. Below 26 s, with the default timing of the servers, a holder proves
-    /// its lease by writes that change nothing, one every tenth of the timeout. Zero and more than 24 hours
-    /// are invalid.
+    /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
@@ -115,6 +116,26 @@ impl Config {
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of
+    /// the session timeout, and at most a quarter of the [connect timeout](Self::connect_timeout).
+    ///
+    /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
+    /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
+    /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
+    #[must_use]
+    pub fn server_timeout(mut self, timeout: Duration) -> Self {
+        self.server_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the requests by which a session that holds locks proves that it is alive, by default
+    /// [`Heartbeat::Write`].
+    #[must_use]
+    pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
+        self.heartbeat = heartbeat;
         self
     }
 
@@ -190,46 +211,11 @@ impl Config {
     /// [`LockError::InvalidConfig`] if a setting is invalid. A refusal by the servers is returned by the
     /// first call that needs them.
     pub fn start(self) -> Result<Client, LockError> {
-        let worker = Worker::start(self.validated()?)
-            .map_err(|error| invalid("connect", format!("cannot start the session thread: {error}")))?;
+        let worker = Worker::start(self.validated()?).map_err(|error| LockError::InvalidConfig {
+            setting: "connect",
+            reason: format!("cannot start the session thread: {error}"),
+        })?;
         Ok(Client::new(worker))
-    }
-
-    fn validated(self) -> Result<Settings, LockError> {
-        let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
-        let namespace =
-            path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
-        bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
-        bounded("default_wait", self.default_wait, Duration::MAX)?;
-        bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
-        limited("tick_time", self.tick_time, LONGEST_SESSION)?;
-        limited("sync_limit", self.sync_limit, LONGEST_SESSION)?;
-        if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
-            let user = digest.chars().take(3).collect::<String>();
-            return Err(invalid("digests", format!("the digest that starts with {user:?} has no `:`")));
-        }
-        if self.acl == Acl::CreatorAll && self.digests.is_empty() {
-            return Err(invalid("acl", "creator_all needs a digest, or no client could use the nodes"));
-        }
-        if self.identity.len() > LONGEST_IDENTITY {
-            return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
-        }
-        if self.identity.as_bytes() == REVOKE {
-            return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
-        }
-        Ok(Settings {
-            root: format!("{}{namespace}", connect.chroot),
-            default_wait: self.default_wait,
-            identity: self.identity,
-            opening: Opening {
-                servers: connect.servers,
-                timeout: self.session_timeout,
-                tick: self.tick_time,
-                sync_limit: self.sync_limit,
-                digests: self.digests,
-                acl: self.acl,
-            },
-        })
     }
 }
 
@@ -245,24 +231,6 @@ impl fmt::Debug for Config {
             .field("identity", &self.identity)
             .finish_non_exhaustive()
     }
-}
-
-fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
-    if value.is_zero() {
-        return Err(invalid(setting, "it is zero"));
-    }
-    limited(setting, value, longest)
-}
-
-fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
-    if value > longest {
-        return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
-    }
-    Ok(())
-}
-
-fn invalid(setting: &'static str, reason: impl Into<String>) -> LockError {
-    LockError::InvalidConfig { setting, reason: reason.into() }
 }
 
 const fn session_timeout() -> Duration {
@@ -290,11 +258,6 @@ fn identity() -> String {
     let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
     format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
 }
-
-/// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
-const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest identity in bytes: each waiter reads the data of the node that it watches.
-const LONGEST_IDENTITY: usize = 1024;
 
 #[cfg(test)]
 mod tests {

@@ -279,7 +279,9 @@ impl Worker {
                 Some(Err(error)) => {
                     tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
                     self.current.send_replace(Current::Opening(Some(error)));
-                    self.stopping.run_until_cancelled(sleep(pause)).await;
+                    // The clients of a fleet, which lost their servers at once, do not come back at once.
+                    let jitter = pause.mul_f64(fastrand::f64());
+                    self.stopping.run_until_cancelled(sleep(pause / 2 + jitter)).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 None => {}

@@ -16,7 +16,20 @@ impl Tenure {
         let node = self.node().await;
         let epoch = self.session.link().epoch;
         let owner = self.session.ops().owner(&node).await?;
-        match Ownership::of(owner, self.session.id()) {
+        self.conclude(Ownership::of(owner, self.session.id()), epoch);
+        Ok(())
+    }
+
+    /// Takes part in the roll call of the current epoch.
+    async fn answer_the_roll(&self) -> Result<(), Fault> {
+        let node = self.node().await;
+        let epoch = self.session.link().epoch;
+        self.conclude(self.session.ownership(&node, epoch).await?, epoch);
+        Ok(())
+    }
+
+    fn conclude(&self, ownership: Ownership, epoch: u64) {
+        match ownership {
             // Of two concurrent verifications, the one of the later epoch counts.
             Ownership::Ours => {
                 self.epoch.fetch_max(epoch, Ordering::AcqRel);
@@ -28,7 +41,6 @@ impl Tenure {
                 self.lose(LossReason::NodeDeleted);
             }
         }
-        Ok(())
     }
 
     /// Waits until the lease is suspended or lost.
@@ -52,10 +64,22 @@ impl Tenure {
                     continue;
                 }
             }
-            self.settle().await;
+            self.reverify().await;
             if self.loss().is_some() {
                 std::future::pending::<()>().await;
             }
+        }
+    }
+
+    /// Verifies the lease once in the current epoch of a restored connection.
+    pub(super) async fn reverify(&self) {
+        match self.answer_the_roll().await {
+            Ok(()) => {}
+            Err(Fault::SessionOver) => {
+                self.session.give_up();
+                self.lose(LossReason::SessionEnded);
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 

@@ -188,16 +188,21 @@ async fn reverify(tenure: &Tenure) -> Infallible {
         if link.health == Health::Suspended && !tenure.is_suspended.swap(true, Ordering::AcqRel) {
             tenure.tell(|fencing_token| LockEventKind::Suspended { fencing_token });
         }
-        if link.epoch == tenure.epoch.load(Ordering::Acquire) {
-            if link.health == Health::Connected && tenure.is_suspended.swap(false, Ordering::AcqRel) {
-                tenure.tell(|fencing_token| LockEventKind::Confirmed { fencing_token });
-            }
+        let is_verified = link.epoch == tenure.epoch.load(Ordering::Acquire);
+        if is_verified
+            && link.health == Health::Connected
+            && tenure.is_suspended.swap(false, Ordering::AcqRel)
+        {
+            tenure.tell(|fencing_token| LockEventKind::Confirmed { fencing_token });
+        }
+        // A question on a connection that has not answered yet would have to be repeated.
+        if is_verified || link.health != Health::Connected {
             if links.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
             continue;
         }
-        tenure.settle().await;
+        tenure.reverify().await;
         if tenure.loss().is_some() {
             std::future::pending::<()>().await;
         }

@@ -28,6 +28,29 @@ use crate::error::LockError;
 
 use super::fault::Fault;
 
+/// The requests by which a session that holds locks proves that it is alive.
+///
+/// A session without locks sends neither. Another setting than that of other clients is safe: it only
+/// determines how long an outage a holder survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Heartbeat {
+    /// Writes that change nothing, which a quorum answers.
+    ///
+    /// With default settings, a lease proved by a write lasts 22.2 s, and survives the silence of any one
+    /// server, the leader included. Each session that holds locks costs the ensemble one transaction every
+    /// tenth of its timeout.
+    #[default]
+    Write,
+    /// Reads, which a single server answers, as long as a lease that is proved by reads is long enough.
+    ///
+    /// With default settings, such a lease lasts 11.2 s. It survives the silence of the server that answers
+    /// it, but not that of the leader, which takes the ensemble more than `syncLimit` to replace. If the
+    /// session timeout is too short for reads, writes are sent.
+    Read,
+}
+
 /// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
@@ -44,17 +67,24 @@ pub(crate) struct Terms {
     read: Option<Duration>,
     write: Duration,
     heartbeat: Duration,
+    heartbeat_kind: Ack,
     longest_silence: Duration,
     /// The time within which a follower tells the leader from which sessions it has heard.
     forwarding: Duration,
 }
 
 impl Terms {
-    /// Derives the terms of a session from its negotiated timeout and the ensemble's timing.
-    pub(crate) fn new(timeout: Duration, tick: Duration, sync_limit: Duration) -> Result<Self, LockError> {
+    /// Derives the terms of a session from its negotiated timeout, the ensemble's timing and the preferred
+    /// heartbeat.
+    pub(crate) fn new(
+        timeout: Duration,
+        (tick, sync_limit): (Duration, Duration),
+        preferred: Heartbeat,
+    ) -> Result<Self, LockError> {
         let heartbeat = timeout / 10;
-        // The client library pings a session that has been idle for 3/20 of its timeout. It checks for idle
-        // sessions every 1/20.
+        // One heartbeat may be late by as much as its period. The client library pings more often than that:
+        // it pings a session that has been idle for 3/8 of the time for which a server may be silent, and
+        // checks for idle sessions every 1/8.
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
         let sure = timeout * 99 / 100;
@@ -62,13 +92,14 @@ impl Terms {
         let write_margin = forwarding + longest_silence + slack;
         let read_margin = sync_limit + tick + longest_silence + slack;
         match sure.checked_sub(write_margin) {
-            Some(write) if write > heartbeat * 2 => Ok(Self {
-                read: sure.checked_sub(read_margin),
-                write,
-                heartbeat,
-                longest_silence,
-                forwarding,
-            }),
+            Some(write) if write > heartbeat * 2 => {
+                let read = sure.checked_sub(read_margin);
+                let heartbeat_kind = match (preferred, read) {
+                    (Heartbeat::Read, Some(read)) if read > heartbeat * 3 => Ack::Read,
+                    _ => Ack::Write,
+                };
+                Ok(Self { read, write, heartbeat, heartbeat_kind, longest_silence, forwarding })
+            }
             _ => Err(LockError::InvalidConfig {
                 setting: "session_timeout",
                 reason: format!(
@@ -82,12 +113,9 @@ impl Terms {
         self.heartbeat
     }
 
-    /// Returns the cheapest kind of request whose answers keep leases valid with time to spare.
+    /// Returns the kind of request that keeps leases valid.
     pub(crate) fn heartbeat_kind(&self) -> Ack {
-        match self.read {
-            Some(read) if read > self.heartbeat * 3 => Ack::Read,
-            _ => Ack::Write,
-        }
+        self.heartbeat_kind
     }
 
     /// Returns how long an answer of this kind proves the session alive, or zero if it proves nothing.
@@ -119,34 +147,45 @@ pub(crate) struct LeaseClock {
     contact: Mutex<Contact>,
 }
 
+/// One answered request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    sent: Moment,
+    answered: Moment,
+}
+
 /// Whether heartbeats keep the session in contact with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contact {
-    /// Only the client library's pings are sent. Contains the send time of the last answered request.
-    Unattended(Option<Moment>),
-    /// Heartbeats are sent. Contains the send times of answered requests.
+    /// Only the client library's pings are sent. Contains the last answered request.
+    Unattended(Option<Exchange>),
+    /// Heartbeats are sent. Contains the answered requests that matter.
     Attended(Heard),
 }
 
-/// The send times of answered requests.
+/// The answered requests that determine which contact the leader knows of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Heard {
+    /// The send time of the last answered request.
     last: Moment,
-    /// A recent send time. Only a send time that is later by at least the forwarding time replaces it.
-    recent: Moment,
-    /// The previous value of `recent`. By the time of `recent`, a follower had forwarded that contact.
+    /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
+    recent: Exchange,
+    /// The send time of the previous `recent`, which a follower had forwarded when the next one was sent.
+    ///
+    /// A follower forwards a contact within the forwarding time after it has handled the request, and that
+    /// may be as late as the answer: a follower that stood still handles all waiting requests at once.
     forwarded: Option<Moment>,
 }
 
 impl Heard {
-    fn first(sent: Moment) -> Self {
-        Self { last: sent, recent: sent, forwarded: None }
+    fn first(exchange: Exchange) -> Self {
+        Self { last: exchange.sent, recent: exchange, forwarded: None }
     }
 
-    fn then(self, sent: Moment, forwarding: Duration) -> Self {
-        let last = self.last.max(sent);
-        if sent.saturating_since(self.recent) >= forwarding {
-            Self { last, recent: sent, forwarded: Some(self.recent) }
+    fn then(self, exchange: Exchange, forwarding: Duration) -> Self {
+        let last = self.last.max(exchange.sent);
+        if exchange.sent.0 >= self.recent.answered.0 + forwarding {
+            Self { last, recent: exchange, forwarded: Some(self.recent.sent) }
         } else {
             Self { last, ..self }
         }
@@ -177,17 +216,21 @@ impl LeaseClock {
     /// than the margin allows for, the term therefore does not start at `sent`. It starts at the contact
     /// before the gap, plus the silence that the margin allows for.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
-        if !outcome.as_ref().err().is_none_or(Fault::is_answer) {
-            return;
+        if outcome.as_ref().err().is_none_or(Fault::is_answer) {
+            self.heard(ack, Exchange { sent, answered: self.now() });
         }
+    }
+
+    fn heard(&self, ack: Ack, exchange: Exchange) {
+        let sent = exchange.sent;
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match &mut *contact {
             Contact::Unattended(last) => {
-                *last = (*last).max(Some(sent));
+                *last = Some(last.filter(|last| last.sent > sent).unwrap_or(exchange));
                 sent
             }
             Contact::Attended(heard) => {
-                *heard = heard.then(sent, self.terms.forwarding);
+                *heard = heard.then(exchange, self.terms.forwarding);
                 let reaches = |forwarded: Moment| Moment(forwarded.0 + self.terms.longest_silence);
                 heard.forwarded.map_or(sent, |forwarded| sent.min(reaches(forwarded)))
             }
@@ -212,7 +255,8 @@ impl LeaseClock {
     pub(crate) fn attend(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Unattended(last) = *contact {
-            *contact = Contact::Attended(Heard::first(last.unwrap_or_else(|| self.now())));
+            let now = self.now();
+            *contact = Contact::Attended(Heard::first(last.unwrap_or(Exchange { sent: now, answered: now })));
         }
     }
 
@@ -220,7 +264,7 @@ impl LeaseClock {
     pub(crate) fn neglect(&self) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         if let Contact::Attended(heard) = *contact {
-            *contact = Contact::Unattended(Some(heard.last));
+            *contact = Contact::Unattended(Some(heard.recent));
         }
     }
 
@@ -245,8 +289,17 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    /// Records a request that was answered at once, in milliseconds.
+    fn heard(clock: &LeaseClock, ack: Ack, at: u64) {
+        heard_late(clock, ack, at, at);
+    }
+
+    fn heard_late(clock: &LeaseClock, ack: Ack, sent: u64, answered: u64) {
+        clock.heard(ack, Exchange { sent: Moment(ms(sent)), answered: Moment(ms(answered)) });
+    }
+
     fn terms(timeout: u64, tick: u64, sync_limit: u64) -> Terms {
-        Terms::new(ms(timeout), ms(tick), ms(sync_limit)).unwrap()
+        Terms::new(ms(timeout), (ms(tick), ms(sync_limit)), Heartbeat::Write).unwrap()
     }
 
     #[test]
@@ -254,7 +307,18 @@ mod tests {
         let terms = terms(30_000, 2_000, 10_000);
         assert_eq!(terms.read, Some(ms(11_200)));
         assert_eq!(terms.write, ms(22_200));
-        assert_eq!(terms.heartbeat_kind(), Ack::Read);
+    }
+
+    #[test]
+    fn leases_are_proved_by_writes_unless_reads_are_preferred_and_suffice() {
+        for (preferred, timeout, kind) in [
+            (Heartbeat::Write, 30_000, Ack::Write),
+            (Heartbeat::Read, 30_000, Ack::Read),
+            (Heartbeat::Read, 6_000, Ack::Write),
+        ] {
+            let terms = Terms::new(ms(timeout), (ms(2_000), ms(10_000)), preferred).unwrap();
+            assert_eq!(terms.heartbeat_kind(), kind, "{preferred:?} {timeout}");
+        }
     }
 
     #[test]
@@ -262,32 +326,32 @@ mod tests {
         let terms = terms(6_000, 2_000, 10_000);
         assert_eq!(terms.read, None);
         assert_eq!(terms.write, ms(3_440));
-        assert_eq!(terms.heartbeat_kind(), Ack::Write);
     }
 
     #[test]
     fn a_session_that_leaves_no_lease_is_refused() {
-        let error = Terms::new(ms(1_000), ms(2_000), ms(10_000)).unwrap_err();
+        let terms = |timeout, tick| Terms::new(ms(timeout), (ms(tick), ms(10_000)), Heartbeat::Write);
+        let error = terms(1_000, 2_000).unwrap_err();
         assert!(error.to_string().contains("the server granted 1s"), "{error}");
-        assert!(Terms::new(Duration::ZERO, ms(0), ms(0)).is_err());
+        assert!(terms(0, 0).is_err());
     }
 
     #[test]
     fn the_lease_counts_from_the_send_time_and_never_goes_back() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
         assert_eq!(clock.remaining(), Duration::ZERO);
-        clock.answered(Ack::Write, Moment(ms(500)), &OK);
+        heard(&clock, Ack::Write, 500);
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
-        clock.answered(Ack::Read, Moment(ms(5_000)), &OK);
+        heard(&clock, Ack::Read, 5_000);
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
-        clock.answered(Ack::Read, Moment(ms(20_000)), &OK);
+        heard(&clock, Ack::Read, 20_000);
         assert_eq!(clock.valid_until(), Moment(ms(31_200)));
     }
 
     #[test]
     fn reads_prove_nothing_where_the_sync_limit_exceeds_the_session() {
         let clock = LeaseClock::new(terms(6_000, 2_000, 10_000));
-        clock.answered(Ack::Read, Moment(ms(1_000)), &OK);
+        heard(&clock, Ack::Read, 1_000);
         assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
     }
 
@@ -311,7 +375,7 @@ mod tests {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
         clock.attend();
         for at in (0..60_000).step_by(10) {
-            clock.answered(Ack::Write, Moment(ms(at)), &OK);
+            heard(&clock, Ack::Write, at);
             assert_eq!(clock.valid_until(), Moment(ms(at + 22_200)));
         }
     }
@@ -320,17 +384,36 @@ mod tests {
     fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
         let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
         // The answer before the lease begins is the contact before the gap.
-        clock.answered(Ack::Write, Moment(ms(0)), &OK);
+        heard(&clock, Ack::Write, 0);
         clock.attend();
-        clock.answered(Ack::Write, Moment(ms(20_000)), &OK);
+        heard(&clock, Ack::Write, 20_000);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)));
-        clock.answered(Ack::Write, Moment(ms(20_005)), &OK);
+        heard(&clock, Ack::Write, 20_005);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)), "nothing was forwarded in five milliseconds");
-        clock.answered(Ack::Write, Moment(ms(21_000)), &OK);
+        heard(&clock, Ack::Write, 21_000);
         assert_eq!(clock.valid_until(), Moment(ms(43_200)));
         clock.neglect();
-        clock.answered(Ack::Write, Moment(ms(60_000)), &OK);
+        heard(&clock, Ack::Write, 60_000);
         assert_eq!(clock.valid_until(), Moment(ms(82_200)));
+    }
+
+    #[test]
+    fn answers_that_a_follower_gave_late_are_not_known_to_be_forwarded() {
+        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        heard(&clock, Ack::Write, 0);
+        clock.attend();
+        // The follower stands still, and answers all requests at once when it goes on.
+        for sent in [3_000, 6_000, 9_000, 11_000] {
+            heard_late(&clock, Ack::Write, sent, 11_500);
+        }
+        // The leader may know of the first contact only, and ends the session 30 s after it.
+        assert_eq!(clock.valid_until(), Moment(ms(28_200)));
+        heard(&clock, Ack::Write, 12_000);
+        assert_eq!(clock.valid_until(), Moment(ms(28_200)), "nothing was forwarded in half a second");
+        heard(&clock, Ack::Write, 12_500);
+        assert_eq!(clock.valid_until(), Moment(ms(31_200)), "the request of 3 s was forwarded");
+        heard(&clock, Ack::Write, 13_500);
+        assert_eq!(clock.valid_until(), Moment(ms(35_700)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use zookeeper_client as zk;
 
+use super::clock::Ack;
 use super::fault::Fault;
 use super::{Health, Session};
 
@@ -50,8 +51,10 @@ async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
 }
 
 async fn until_answered(session: &Session) {
-    let kind = session.clock().terms().heartbeat_kind();
     loop {
+        // Without leases, there is nothing that a write would prove.
+        let is_attended = *session.leases.borrow() > 0;
+        let kind = if is_attended { session.clock().terms().heartbeat_kind() } else { Ack::Read };
         match session.ops().heartbeat(kind).await {
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
             Err(Fault::SessionOver) => pending().await,

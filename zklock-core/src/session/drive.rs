@@ -1,5 +1,6 @@
 //! Performs the actions of an acquisition, and reports their outcomes to the state machine.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +17,11 @@ use crate::queue::contender::ContenderId;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
+use super::traffic::Passage;
 use super::{Health, Ownership, Session};
 
 mod requests;
+mod unwatched;
 mod waiting;
 
 /// The parameters of an acquisition.
@@ -44,12 +47,17 @@ pub(crate) struct Driver {
     pub(super) refusal: Option<LockError>,
     /// The watch that signals the first change of the children since they were last listed.
     pub(super) children: Option<Watch>,
+    /// Resolves when the own node is gone, once the contender has waited long.
+    pub(super) absence: Option<Absence>,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
     /// The connection's epoch in which the place in the queue was last seen.
     epoch: u64,
     pause: Duration,
 }
+
+/// Resolves when a node is gone.
+type Absence = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The reaction to contenders in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +119,7 @@ impl Driver {
             action,
             refusal: None,
             children: None,
+            absence: None,
             is_settled: false,
             epoch,
             pause,
@@ -167,7 +176,12 @@ impl Driver {
                     self.feed(event).await;
                 }
                 Action::Finish(end) => return self.ended(end),
-                request => self.request(request).await,
+                request => {
+                    let passage = passage(&self.session, &self.path, &request);
+                    if let Some(_passage) = cancel.run_until_cancelled(passage).await {
+                        self.request(request).await;
+                    }
+                }
             }
         }
     }
@@ -202,9 +216,12 @@ impl Driver {
                 return Some(Event::SessionLost);
             }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
-            // A holder cannot rely on its lease before the connection is `Connected`.
-            if link.health == Health::Suspended && link.epoch == self.epoch {
-                self.rest().await;
+            // A holder cannot rely on its lease before the connection is `Connected`, and a question on a
+            // connection that has not answered yet would have to be repeated.
+            if link.health == Health::Suspended {
+                let mut links = self.session.links();
+                let ends = links.wait_for(|link| link.health != Health::Suspended);
+                cancel.run_until_cancelled(ends).await;
                 continue;
             }
             let proof = if link.epoch != self.epoch {
@@ -224,9 +241,9 @@ impl Driver {
     }
 
     async fn verify(&mut self, node: &Node, epoch: u64) -> Result<Option<Event>, Fault> {
-        let owner = self.session.ops().owner(&self.path.child(&node.name)).await?;
+        let ownership = self.session.ownership(&self.path.child(&node.name), epoch).await?;
         self.epoch = epoch;
-        Ok(match Ownership::of(owner, self.session.id()) {
+        Ok(match ownership {
             Ownership::Ours => None,
             Ownership::Gone => Some(Event::OwnNodeGone),
             Ownership::Foreign => {
@@ -250,6 +267,14 @@ impl Driver {
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Waits for the permission to send a request.
+async fn passage(session: &Session, path: &NodePath, request: &Action) -> Passage {
+    match request {
+        Action::Enter(_) | Action::List => session.traffic().pass_with_list(path.full()).await,
+        _ => session.traffic().pass().await,
     }
 }
 

@@ -4,12 +4,14 @@
 //! It cannot tell the answers to two such packets apart, and would never be connected again. Paths
 //! that do not fit into one packet are therefore polled instead of watched.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
-use zookeeper_client::OneshotWatcher;
 
 /// The reason for a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,61 +32,105 @@ impl Subject {
             Self::Predecessor => 112 * 1024,
         }
     }
-
-    /// Returns the polling interval, where there is no watch.
-    fn pause(self) -> Duration {
-        match self {
-            Self::Own => Duration::from_secs(10),
-            Self::Predecessor => Duration::from_secs(1),
-        }
-    }
 }
 
-/// The number of bytes in the paths that a session watches.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Budget(Arc<AtomicUsize>);
+/// The kind of a watch. The client library restores the watches of each kind separately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Children,
+    Data,
+}
 
-/// A path's part of the budget, which is returned when it is dropped.
+/// The paths that a session watches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Budget(Arc<Mutex<Watched>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    bytes: usize,
+    /// The number of watchers of each path.
+    paths: HashMap<(Kind, Arc<str>), usize>,
+}
+
+/// A watcher's part of the budget, which is returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Budget,
-    bytes: usize,
+    key: (Kind, Arc<str>),
 }
 
 impl Budget {
     /// Takes the share of a watch on `path`, or returns `None` if the limit for this reason is reached.
-    pub(crate) fn share(&self, subject: Subject, path: &str) -> Option<Share> {
-        // Each path is sent with a length prefix.
-        let bytes = path.len() + size_of::<u32>();
-        let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= subject.limit());
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).ok()?;
-        Some(Share { budget: self.clone(), bytes })
+    ///
+    /// A path that is watched already takes no more room, because the client library restores it once.
+    pub(crate) fn share(&self, subject: Subject, kind: Kind, path: &str) -> Option<Share> {
+        let key = (kind, Arc::from(path));
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watchers) = watched.paths.get_mut(&key) {
+            *watchers += 1;
+        } else {
+            watched.bytes =
+                Some(watched.bytes + size_on_the_wire(path)).filter(|bytes| *bytes <= subject.limit())?;
+            watched.paths.insert(key.clone(), 1);
+        }
+        Some(Share { budget: self.clone(), key })
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
-}
-
-/// A signal to look at a node or at a list of children again.
-#[derive(Debug)]
-pub(crate) enum Watch {
-    /// Fires when the server reports a change.
-    Event(OneshotWatcher, Share),
-    /// Fires after the polling interval.
-    Pause(Subject),
-}
-
-impl Watch {
-    pub(crate) async fn changed(self) {
-        match self {
-            Self::Event(watcher, _share) => drop(watcher.changed().await),
-            Self::Pause(subject) => sleep(subject.pause()).await,
+        let mut watched = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watchers) = watched.paths.get_mut(&self.key) {
+            *watchers -= 1;
+            if *watchers == 0 {
+                watched.paths.remove(&self.key);
+                watched.bytes -= size_on_the_wire(&self.key.1);
+            }
         }
     }
 }
+
+/// Each path is sent with a length prefix.
+fn size_on_the_wire(path: &str) -> usize {
+    path.len() + size_of::<u32>()
+}
+
+/// A signal to look at a node or at a list of children again.
+pub(crate) enum Watch {
+    /// Fires when the server reports a change.
+    Event(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
+    /// Fires after a pause, because there was no room for a watch.
+    Pause(Duration),
+}
+
+impl Watch {
+    /// Returns a watch that gives its share back when it fires.
+    pub(crate) fn event(fires: impl Future<Output = ()> + Send + Sync + 'static, share: Share) -> Self {
+        Self::Event(Box::pin(async move {
+            fires.await;
+            drop(share);
+        }))
+    }
+
+    pub(crate) async fn changed(self) {
+        match self {
+            Self::Event(fires) => fires.await,
+            Self::Pause(pause) => sleep(pause).await,
+        }
+    }
+
+    /// Drops a watch when it fires. Never resolves.
+    pub(crate) async fn spend(watch: &mut Option<Self>) -> Infallible {
+        if let Some(Self::Event(fires)) = watch {
+            fires.await;
+            *watch = None;
+        }
+        pending().await
+    }
+}
+
+/// The interval at which a session looks at an own node for which there is no room for a watch.
+pub(crate) const OWN_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -92,14 +138,45 @@ mod tests {
 
     #[test]
     fn own_nodes_leave_room_for_predecessors_and_shares_come_back() {
-        let (budget, path) = (Budget::default(), "x".repeat(1020));
-        let own: Vec<_> = std::iter::from_fn(|| budget.share(Subject::Own, &path)).collect();
+        let (budget, path) = (Budget::default(), |n: usize| format!("{n:01020}"));
+        let take = |subject, first: usize| -> Vec<_> {
+            (first..).map_while(|n| budget.share(subject, Kind::Data, &path(n))).collect()
+        };
+        let own = take(Subject::Own, 0);
         assert_eq!(own.len(), 64);
-        let waiting: Vec<_> = std::iter::from_fn(|| budget.share(Subject::Predecessor, &path)).collect();
+        let waiting = take(Subject::Predecessor, 100);
         assert_eq!(waiting.len(), 48);
         drop(own);
-        assert!(budget.share(Subject::Own, &path).is_some());
+        assert!(budget.share(Subject::Own, Kind::Data, &path(0)).is_some());
         drop(waiting);
-        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+        let watched = budget.0.lock().unwrap();
+        assert_eq!((watched.bytes, watched.paths.len()), (0, 0));
+    }
+
+    #[test]
+    fn many_watchers_of_one_path_take_the_room_of_one() {
+        let (budget, path) = (Budget::default(), "x".repeat(1020));
+        let shares: Vec<_> =
+            (0..1000).map(|_| budget.share(Subject::Own, Kind::Children, &path).unwrap()).collect();
+        assert_eq!(budget.0.lock().unwrap().bytes, 1024);
+        let data = budget.share(Subject::Own, Kind::Data, &path).unwrap();
+        assert_eq!(budget.0.lock().unwrap().bytes, 2048);
+        drop((shares, data));
+        assert_eq!(budget.0.lock().unwrap().bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_fired_takes_no_room() {
+        let (budget, (fire, fired)) = (Budget::default(), tokio::sync::oneshot::channel::<()>());
+        let share = budget.share(Subject::Own, Kind::Children, "/a").unwrap();
+        let mut watch = Some(Watch::event(async move { drop(fired.await) }, share));
+        fire.send(()).unwrap();
+        tokio::select! {
+            biased;
+            never = Watch::spend(&mut watch) => match never {},
+            () = std::future::ready(()) => {}
+        }
+        assert!(watch.is_none());
+        assert_eq!(budget.0.lock().unwrap().bytes, 0);
     }
 }

@@ -9,8 +9,11 @@ use zookeeper_client as zk;
 
 use crate::error::LockError;
 
-use super::clock::{LeaseClock, Terms};
+use super::clock::{Heartbeat, LeaseClock, Terms};
+use super::lookout::Lookouts;
 use super::ops::{Acl, Ops};
+use super::roll::RollCall;
+use super::traffic::Traffic;
 use super::{Health, Link, Session, connection, heartbeat};
 
 /// The settings with which a session is opened.
@@ -19,11 +22,35 @@ pub(crate) struct Opening {
     /// The servers of the connect string, without the chroot.
     pub(crate) servers: String,
     pub(crate) timeout: Duration,
+    /// How long a server may be silent, for each length of a session.
+    pub(crate) silence: Silence,
     pub(crate) tick: Duration,
     pub(crate) sync_limit: Duration,
+    pub(crate) heartbeat: Heartbeat,
     /// The `user:password` of each digest. They are secret, so this type does not implement `Debug`.
     pub(crate) digests: Vec<String>,
     pub(crate) acl: Acl,
+}
+
+/// How long a server may be silent before the client turns to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    Fixed(Duration),
+    /// A part of the session timeout, and at most this.
+    Within(Duration),
+}
+
+impl Silence {
+    /// Returns how long a server may be silent in a session with this timeout.
+    ///
+    /// The twelfth is short enough for a lease that was proved right before a server fell silent to be proved
+    /// on another one, after attempts at other silent servers: see ARCHITECTURE.md.
+    pub(crate) fn of(self, session: Duration) -> Duration {
+        match self {
+            Self::Fixed(silence) => silence,
+            Self::Within(longest) => (session / 12).min(longest),
+        }
+    }
 }
 
 /// The reason why no session was opened.
@@ -61,13 +88,14 @@ impl From<zk::Error> for OpenError {
 impl Opening {
     /// Opens a session. Must run on the client's runtime, where the session stays.
     pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
-        let mut connector = zk::Client::connector().with_session_timeout(self.timeout).with_fail_eagerly();
-        for digest in &self.digests {
-            connector = connector.with_auth("digest", digest.as_bytes());
+        let mut client = self.connect(self.timeout).await?;
+        if self.silence.of(client.session_timeout()) < self.silence.of(self.timeout) {
+            // The servers granted less, so that a silent one has to be given up earlier.
+            client = self.connect(client.session_timeout()).await?;
         }
-        let client = connector.connect(&self.attempts()).await?;
+        let timing = (self.tick, self.sync_limit);
         let terms =
-            Terms::new(client.session_timeout(), self.tick, self.sync_limit).map_err(OpenError::Invalid)?;
+            Terms::new(client.session_timeout(), timing, self.heartbeat).map_err(OpenError::Invalid)?;
         let session = Arc::new(Session {
             id: client.session_id().0,
             link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
@@ -75,6 +103,9 @@ impl Opening {
             over: CancellationToken::new(),
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
+            roll: RollCall::new(client.session_id().0),
+            lookouts: Lookouts::default(),
+            traffic: Traffic::default(),
             ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl),
         });
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
@@ -83,14 +114,30 @@ impl Opening {
         Ok(session)
     }
 
-    /// Returns the servers in the connect string of the client library, repeated to at least 8 entries.
+    async fn connect(&self, timeout: Duration) -> Result<zk::Client, OpenError> {
+        let mut connector = zk::Client::connector()
+            .with_session_timeout(timeout)
+            .with_connection_timeout(self.silence.of(timeout))
+            .with_fail_eagerly();
+        for digest in &self.digests {
+            connector = connector.with_auth("digest", digest.as_bytes());
+        }
+        Ok(connector.connect(&self.attempts()).await?)
+    }
+
+    /// Returns the servers in the connect string of the client library.
     ///
-    /// When it reconnects, the library doubles its pause each time it has tried all entries. With a
-    /// single entry, it would pause for 6 s between the seventh and the eighth attempt.
+    /// When it reconnects, the library doubles its pause each time it has tried all entries. With a single
+    /// entry, it would pause for 6 s between the seventh and the eighth attempt, so few servers are repeated.
+    /// They are not repeated more often than necessary, because the library shuffles the entries, and may try
+    /// a silent server as often in a row as it is repeated.
     fn attempts(&self) -> String {
-        const ATTEMPTS: usize = 8;
-        let count = self.servers.split(',').count();
-        vec![self.servers.as_str(); ATTEMPTS.div_ceil(count)].join(",")
+        let times = match self.servers.split(',').count() {
+            1 => 8,
+            2..=4 => 2,
+            _ => 1,
+        };
+        vec![self.servers.as_str(); times].join(",")
     }
 
     /// Returns the error for a caller that waited this long for a session.
@@ -108,6 +155,7 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clock::Ack;
     use super::*;
 
     #[track_caller]
@@ -115,8 +163,10 @@ mod tests {
         let opening = Opening {
             servers: servers.into(),
             timeout: Duration::ZERO,
+            silence: Silence::Fixed(Duration::ZERO),
             tick: Duration::ZERO,
             sync_limit: Duration::ZERO,
+            heartbeat: Heartbeat::Write,
             digests: Vec::new(),
             acl: Acl::Open,
         };
@@ -126,7 +176,68 @@ mod tests {
     #[test]
     fn few_servers_are_tried_often() {
         check("a:1", &["a:1"; 8].join(","));
-        check("a,b,c", "a,b,c,a,b,c,a,b,c");
-        check("a,b,c,d,e,f,g,h,i", "a,b,c,d,e,f,g,h,i");
+        check("a,b,c", "a,b,c,a,b,c");
+        check("a,b,c,d,e", "a,b,c,d,e");
+    }
+
+    /// The time after which the library notices that a server is silent, by checks every eighth.
+    fn given_up(silence: Duration) -> Duration {
+        silence * 9 / 8
+    }
+
+    /// How often the library may try silent servers before another one, with this many in the connect string.
+    fn attempts_in_vain(servers: usize, silent: usize) -> u32 {
+        let times = match servers {
+            1 => 8,
+            2..=4 => 2,
+            _ => 1,
+        };
+        (times * silent).try_into().unwrap()
+    }
+
+    #[test]
+    fn a_lease_outlives_silent_servers_with_the_default_settings_and_with_short_sessions() {
+        let second = Duration::from_secs(1);
+        let (tick, sync_limit) = (2 * second, 10 * second);
+        for (timeout, tick, ensembles) in [
+            (30 * second, tick, &[(2, 1), (3, 1), (5, 2), (7, 3)][..]),
+            (40 * second, tick, &[(2, 1), (3, 1), (5, 2), (7, 3)]),
+            (10 * second, second / 2, &[(2, 1), (3, 1), (5, 2), (7, 3)]),
+            (6 * second, tick, &[(2, 1), (3, 1), (5, 2), (7, 3)]),
+            (4 * second, tick, &[(2, 1), (3, 1), (5, 2)]),
+        ] {
+            let terms = Terms::new(timeout, (tick, sync_limit), Heartbeat::Write).unwrap();
+            let silence = Silence::Within(second * 10 / 4).of(timeout);
+            for (servers, silent) in ensembles {
+                // The last proof was sent a heartbeat before the silence. An answer takes a little time.
+                let attempts = 1 + attempts_in_vain(*servers, *silent);
+                let needed = terms.heartbeat() + given_up(silence) * attempts + terms.heartbeat() / 4;
+                assert!(needed <= terms.term(Ack::Write), "{timeout:?} {servers}/{silent}: {needed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lease_outlives_a_silent_leader_with_the_default_settings() {
+        let second = Duration::from_secs(1);
+        let (timeout, tick, sync_limit) = (30 * second, 2 * second, 10 * second);
+        let terms = Terms::new(timeout, (tick, sync_limit), Heartbeat::Write).unwrap();
+        let silence = Silence::Within(second * 10 / 4).of(timeout);
+        // The followers notice within the sync limit and elect within about a second. After that, the library
+        // may still try the silent leader.
+        let elected = sync_limit + second;
+        let needed = terms.heartbeat() + elected + given_up(silence) * attempts_in_vain(3, 1);
+        assert!(needed <= terms.term(Ack::Write), "{needed:?}");
+    }
+
+    #[test]
+    fn connecting_takes_less_than_its_bound_behind_silent_servers() {
+        let bound = Duration::from_secs(10);
+        for timeout in [4, 30, 3600].map(Duration::from_secs) {
+            for (servers, silent) in [(2, 1), (3, 1), (5, 2), (7, 3)] {
+                let silence = Silence::Within(bound / 4).of(timeout);
+                assert!(given_up(silence) * attempts_in_vain(servers, silent) < bound);
+            }
+        }
     }
 }

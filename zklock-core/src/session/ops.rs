@@ -8,7 +8,7 @@ mod data;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use futures_util::future::{Either, TryFutureExt};
+use futures_util::future::{Either, FutureExt, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
 
@@ -18,7 +18,7 @@ use crate::queue::contender::{Contender, ContenderId};
 
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
-use super::notice::{Budget, Subject, Watch};
+use super::notice::{Budget, Kind, OWN_INTERVAL, Subject, Watch};
 
 pub(crate) use self::data::{Base, Described, Guarded, Stamped, Write};
 
@@ -112,8 +112,8 @@ impl Ops {
     pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        let (synced, listed) = join!(client.sync(dir), client.list_children(dir));
-        self.note(Ack::Read, sent, synced)?;
+        let (caught_up, listed) = join!(catch_up(&client), client.list_children(dir));
+        self.caught_up(sent, caught_up)?;
         let listed = self.note(Ack::Read, sent, listed)?;
         let mine = |name: &String| Contender::parse(name).is_some_and(|contender| contender.is_of(id));
         let mut nodes = Vec::new();
@@ -133,34 +133,55 @@ impl Ops {
         self.note(Ack::Read, sent, listed)
     }
 
-    /// Watches an existing node for its deletion and for changes of its data.
+    /// Lists the names of children, and sets no watch.
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        self.note(Ack::Read, sent, client.list_children(dir).await)
+    }
+
+    /// Watches an existing node for its deletion and for changes of its data. Returns `None`, without a
+    /// request, if there is no room for a watch.
     ///
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
-    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Watch, Fault> {
+    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watch>, Fault> {
         let client = self.client()?;
+        let Some(share) = self.watched.share(subject, Kind::Data, path) else {
+            return Ok(None);
+        };
         let sent = self.clock.now();
-        match self.watched.share(subject, path) {
-            Some(share) => {
-                let watched = client.get_and_watch_data(path).await;
-                self.note(Ack::Read, sent, watched).map(|(_, _, watcher)| Watch::Event(watcher, share))
-            }
-            None => match self.note(Ack::Read, sent, client.check_stat(path).await)? {
-                Some(_) => Ok(Watch::Pause(subject)),
-                None => Err(Fault::NoNode),
-            },
-        }
+        let watched = client.get_and_watch_data(path).await;
+        let (_, _, watcher) = self.note(Ack::Read, sent, watched)?;
+        Ok(Some(Watch::event(watcher.changed().map(drop), share)))
     }
 
-    /// Returns the owner of a node, or `None` if the node does not exist.
-    ///
-    /// A `sync` makes the server catch up with its leader first.
+    pub(crate) async fn exists(&self, path: &str) -> Result<bool, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        self.note(Ack::Read, sent, client.check_stat(path).await).map(|stat| stat.is_some())
+    }
+
+    /// Returns the owner of a node, or `None` if the node does not exist, after the server has caught up.
     pub(crate) async fn owner(&self, path: &str) -> Result<Option<i64>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        let (synced, stat) = join!(client.sync(path), client.check_stat(path));
-        self.note(Ack::Read, sent, synced)?;
+        let (caught_up, stat) = join!(catch_up(&client), client.check_stat(path));
+        self.caught_up(sent, caught_up)?;
         self.note(Ack::Read, sent, stat).map(|stat| stat.map(|stat| stat.ephemeral_owner))
+    }
+
+    /// Lists the ephemeral nodes of the connection's session whose paths start with `prefix`, after the server
+    /// has caught up. Returns `None` if the server does not know the request, which ZooKeeper 3.6 introduced.
+    pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let (caught_up, listed) = join!(catch_up(&client), client.list_ephemerals(prefix));
+        self.caught_up(sent, caught_up)?;
+        match listed {
+            Err(zk::Error::Unimplemented) => Ok(None),
+            listed => self.note(Ack::Read, sent, listed).map(Some),
+        }
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
@@ -200,13 +221,15 @@ impl Ops {
         let sent = self.clock.now();
         match kind {
             Ack::Read => self.note(kind, sent, client.check_stat("/").await).map(drop),
-            // A transaction of one check requires a quorum, and changes nothing.
-            Ack::Write => {
-                let mut writer = client.new_multi_writer();
-                writer.add_check_version("/", -1)?;
-                let outcome = writer.commit().await.map_err(zk::Error::from);
-                self.note(kind, sent, outcome).map(drop)
-            }
+            Ack::Write => self.note(kind, sent, catch_up(&client).await),
+        }
+    }
+
+    /// Reports the outcome of [`catch_up`]. It is refused only by a quorum, and that serves as well.
+    fn caught_up(&self, sent: Moment, outcome: Result<(), zk::Error>) -> Result<(), Fault> {
+        match self.note(Ack::Write, sent, outcome) {
+            Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => Ok(()),
+            outcome => outcome,
         }
     }
 
@@ -216,17 +239,17 @@ impl Ops {
         client: &'a zk::Client,
         dir: &'a str,
     ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
-        match self.watched.share(Subject::Own, dir) {
+        match self.watched.share(Subject::Own, Kind::Children, dir) {
             Some(share) => {
                 let request = client.list_and_watch_children(dir);
                 Either::Left(request.map_ok(|(names, watcher)| {
-                    let watch = Watch::Event(watcher, share);
+                    let watch = Watch::event(watcher.changed().map(drop), share);
                     Children { names, watch }
                 }))
             }
             None => {
                 let request = client.list_children(dir);
-                let watch = Watch::Pause(Subject::Own);
+                let watch = Watch::Pause(OWN_INTERVAL);
                 Either::Right(request.map_ok(|names| Children { names, watch }))
             }
         }
@@ -241,5 +264,20 @@ impl Ops {
         let outcome = outcome.map_err(E::into);
         self.clock.answered(ack, sent, &outcome);
         outcome
+    }
+}
+
+/// Commits a transaction that changes nothing. Everything that was proposed before it is visible to requests that
+/// are sent behind it.
+///
+/// A `sync` would not do. A leader answers it at once, even if earlier proposals are not committed yet
+/// (`ProposalRequestProcessor`).
+fn catch_up(client: &zk::Client) -> impl Future<Output = Result<(), zk::Error>> + Send + use<'_> {
+    let mut writer = client.new_multi_writer();
+    let added = writer.add_check_version("/", -1);
+    let committed = writer.commit();
+    async move {
+        added?;
+        committed.await.map(drop).map_err(zk::Error::from)
     }
 }

@@ -1,5 +1,6 @@
 //! Detects that an own node is gone although this client did not delete it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -7,34 +8,54 @@ use tokio::time::sleep;
 use super::Session;
 use super::drive::Driver;
 use super::fault::Fault;
-use super::notice::Subject;
+use super::notice::{OWN_INTERVAL, Subject};
 
 impl Driver {
     /// Resolves when the own node, at this path, is gone. Never resolves if that cannot be known.
     ///
-    /// Listing the children also set a watch, which takes no extra request and fires when the own node is
-    /// deleted. If it fires for another reason, a watch on the own node replaces it after [`MOMENT`].
-    /// Most locks that others wait for are released within that time, and the second watch is not needed.
+    /// A contender that waited long watches its own node already. For others, listing the children also set a
+    /// watch, which takes no extra request and fires when the own node is deleted. If it fires for another
+    /// reason, a watch on the own node replaces it after [`MOMENT`]. Most locks that others wait for are
+    /// released within that time, and the second watch is not needed.
     pub(crate) fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + use<> {
-        let (session, children) = (self.session.clone(), self.children.take());
+        let (session, children, absence) = (self.session.clone(), self.children.take(), self.absence.take());
         async move {
-            if let Some(children) = children {
-                children.changed().await;
-                sleep(MOMENT).await;
+            match (absence, children) {
+                // The other watch is kept, because dropping it would cost a request to remove it.
+                (Some(absence), _children) => return absence.await,
+                (None, Some(children)) => {
+                    children.changed().await;
+                    sleep(MOMENT).await;
+                }
+                (None, None) => {}
             }
-            gone(&session, &path).await;
+            gone(session, path).await;
         }
     }
 }
 
 /// Resolves when the node is gone. Never resolves if the server refuses the watch or the session is over.
-pub(super) async fn gone(session: &Session, path: &str) {
+pub(super) async fn gone(session: Arc<Session>, path: String) {
     loop {
-        match session.ops().watch(Subject::Own, path).await {
-            Ok(watch) => watch.changed().await,
-            Err(Fault::NoNode) => return,
-            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(_) => std::future::pending().await,
+        let fault = match session.ops().watch(Subject::Own, &path).await {
+            Ok(Some(watch)) => {
+                watch.changed().await;
+                continue;
+            }
+            Ok(None) => match session.ops().exists(&path).await {
+                Ok(true) => {
+                    sleep(OWN_INTERVAL).await;
+                    continue;
+                }
+                Ok(false) => return,
+                Err(fault) => fault,
+            },
+            Err(fault) => fault,
+        };
+        match fault {
+            Fault::NoNode => return,
+            Fault::Unknown(_) => sleep(PAUSE).await,
+            Fault::Denied | Fault::Refused(_) | Fault::SessionOver => std::future::pending().await,
         }
     }
 }

@@ -9,21 +9,25 @@ use super::Ensemble;
 use crate::zookeeper::ZooKeeperBuilder;
 use crate::{Error, Installation, ZooKeeper, ports};
 
-/// The smallest number of servers of which one may fail.
-const SERVERS: usize = 3;
-
 /// The options of an [`Ensemble`].
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until `start` is called"]
 pub struct EnsembleBuilder {
     server: ZooKeeperBuilder,
+    servers: usize,
     init_limit: u32,
     sync_limit: u32,
 }
 
 impl EnsembleBuilder {
     fn new() -> Self {
-        Self { server: ZooKeeper::builder(), init_limit: 10, sync_limit: 5 }
+        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5 }
+    }
+
+    /// Sets the number of servers (default: 3, of which one may fail).
+    pub fn servers(mut self, servers: usize) -> Self {
+        self.servers = servers;
+        self
     }
 
     /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
@@ -76,13 +80,14 @@ impl EnsembleBuilder {
     ///
     /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start(self) -> Result<Ensemble, Error> {
-        self.start_at(Places::find)
+        let servers = self.servers;
+        self.start_at(|| Places::find(servers))
     }
 
     fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<Ensemble, Error> {
         let installation = self.server.find_installation()?;
         let prepare = |id| self.prepare(&installation, id);
-        let servers = (1..=SERVERS).map(prepare).collect::<Result<_, _>>()?;
+        let servers = (1..=self.servers).map(prepare).collect::<Result<_, _>>()?;
         let mut ensemble = Ensemble { servers, connect_string: String::new() };
         ports::start_on_free(|| {
             let places = next_places().map_err(Error::io("find free ports"))?;
@@ -140,9 +145,9 @@ struct Places {
 }
 
 impl Places {
-    fn find() -> io::Result<Self> {
-        let mut clients = ports::free(3 * SERVERS)?;
-        let peers = clients.split_off(SERVERS);
+    fn find(servers: usize) -> io::Result<Self> {
+        let mut clients = ports::free(3 * servers)?;
+        let peers = clients.split_off(servers);
         Ok(Self { clients, peers: peers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect() })
     }
 }
@@ -157,7 +162,7 @@ mod tests {
     fn ports_that_are_taken_are_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let taken_address = taken.local_addr().unwrap();
-        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        let mut places = [Places::find(3).unwrap(), Places::find(3).unwrap()];
         places[0].clients[1] = taken_address;
         let mut places = places.into_iter();
         let ensemble = Ensemble::builder().start_at(|| Ok(places.next().unwrap())).unwrap();

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use crate::error::LockError;
+use crate::session::Heartbeat;
 use crate::session::ops::Acl;
 
-use super::{Config, invalid};
+use super::Config;
+use super::validation::invalid;
 
 impl Config {
     /// Reads the configuration from environment variables.
@@ -13,8 +15,9 @@ impl Config {
     /// `ZKLOCK_CONNECT` is required. The other variables are optional:
     ///
     /// * `ZKLOCK_NAMESPACE` and `ZKLOCK_IDENTITY`.
-    /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_TICK_TIME` and
-    ///   `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
+    /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_SERVER_TIMEOUT`,
+    ///   `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
+    /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
     /// * `ZKLOCK_DIGEST`: `user:password`.
     /// * `ZKLOCK_ACL`: `open` or `creator_all`.
     ///
@@ -39,6 +42,10 @@ impl Config {
         duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
         duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
         duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
+        let mut server_timeout = Duration::ZERO;
+        duration("ZKLOCK_SERVER_TIMEOUT", &mut server_timeout)?;
+        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT").map(|_| server_timeout);
+        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT").as_deref())?;
         config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
         config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
         config.digests.extend(lookup("ZKLOCK_DIGEST"));
@@ -55,9 +62,18 @@ fn acl(text: Option<&str>) -> Result<Acl, LockError> {
     }
 }
 
+fn heartbeat(text: Option<&str>) -> Result<Heartbeat, LockError> {
+    match text {
+        None | Some("write") => Ok(Heartbeat::Write),
+        Some("read") => Ok(Heartbeat::Read),
+        Some(other) => Err(invalid("ZKLOCK_HEARTBEAT", format!("{other:?} is neither `write` nor `read`"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Silence;
 
     fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
         let value =
@@ -75,6 +91,8 @@ mod tests {
             ("ZKLOCK_CONNECT_TIMEOUT", "3s"),
             ("ZKLOCK_TICK_TIME", "500ms"),
             ("ZKLOCK_SYNC_LIMIT", "4s"),
+            ("ZKLOCK_SERVER_TIMEOUT", "2s"),
+            ("ZKLOCK_HEARTBEAT", "read"),
             ("ZKLOCK_DIGEST", "user:password"),
             ("ZKLOCK_ACL", "creator_all"),
             ("ZKLOCK_IDENTITY", "me"),
@@ -87,6 +105,8 @@ mod tests {
         assert_eq!(settings.identity, "me");
         let opening = settings.opening;
         assert_eq!((opening.servers.as_str(), opening.timeout), ("a:1,b:2", Duration::from_secs(90)));
+        assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));
+        assert_eq!(opening.heartbeat, Heartbeat::Read);
         assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
         assert_eq!((opening.digests, opening.acl), (vec!["user:password".to_owned()], Acl::CreatorAll));
     }

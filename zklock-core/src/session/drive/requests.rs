@@ -55,6 +55,7 @@ impl Driver {
                 Event::SessionLost
             }
             Ok(node) => {
+                self.absence = None;
                 let children = entry.children.ok().map(|children| self.listed(children));
                 // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
                 let children = children.filter(|names| !self.is_suspicious(names));
@@ -67,11 +68,12 @@ impl Driver {
     }
 
     async fn delete(&mut self, names: Vec<String>) -> Event {
-        for name in names {
-            if let Err(fault) = self.session.ops().delete(&self.path.child(&name)).await {
+        for name in &names {
+            if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
             }
         }
+        self.session.lookouts.left(self.path.full(), &names);
         Event::Deleted
     }
 
@@ -129,6 +131,9 @@ impl Driver {
 
     fn listed(&mut self, children: Children) -> Vec<String> {
         self.children = Some(children.watch);
+        if self.is_settled {
+            return children.names;
+        }
         let patterns = self.machine.claim().also_behind();
         let is_stranger = |name: &&String| Contender::parse_any(name, patterns).is_none();
         if let Some(stranger) = children.names.iter().find(is_stranger) {

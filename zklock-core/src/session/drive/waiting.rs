@@ -11,7 +11,7 @@ use crate::session::fault::Fault;
 use crate::session::notice::{Subject, Watch};
 use crate::session::presence;
 
-use super::Driver;
+use super::{Absence, Driver};
 
 impl Driver {
     pub(super) async fn wait_behind(&mut self, obstacle: Obstacle, cancel: &CancellationToken) -> Event {
@@ -22,37 +22,45 @@ impl Driver {
     }
 
     async fn wait_for(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
-        let watch = match self.session.ops().watch(Subject::Predecessor, &self.path.child(predecessor)).await
-        {
-            Ok(watch) => watch,
+        let path = self.path.child(predecessor);
+        let watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
+            Ok(Some(watch)) => watch,
+            Ok(None) => return self.wait_unwatched(predecessor, cancel).await,
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),
         };
         let own = self.machine.node().map(|node| self.path.child(&node.name));
+        let (session, absence) = (&self.session, &mut self.absence);
         let expelled = async {
-            // Most waits are short. Only a long one spends a request on detecting that an outsider
-            // deleted the own node.
-            sleep(PATIENCE).await;
-            match &own {
-                Some(own) => presence::gone(&self.session, own).await,
+            if absence.is_none() {
+                // Most waits are short. Only a long one spends a request on detecting that an outsider
+                // deleted the own node.
+                sleep(PATIENCE).await;
+                *absence = own.map(|own| -> Absence { Box::pin(presence::gone(session.clone(), own)) });
+            }
+            match absence {
+                // The watch outlives this wait, because dropping it would cost a request to remove it.
+                Some(absent) => absent.await,
                 None => std::future::pending().await,
             }
+            *absence = None;
         };
         tokio::select! {
             biased;
             () = cancel.cancelled() => Event::Cancel,
-            () = self.session.over() => Event::SessionLost,
+            () = session.over() => Event::SessionLost,
             () = watch.changed() => Event::PredecessorGone,
             () = expelled => Event::OwnNodeGone,
+            never = Watch::spend(&mut self.children) => match never {},
         }
     }
 
     /// Waits for a change of the children since they were listed, or of the number of permits.
     async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
         let changed = match self.children.take() {
-            Some(event @ Watch::Event(..)) => event,
-            // An unwatched list comes with the polling interval of a holder; a waiter polls more often.
-            Some(Watch::Pause(_)) | None => Watch::Pause(Subject::Predecessor),
+            Some(event @ Watch::Event(_)) => event,
+            // An unwatched list comes with the interval of a holder, and a waiter lists more often.
+            Some(Watch::Pause(_)) | None => Watch::Pause(INTERVAL),
         }
         .changed();
         let recounted = async {
@@ -79,5 +87,7 @@ impl Driver {
     }
 }
 
+/// The interval at which a contender lists children for which there is no room for a watch.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// The time that a contender waits before it watches its own node as well.
 const PATIENCE: Duration = Duration::from_secs(1);

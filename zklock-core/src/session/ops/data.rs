@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use futures_util::future::FutureExt;
 use zookeeper_client as zk;
 
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
-use crate::session::notice::{Subject, Watch};
+use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
 use super::Ops;
 
@@ -203,15 +204,15 @@ impl Ops {
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<Watched, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        match self.watched.share(Subject::Own, path) {
+        match self.watched.share(Subject::Own, Kind::Data, path) {
             Some(share) => {
                 let read = client.get_and_watch_data(path).await;
                 let (data, _, watcher) = self.note(Ack::Read, sent, read)?;
-                Ok(Watched { data, watch: Watch::Event(watcher, share) })
+                Ok(Watched { data, watch: Watch::event(watcher.changed().map(drop), share) })
             }
             None => {
                 let (data, _) = self.note(Ack::Read, sent, client.get_data(path).await)?;
-                Ok(Watched { data, watch: Watch::Pause(Subject::Own) })
+                Ok(Watched { data, watch: Watch::Pause(OWN_INTERVAL) })
             }
         }
     }

@@ -1,0 +1,210 @@
+//! Measures a client with many waiters at one lock, and a client that holds many locks.
+//!
+//! ```text
+//! cargo bench --bench crowd -- --waiters 8000 --held 20000
+//! ```
+//!
+//! prints one line for each; `--help` says what the figures mean.
+
+#![allow(clippy::print_stdout, reason = "the result goes to standard output")]
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{CommandFactory, Parser};
+use tokio::task::JoinSet;
+use zklock::{Client, Config, LeaseState, LockError, MutexGuard};
+use zklock_testkit::{How, Proxy, ZooKeeper};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Measures a client with many waiters at one lock, and a client that holds many locks.
+///
+/// `waiters`: the time until all are in the queue, the requests per second while all wait, the median time of
+/// 50 acquisitions of an unrelated free lock, how late the last deadline was answered, and whether an
+/// unrelated lock was held throughout. `held`: the time to take all locks, the requests of a reconnect, and the time
+/// until all locks are confirmed. The requests are those that a proxy in front of the server counts, with pings and
+/// heartbeats.
+#[derive(Parser)]
+#[command(name = "crowd", bin_name = "cargo bench --bench crowd --")]
+struct Options {
+    /// The number of waiters.
+    #[arg(long, default_value_t = 8000)]
+    waiters: usize,
+
+    /// How long the waiters wait, in seconds. All have to be in the queue before.
+    #[arg(long, default_value_t = 60)]
+    wait: u64,
+
+    /// The number of held locks.
+    #[arg(long, default_value_t = 20_000)]
+    held: usize,
+
+    /// Accepted because cargo passes it to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    // `cargo test --benches` runs this program too, without arguments.
+    if std::env::args_os().len() == 1 {
+        println!("{}", Options::command().render_usage());
+        return ExitCode::SUCCESS;
+    }
+    match measure(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("crowd: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let server = ZooKeeper::start()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        if options.waiters > 0 {
+            wait(options, &server).await?;
+        }
+        if options.held > 0 {
+            reconnect(options, &server).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn wait(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
+    let (proxy, client) = connect(server).await?;
+    let other = Config::new(server.connect_string()).connect().await?;
+    let (holder, held) = (other.mutex("/crowd")?.lock().await?, client.mutex("/held")?.lock().await?);
+    let (start, deadline) = (Instant::now(), Duration::from_secs(options.wait));
+    let mut waiting = JoinSet::new();
+    for _ in 0..options.waiters {
+        let mutex = client.mutex("/crowd")?;
+        waiting.spawn(async move {
+            let begun = Instant::now();
+            let outcome = mutex.lock_timeout(deadline).await.map(drop);
+            (outcome, begun.elapsed().saturating_sub(deadline))
+        });
+    }
+    until_there_are(server, options.waiters + 2).await?;
+    let entered = start.elapsed();
+    calm(&proxy).await?;
+    let before = proxy.requests_total();
+    tokio::time::sleep(WINDOW).await;
+    let asked = (proxy.requests_total() - before) as f64 / WINDOW.as_secs_f64();
+    let free = median_of_free(&client).await?;
+    if waiting.try_join_next().is_some() {
+        return Err("the waiters' time was over before the measurement was: raise --wait".into());
+    }
+    let mut latest = Duration::ZERO;
+    while let Some(ended) = waiting.join_next().await {
+        let (outcome, late) = ended?;
+        if !matches!(&outcome, Err(error) if LockError::is_contended(error)) {
+            return Err(format!("a waiter ended with {outcome:?}").into());
+        }
+        latest = latest.max(late);
+    }
+    let kept = held.is_held();
+    println!(
+        "waiters={} entered_s={:.1} requests_per_s={asked:.1} free_lock_ms={:.2} latest_deadline_ms={:.1} kept={kept}",
+        options.waiters,
+        entered.as_secs_f64(),
+        free.as_secs_f64() * 1e3,
+        latest.as_secs_f64() * 1e3,
+    );
+    held.release().await?;
+    holder.release().await?;
+    client.shutdown(GRACE).await;
+    Ok(())
+}
+
+async fn reconnect(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
+    let (proxy, client) = connect(server).await?;
+    let start = Instant::now();
+    let mut taking = JoinSet::new();
+    for number in 0..options.held {
+        let mutex = client.mutex(format!("/many/{number}"))?;
+        taking.spawn(async move { mutex.lock_timeout(LONGEST).await });
+    }
+    let mut guards = Vec::with_capacity(options.held);
+    while let Some(taken) = taking.join_next().await {
+        guards.push(taken??);
+    }
+    let taken = start.elapsed();
+    let before = proxy.requests_total();
+    let cut = Instant::now();
+    proxy.cut(How::Rst);
+    let mut is_suspended = false;
+    loop {
+        let states = guards.iter().map(MutexGuard::state);
+        let held = states.filter(|state| *state == LeaseState::Held).count();
+        is_suspended |= held == 0;
+        if is_suspended && held == guards.len() {
+            break;
+        }
+        if cut.elapsed() > LONGEST {
+            return Err(format!("{held} of {} locks are held", guards.len()).into());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    println!(
+        "held={} taken_s={:.1} requests_of_a_reconnect={} confirmed_ms={:.0}",
+        options.held,
+        taken.as_secs_f64(),
+        proxy.requests_total() - before,
+        cut.elapsed().as_secs_f64() * 1e3,
+    );
+    drop(guards);
+    client.shutdown(LONGEST).await;
+    Ok(())
+}
+
+async fn connect(server: &ZooKeeper) -> Result<(Proxy, Client), Failure> {
+    let proxy = Proxy::start(server.address())?;
+    let client = Config::new(proxy.connect_string()).connect().await?;
+    Ok((proxy, client))
+}
+
+async fn median_of_free(client: &Client) -> Result<Duration, Failure> {
+    let mut times = Vec::new();
+    for _ in 0..50 {
+        let start = Instant::now();
+        client.mutex("/free")?.lock().await?.release().await?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
+}
+
+async fn until_there_are(server: &ZooKeeper, contenders: usize) -> Result<(), Failure> {
+    let (start, line) = (Instant::now(), format!("zk_ephemerals_count\t{contenders}\n"));
+    while !server.four_letter("mntr")?.contains(&line) {
+        if start.elapsed() > LONGEST {
+            return Err(format!("there are not {contenders} contenders").into());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// Waits until the client has set all watches for which it has room.
+async fn calm(proxy: &Proxy) -> Result<(), Failure> {
+    let start = Instant::now();
+    loop {
+        let before = proxy.requests_total();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if proxy.requests_total() - before < 20 {
+            return Ok(());
+        }
+        if start.elapsed() > LONGEST {
+            return Err("the client is not calm".into());
+        }
+    }
+}
+
+const WINDOW: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(120);
+const GRACE: Duration = Duration::from_secs(10);

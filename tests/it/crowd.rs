@@ -1,0 +1,150 @@
+//! Many waiters at one lock, and many held locks, in one process.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Server, failed, on_both_servers, soon, until};
+
+/// The default session timeout.
+const DEFAULT: Duration = Duration::from_secs(30);
+/// More contenders than the watches of one session allow.
+const CROWD: usize = 2500;
+/// The longest wait for a state of the whole crowd.
+const LONG: Duration = Duration::from_secs(90);
+
+struct Crowd {
+    server: Server,
+    proxy: Proxy,
+    client: Client,
+}
+
+impl Crowd {
+    async fn of(kind: Kind) -> Self {
+        let server = Server::start_granting(kind, DEFAULT);
+        let proxy = Proxy::start(server.address()).unwrap();
+        let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+        Self { server, proxy, client }
+    }
+
+    /// Returns another client, which holds the lock.
+    async fn holder(&self, path: &str) -> MutexGuard {
+        let other = Config::new(self.server.connect_string()).connect().await.unwrap();
+        other.mutex(path).unwrap().lock().await.unwrap()
+    }
+
+    /// Waits until there are this many contenders on the server.
+    async fn until_there_are(&self, contenders: usize) {
+        let line = format!("zk_ephemerals_count\t{contenders}\n");
+        let deadline = Instant::now() + LONG;
+        while !self.server.four_letter("mntr").unwrap().contains(&line) {
+            assert!(Instant::now() < deadline, "there are not {contenders} contenders");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until the client sends nothing more but what it sends all the time.
+    async fn until_calm(&self) {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let before = self.proxy.requests_total();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if self.proxy.requests_total() - before < 10 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the client is not calm");
+        }
+    }
+}
+
+fn crowd_in(client: &Client, path: &str, wait: Duration) -> JoinSet<zklock::LockError> {
+    let mut waiting = JoinSet::new();
+    for _ in 0..CROWD {
+        let mutex = client.mutex(path).unwrap();
+        waiting.spawn(async move { failed(mutex.lock_timeout(wait).await.map(drop)) });
+    }
+    waiting
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiters_without_watches_share_one_list_and_are_answered_in_time(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
+    let _holder = crowd.holder("/crowd").await;
+    let mut waiting = crowd_in(&crowd.client, "/crowd", Duration::from_secs(40));
+    crowd.until_there_are(CROWD + 2).await;
+    crowd.until_calm().await;
+
+    let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN);
+    let (listed, asked) = (lists(), crowd.proxy.requests_total());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let (listed, asked) = (lists() - listed, crowd.proxy.requests_total() - asked);
+    assert!((1..=5).contains(&listed), "{listed} lists in 4 s");
+    assert!(asked <= CROWD as u64 / 100 * 4, "{asked} requests in 4 s");
+    crowd.client.mutex("/free").unwrap().lock().await.unwrap().release().await.unwrap();
+    assert!(held.is_held());
+
+    while let Some(error) = waiting.join_next().await {
+        assert!(error.unwrap().is_contended());
+    }
+    crowd.until_there_are(2).await;
+    assert!(held.is_held());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let holder = crowd.holder("/crowd").await;
+    let mutex = crowd.client.mutex("/crowd").unwrap();
+    let (mut waiting, tokens) = (JoinSet::new(), Arc::new(Mutex::new(Vec::with_capacity(CROWD))));
+    for _ in 0..CROWD {
+        let (mutex, tokens) = (mutex.clone(), tokens.clone());
+        waiting.spawn(async move {
+            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+            tokens.lock().unwrap().push(guard.fencing_token());
+        });
+    }
+    crowd.until_there_are(CROWD + 1).await;
+    // The last contenders of the queue have no watches, and are told by those in front of them.
+    holder.release().await.unwrap();
+    while let Some(served) = waiting.join_next().await {
+        served.unwrap();
+    }
+    assert!(tokens.lock().unwrap().is_sorted(), "each is served in its turn");
+    crowd.until_there_are(0).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconnect_verifies_many_locks_by_one_roll_call(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let mut guards = Vec::new();
+    for number in 0..CROWD {
+        let mutex = crowd.client.mutex(format!("/held/{number}")).unwrap();
+        guards.push(soon(mutex.lock()).await.unwrap());
+    }
+    let expelled = soon(crowd.client.mutex("/expelled").unwrap().lock()).await.unwrap();
+    let outsider = zk::Client::connect(crowd.server.connect_string()).await.unwrap();
+    let before = crowd.proxy.requests_total();
+    crowd.proxy.refuse();
+    crowd.proxy.cut(How::Rst);
+    let node = outsider.list_children("/expelled").await.unwrap().remove(0);
+    outsider.delete(&format!("/expelled/{node}"), None).await.unwrap();
+    crowd.proxy.heal();
+    assert_eq!(soon(expelled.lost()).await, LossReason::NodeDeleted);
+    let is_held = |guard: &MutexGuard| {
+        assert!(!matches!(guard.state(), LeaseState::Lost(_)), "a lock is lost");
+        guard.state() == LeaseState::Held
+    };
+    until(|| async { guards.iter().all(is_held) }, "all locks are confirmed").await;
+    let asked = crowd.proxy.requests_total() - before;
+    assert!(asked < 100, "{asked} requests");
+}

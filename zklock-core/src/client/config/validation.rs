@@ -1,0 +1,91 @@
+//! Validates a configuration.
+
+use std::time::Duration;
+
+use crate::client::connect_string::ConnectString;
+use crate::client::settings::Settings;
+use crate::error::LockError;
+use crate::lease::REVOKE;
+use crate::path;
+use crate::session::ops::Acl;
+use crate::session::{Opening, Silence};
+
+use super::Config;
+
+impl Config {
+    pub(super) fn validated(self) -> Result<Settings, LockError> {
+        let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
+        let namespace =
+            path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
+        self.check_durations()?;
+        self.check_credentials()?;
+        Ok(Settings {
+            root: format!("{}{namespace}", connect.chroot),
+            default_wait: self.default_wait,
+            identity: self.identity,
+            opening: Opening {
+                servers: connect.servers,
+                timeout: self.session_timeout,
+                silence: self
+                    .server_timeout
+                    .map_or_else(|| Silence::Within(self.connect_timeout / 4), Silence::Fixed),
+                heartbeat: self.heartbeat,
+                tick: self.tick_time,
+                sync_limit: self.sync_limit,
+                digests: self.digests,
+                acl: self.acl,
+            },
+        })
+    }
+
+    fn check_durations(&self) -> Result<(), LockError> {
+        bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
+        bounded("default_wait", self.default_wait, Duration::MAX)?;
+        bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
+        if let Some(timeout) = self.server_timeout {
+            bounded("server_timeout", timeout, self.session_timeout * 2 / 5)?;
+        }
+        limited("tick_time", self.tick_time, LONGEST_SESSION)?;
+        limited("sync_limit", self.sync_limit, LONGEST_SESSION)
+    }
+
+    fn check_credentials(&self) -> Result<(), LockError> {
+        if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
+            let user = digest.chars().take(3).collect::<String>();
+            return Err(invalid("digests", format!("the digest that starts with {user:?} has no `:`")));
+        }
+        if self.acl == Acl::CreatorAll && self.digests.is_empty() {
+            return Err(invalid("acl", "creator_all needs a digest, or no client could use the nodes"));
+        }
+        if self.identity.len() > LONGEST_IDENTITY {
+            return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
+        }
+        if self.identity.as_bytes() == REVOKE {
+            return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
+    if value.is_zero() {
+        return Err(invalid(setting, "it is zero"));
+    }
+    limited(setting, value, longest)
+}
+
+fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
+    if value > longest {
+        return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
+    }
+    Ok(())
+}
+
+pub(super) fn invalid(setting: &'static str, reason: impl Into<String>) -> LockError {
+    LockError::InvalidConfig { setting, reason: reason.into() }
+}
+
+/// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
+const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest identity in bytes: each waiter reads the data of the node that it watches.
+const LONGEST_IDENTITY: usize = 1024;

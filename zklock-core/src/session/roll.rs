@@ -1,0 +1,98 @@
+//! The roll call: asks the servers once in each epoch of the connection which nodes belong to the session.
+//!
+//! The answer verifies all leases and contenders at once. Only the session itself can get it, so it also shows
+//! whether the servers silently replaced the session by another one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use super::fault::Fault;
+use super::ops::Ops;
+
+/// The owner of a node, relative to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    Ours,
+    Foreign,
+    Gone,
+}
+
+impl Ownership {
+    /// Compares the owner of a node with the session that created it; `None` means that the node is gone.
+    pub(crate) fn of(owner: Option<i64>, session: i64) -> Self {
+        match owner {
+            Some(owner) if owner == session => Self::Ours,
+            Some(_) => Self::Foreign,
+            None => Self::Gone,
+        }
+    }
+}
+
+/// The last roll call of a session.
+#[derive(Debug)]
+pub(super) struct RollCall {
+    session: i64,
+    last: Mutex<Option<Roll>>,
+}
+
+#[derive(Debug)]
+struct Roll {
+    epoch: u64,
+    /// The paths of the session's nodes; `None` if the server does not know the request.
+    nodes: Option<Arc<HashSet<String>>>,
+}
+
+impl RollCall {
+    pub(super) fn new(session: i64) -> Self {
+        Self { session, last: Mutex::default() }
+    }
+
+    /// Asks whether a node, which existed before this epoch, belongs to the session.
+    ///
+    /// All callers in one epoch share one request. A node that is not in its answer is asked for on its own.
+    pub(super) async fn ownership(&self, ops: &Ops, path: &str, epoch: u64) -> Result<Ownership, Fault> {
+        match self.call(ops, epoch).await? {
+            Some(nodes) if nodes.contains(path) => Ok(Ownership::Ours),
+            Some(_) => self.missed(ops, path).await,
+            None => Ok(Ownership::of(ops.owner(path).await?, self.session)),
+        }
+    }
+
+    async fn call(&self, ops: &Ops, epoch: u64) -> Result<Option<Arc<HashSet<String>>>, Fault> {
+        let mut last = self.last.lock().await;
+        if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch) {
+            return Ok(roll.nodes.clone());
+        }
+        let nodes = ops.ephemerals("/").await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
+        *last = Some(Roll { epoch, nodes: nodes.clone() });
+        Ok(nodes)
+    }
+
+    /// Asks for a node that was not in the answer to the roll call.
+    async fn missed(&self, ops: &Ops, path: &str) -> Result<Ownership, Fault> {
+        let owner = Ownership::of(ops.owner(path).await?, self.session);
+        if owner == Ownership::Ours {
+            let is_in = |nodes: Vec<String>| nodes.iter().any(|node| node == path);
+            if !ops.ephemerals(path).await?.is_none_or(is_in) {
+                tracing::warn!(path, "the server silently replaced the session");
+                return Err(Fault::SessionOver);
+            }
+        }
+        Ok(owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_ours_only_with_our_session_as_its_owner() {
+        assert_eq!(Ownership::of(Some(7), 7), Ownership::Ours);
+        assert_eq!(Ownership::of(Some(8), 7), Ownership::Foreign);
+        assert_eq!(Ownership::of(Some(0), 7), Ownership::Foreign);
+        assert_eq!(Ownership::of(None, 7), Ownership::Gone);
+    }
+}
