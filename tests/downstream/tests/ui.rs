@@ -2,18 +2,52 @@
 
 // A file has the mistakes of one topic, and each function or module is named after its mistake. The compiler does
 // not report an unknown name beside an error of a macro, so `braces_unknown_name` has a file of its own.
-//
-// Functions that they accept are in `downstream::accepted`. If a case had to compile, trybuild would build
-// all cases one after the other, instead of checking them at once.
+// Functions that the attributes accept are in `downstream::accepted`.
+
+mod compiler;
+
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use expect_test::expect_file;
+
+use crate::compiler::Compiler;
+
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 #[test]
 fn the_attributes_explain_themselves() {
-    let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/ui/*.rs");
+    check("tests/ui");
 }
 
 #[test]
 fn the_test_attribute_explains_itself() {
-    let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/ui/testing/*.rs");
+    check("tests/ui/testing");
+}
+
+/// Compares the messages about each case of a directory with the file beside the case.
+fn check(directory: &str) {
+    let cases = cases(directory).unwrap_or_else(|error| panic!("{directory}: {error}"));
+    assert!(!cases.is_empty(), "{directory} has no cases");
+    let compiler = Compiler::with_libraries_of("ui");
+    let compare = |case: &Path| {
+        let expected = Path::new(PACKAGE).join(case).with_extension("stderr");
+        expect_file![expected].assert_eq(&compiler.messages(case));
+    };
+    // A case that fails must not hide the others.
+    let fails = |case: &PathBuf| catch_unwind(|| compare(case)).is_err();
+    let failed: Vec<_> = cases.into_iter().filter(fails).collect();
+    assert!(failed.is_empty(), "these cases fail: {failed:?}");
+}
+
+fn cases(directory: &str) -> std::io::Result<BTreeSet<PathBuf>> {
+    let mut cases = BTreeSet::new();
+    for file in Path::new(PACKAGE).join(directory).read_dir()? {
+        let file = Path::new(directory).join(file?.file_name());
+        if file.extension().is_some_and(|extension| extension == "rs") {
+            cases.insert(file);
+        }
+    }
+    Ok(cases)
 }
