@@ -20,6 +20,7 @@ mod create;
 mod delete;
 mod frames;
 mod multi;
+mod nulls;
 mod paths;
 mod persistent_watches;
 mod random;
@@ -45,6 +46,7 @@ const THEMES: &[&[Case]] = &[
     delete::CASES,
     frames::CASES,
     multi::CASES,
+    nulls::CASES,
     paths::CASES,
     persistent_watches::CASES,
     read::CASES,

@@ -14,6 +14,7 @@ mod acl;
 mod answers;
 mod connection;
 mod node;
+mod null_paths;
 mod output;
 mod path;
 mod reads;
@@ -42,7 +43,8 @@ use watches::Watches;
 
 use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, NullPath, Opcode, ReplyHeader, Request, RequestHeader,
+    Response, xid,
 };
 
 /// A standalone ZooKeeper server.
@@ -169,7 +171,7 @@ impl Model {
                 self.next_txn();
                 self.reply(connection, xid, Err(ErrorCode::RECONFIG_DISABLED));
             }
-            Request::Unknown { .. } | Request::Check(_) => {
+            Request::Unknown { .. } | Request::Check(_) | Request::NullPath(NullPath::Check) => {
                 let header = ReplyHeader { xid, zxid: Self::NO_ZXID, error: ErrorCode::UNIMPLEMENTED };
                 self.send(connection, Message::Reply(header, Response::Empty));
                 self.close(connection);

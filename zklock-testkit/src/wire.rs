@@ -13,6 +13,7 @@ mod connect;
 mod frame;
 mod jute;
 mod multi;
+mod null_path;
 mod parts;
 mod record;
 mod request;
@@ -23,6 +24,7 @@ pub use connect::{ConnectRequest, ConnectResponse};
 pub use frame::{Frames, MAX_FRAME, frames};
 pub use jute::{Malformed, Reader, Record, Writer};
 pub use multi::{Op, OpResult};
+pub use null_path::NullPath;
 pub use parts::{
     AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
 };

@@ -13,6 +13,7 @@ const WORLD: &str = "world";
 const DIGEST: &str = "digest";
 const IP: &str = "ip";
 const AUTH: &str = "auth";
+const ANYONE: &str = "anyone";
 
 /// The identities of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,7 +41,10 @@ impl Identities {
 
     /// Returns the identities as `whoAmI` shows them, without the hashes of passwords.
     pub(super) fn infos(&self) -> Vec<ClientInfo> {
-        let info = |id: &Id| ClientInfo { scheme: id.scheme.clone(), user: user_of(id).to_owned() };
+        let info = |id: &Id| ClientInfo {
+            scheme: id.scheme.clone().unwrap_or_default(),
+            user: user_of(id).to_owned(),
+        };
         self.0.iter().map(info).collect()
     }
 
@@ -54,8 +58,11 @@ impl Identities {
         if is_anyone(wanted) {
             return true;
         }
-        self.0.iter().filter(|id| id.scheme == wanted.scheme).any(|id| match wanted.scheme.as_str() {
-            IP => Network::parse(&wanted.id).is_some_and(|network| network.contains(&id.id)),
+        self.0.iter().filter(|id| id.scheme == wanted.scheme).any(|id| match parts(wanted) {
+            (Some(IP), Some(allowed)) => {
+                let address = id.id.as_deref().unwrap_or_default();
+                Network::parse(allowed).is_some_and(|network| network.contains(address))
+            }
             _ => id.id == wanted.id,
         })
     }
@@ -64,31 +71,30 @@ impl Identities {
     /// the identities that were proven.
     pub(super) fn expand(&self, acl: &[Acl]) -> Result<Vec<Acl>, ErrorCode> {
         let mut expanded = Vec::new();
-        for (index, line) in acl.iter().enumerate() {
-            if !acl[..index].contains(line) {
-                expanded.extend(self.expand_line(line)?);
-            }
+        for line in without_duplicates(acl)? {
+            expanded.extend(self.expand_line(line)?);
         }
         if expanded.is_empty() { Err(ErrorCode::INVALID_ACL) } else { Ok(expanded) }
     }
 
     fn expand_line(&self, line: &Acl) -> Result<Vec<Acl>, ErrorCode> {
-        let proven = || self.0.iter().filter(|id| id.scheme == DIGEST);
-        match line.id.scheme.as_str() {
-            WORLD if is_anyone(&line.id) => Ok(vec![line.clone()]),
-            AUTH if proven().next().is_some() => {
+        let proven = || self.0.iter().filter(|id| id.scheme.as_deref() == Some(DIGEST));
+        match parts(&line.id) {
+            (Some(AUTH), _) if proven().next().is_some() => {
                 Ok(proven().map(|id| Acl::new(line.permissions, id.clone())).collect())
             }
-            DIGEST if is_digest(&line.id.id) => Ok(vec![line.clone()]),
-            IP if Network::parse(&line.id.id).is_some() => Ok(vec![line.clone()]),
+            (Some(WORLD | DIGEST | IP), None) => Err(ErrorCode::MARSHALLING_ERROR),
+            (Some(WORLD), Some(ANYONE)) => Ok(vec![line.clone()]),
+            (Some(DIGEST), Some(id)) if is_digest(id) => Ok(vec![line.clone()]),
+            (Some(IP), Some(id)) if Network::parse(id).is_some() => Ok(vec![line.clone()]),
             _ => Err(ErrorCode::INVALID_ACL),
         }
     }
 
     /// Returns the ACL as these identities may see it: with hashes of passwords only if they may replace it.
     pub(super) fn shown(&self, acl: &[Acl]) -> Vec<Acl> {
-        let hidden = |line: &Acl| match line.id.scheme.as_str() {
-            DIGEST => Acl::new(line.permissions, Id::new(DIGEST, format!("{}:x", user_of(&line.id)))),
+        let hidden = |line: &Acl| match line.id.scheme.as_deref() {
+            Some(DIGEST) => Acl::new(line.permissions, Id::new(DIGEST, format!("{}:x", user_of(&line.id)))),
             _ => line.clone(),
         };
         match self.may(permissions::ADMIN, acl) {
@@ -98,15 +104,48 @@ impl Identities {
     }
 }
 
+/// Returns the scheme and the id.
+fn parts(id: &Id) -> (Option<&str>, Option<&str>) {
+    (id.scheme.as_deref(), id.id.as_deref())
+}
+
 fn is_anyone(id: &Id) -> bool {
-    (id.scheme.as_str(), id.id.as_str()) == (WORLD, "anyone")
+    parts(id) == (Some(WORLD), Some(ANYONE))
 }
 
 fn user_of(id: &Id) -> &str {
-    match id.scheme.as_str() {
-        DIGEST => id.id.split(':').next().unwrap_or_default(),
-        _ => &id.id,
+    match parts(id) {
+        (Some(DIGEST), Some(id)) => id.split(':').next().unwrap_or_default(),
+        (_, id) => id.unwrap_or_default(),
     }
+}
+
+/// Returns the lines without repetitions: `PrepRequestProcessor.removeDuplicates`.
+fn without_duplicates(acl: &[Acl]) -> Result<Vec<&Acl>, ErrorCode> {
+    let mut kept: Vec<&Acl> = Vec::new();
+    for line in acl {
+        let mut is_new = true;
+        for earlier in &kept {
+            is_new = is_new && !is_same(line, earlier)?;
+        }
+        if is_new {
+            kept.push(line);
+        }
+    }
+    Ok(kept)
+}
+
+/// Compares two lines as `ACL.equals` does, which fails at a null scheme or id that it comes to.
+fn is_same(line: &Acl, earlier: &Acl) -> Result<bool, ErrorCode> {
+    if line.permissions != earlier.permissions {
+        return Ok(false);
+    }
+    let scheme = line.id.scheme.as_ref().ok_or(ErrorCode::MARSHALLING_ERROR)?;
+    if earlier.id.scheme.as_ref() != Some(scheme) {
+        return Ok(false);
+    }
+    let id = line.id.id.as_ref().ok_or(ErrorCode::MARSHALLING_ERROR)?;
+    Ok(earlier.id.id.as_ref() == Some(id))
 }
 
 /// Returns whether an id is a user and a hash, ignoring trailing colons because Java's `split(":")` drops

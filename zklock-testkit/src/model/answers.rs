@@ -43,7 +43,7 @@ impl Model {
             Request::SetData(set) => self.write(connection, &Op::SetData(set)),
             Request::Multi(ops) if ops.iter().any(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::MultiRead(ops) if !ops.iter().all(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
-            Request::Multi(ops) => Ok(Response::Multi(self.multi(connection, &ops))),
+            Request::Multi(ops) => self.multi(connection, &ops).map(Response::Multi),
             Request::SetAcl(set) => self
                 .transaction(connection, Form::Single, |transaction| (transaction.set_acl(&set), Vec::new()))
                 .map(Response::Stat),
@@ -56,6 +56,7 @@ impl Model {
             Request::GetEphemerals { prefix } => {
                 Ok(Response::Ephemerals(self.ephemerals_below(connection, &prefix)))
             }
+            Request::NullPath(request) => self.answer_null_path(connection, request),
             request => self.read(connection, request),
         }
     }
@@ -92,8 +93,8 @@ impl Model {
         })
     }
 
-    /// Applies all operations or none.
-    fn multi(&mut self, connection: ConnectionId, ops: &[Op]) -> Vec<OpResult> {
+    /// Applies all operations or none. An operation that a server fails to handle has no result of its own.
+    fn multi(&mut self, connection: ConnectionId, ops: &[Op]) -> Result<Vec<OpResult>, ErrorCode> {
         self.transaction(connection, Form::Multi, |mut transaction| {
             let mut results = Vec::with_capacity(ops.len());
             for op in ops {
@@ -101,11 +102,15 @@ impl Model {
                     Ok(result) => results.push(result),
                     Err(error) => {
                         transaction.roll_back();
-                        return (all_failed(ops.len(), results.len(), error), Vec::new());
+                        let outcome = match error {
+                            ErrorCode::MARSHALLING_ERROR => Err(error),
+                            _ => Ok(all_failed(ops.len(), results.len(), error)),
+                        };
+                        return (outcome, Vec::new());
                     }
                 }
             }
-            (results, transaction.commit())
+            (Ok(results), transaction.commit())
         })
     }
 
@@ -192,12 +197,12 @@ impl Model {
         }
     }
 
-    fn ephemerals_below(&self, connection: ConnectionId, prefix: &str) -> Vec<String> {
+    pub(super) fn ephemerals_below(&self, connection: ConnectionId, prefix: &str) -> Vec<String> {
         let paths = self.session_of(connection).into_iter().flat_map(|id| self.tree.ephemerals_of(id));
         paths.filter(|path| path.starts_with(prefix.trim())).map(str::to_owned).collect()
     }
 
-    fn identities(&self, connection: ConnectionId) -> Identities {
+    pub(super) fn identities(&self, connection: ConnectionId) -> Identities {
         self.connections.get(&connection).map(|state| state.identities.clone()).unwrap_or_default()
     }
 

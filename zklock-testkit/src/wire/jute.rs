@@ -142,8 +142,16 @@ impl Reader {
     ///
     /// Returns the errors of [`buffer`](Self::buffer), and [`Malformed::Length`] if the string is null.
     pub fn string(&mut self) -> Result<String, Malformed> {
-        let bytes = self.buffer()?.ok_or(Malformed::Length(-1))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        self.nullable_string()?.ok_or(Malformed::Length(-1))
+    }
+
+    /// Reads a `ustring` that may be null, replacing invalid UTF-8 by U+FFFD as Java does.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`buffer`](Self::buffer).
+    pub fn nullable_string(&mut self) -> Result<Option<String>, Malformed> {
+        Ok(self.buffer()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Reads a `vector`; a null vector is read as an empty one.
@@ -214,6 +222,15 @@ impl Writer {
     /// Panics if the value is 2 GiB or longer.
     pub fn string(&mut self, value: &str) {
         self.buffer(Some(value.as_bytes()));
+    }
+
+    /// Writes a `ustring`, which is null for `None`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the value is 2 GiB or longer.
+    pub fn nullable_string(&mut self, value: Option<&str>) {
+        self.buffer(value.map(str::as_bytes));
     }
 
     /// Writes a `vector`.

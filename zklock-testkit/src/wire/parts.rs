@@ -115,9 +115,15 @@ pub struct SetData {
     pub version: i32,
 }
 
+impl SetData {
+    pub(super) fn read_after_path(path: String, reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path, data: reader.buffer()?, version: reader.int()? })
+    }
+}
+
 impl Record for SetData {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, data: reader.buffer()?, version: reader.int()? })
+        Self::read_after_path(reader.string()?, reader)
     }
 
     fn write(&self, writer: &mut Writer) {
@@ -138,9 +144,15 @@ pub struct SetAcl {
     pub version: i32,
 }
 
+impl SetAcl {
+    pub(super) fn read_after_path(path: String, reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { path, acl: read_acl(reader)?, version: reader.int()? })
+    }
+}
+
 impl Record for SetAcl {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, acl: read_acl(reader)?, version: reader.int()? })
+        Self::read_after_path(reader.string()?, reader)
     }
 
     fn write(&self, writer: &mut Writer) {

@@ -133,17 +133,17 @@ impl Record for Stat {
 /// An identity as ACLs name it: a scheme, and an id within this scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
-    /// `world`, `auth`, `digest` or `ip`.
-    pub scheme: String,
+    /// `world`, `auth`, `digest` or `ip`. Servers refuse a scheme that is null.
+    pub scheme: Option<String>,
     /// The id that fits the scheme: `anyone`, an empty string, `user:base64(sha1(user:password))`, or an
-    /// address with or without a prefix length.
-    pub id: String,
+    /// address with or without a prefix length. Servers accept an id that is null only with `auth`.
+    pub id: Option<String>,
 }
 
 impl Id {
-    /// Creates an identity.
+    /// Creates an identity whose scheme and id are not null.
     pub fn new(scheme: impl Into<String>, id: impl Into<String>) -> Self {
-        Self { scheme: scheme.into(), id: id.into() }
+        Self { scheme: Some(scheme.into()), id: Some(id.into()) }
     }
 }
 
@@ -170,13 +170,14 @@ impl Acl {
 
 impl Record for Acl {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self::new(reader.int()?, Id::new(reader.string()?, reader.string()?)))
+        let permissions = reader.int()?;
+        Ok(Self::new(permissions, Id { scheme: reader.nullable_string()?, id: reader.nullable_string()? }))
     }
 
     fn write(&self, writer: &mut Writer) {
         writer.int(self.permissions);
-        writer.string(&self.id.scheme);
-        writer.string(&self.id.id);
+        writer.nullable_string(self.id.scheme.as_deref());
+        writer.nullable_string(self.id.id.as_deref());
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{
-    AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
+    AddWatch, CheckVersion, Create, Delete, Malformed, NullPath, Op, Opcode, Reader, Record, SetAcl, SetData,
     SetWatches, WatcherType, Writer, multi,
 };
 
@@ -117,6 +117,8 @@ pub enum Request {
     WhoAmI,
     /// [`Opcode::CLOSE_SESSION`].
     CloseSession,
+    /// A request whose path is null.
+    NullPath(NullPath),
     /// A request with any other opcode.
     Unknown {
         /// The opcode.
@@ -157,6 +159,7 @@ impl Request {
             Self::GetAllChildrenNumber { .. } => Opcode::GET_ALL_CHILDREN_NUMBER,
             Self::WhoAmI => Opcode::WHO_AM_I,
             Self::CloseSession => Opcode::CLOSE_SESSION,
+            Self::NullPath(request) => request.opcode(),
             Self::Unknown { opcode, .. } => *opcode,
         }
     }
@@ -167,6 +170,9 @@ impl Request {
     ///
     /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        if let Some(request) = NullPath::read(opcode, reader)? {
+            return Ok(Self::NullPath(request));
+        }
         Ok(match opcode {
             Opcode::CREATE => Self::Create(Create::read(reader)?),
             Opcode::CREATE2 => Self::Create2(Create::read(reader)?),
@@ -194,7 +200,9 @@ impl Request {
             Opcode::PING => Self::Ping,
             Opcode::AUTH => {
                 reader.int()?;
-                Self::Auth { scheme: reader.string()?, auth: reader.buffer()? }
+                // A server knows a scheme that is null as little as one that is empty.
+                let scheme = reader.nullable_string()?.unwrap_or_default();
+                Self::Auth { scheme, auth: reader.buffer()? }
             }
             Opcode::SET_WATCHES => Self::SetWatches(SetWatches::read_first(reader)?),
             Opcode::SET_WATCHES2 => Self::SetWatches2(SetWatches::read(reader)?),
@@ -251,6 +259,7 @@ impl Request {
                 writer.string(path);
                 kind.write(writer);
             }
+            Self::NullPath(request) => request.write(writer),
             Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Unknown { body, .. } => writer.raw(body),
         }

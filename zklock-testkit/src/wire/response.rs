@@ -13,6 +13,8 @@ pub enum Response {
     Empty,
     /// A path: the response to a create and a sync.
     Path(String),
+    /// A path that is null: the response to a sync with such a path.
+    NullPath,
     /// A path and a stat: the response to the newer creates.
     Created {
         /// The path, including any counter.
@@ -72,7 +74,8 @@ impl Response {
 
     fn read(to: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(match to {
-            Opcode::CREATE | Opcode::SYNC => Self::Path(reader.string()?),
+            Opcode::CREATE => Self::Path(reader.string()?),
+            Opcode::SYNC => reader.nullable_string()?.map_or(Self::NullPath, Self::Path),
             Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
                 Self::Created { path: reader.string()?, stat: Stat::read(reader)? }
             }
@@ -100,6 +103,7 @@ impl Response {
         match self {
             Self::Empty => {}
             Self::Path(path) => writer.string(path),
+            Self::NullPath => writer.nullable_string(None),
             Self::Created { path, stat } => {
                 writer.string(path);
                 stat.write(writer);

@@ -18,6 +18,7 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import (
     BadVersionError,
     CancelledError,
+    InvalidACLError,
     LockTimeout,
     NoAuthError,
     NoChildrenForEphemeralsError,
@@ -28,7 +29,7 @@ from kazoo.exceptions import (
 )
 from kazoo.protocol.states import EventType
 from kazoo.recipe.watchers import ChildrenWatch, DataWatch
-from kazoo.security import make_digest_acl
+from kazoo.security import CREATOR_ALL_ACL, make_digest_acl
 
 SOON = 20
 CLIENTS = 4
@@ -296,6 +297,25 @@ def identities(server):
             ann.set(server.root, b"changed")
 
 
+def creator(server):
+    """kazoo encodes the empty id of this ACL as a null string."""
+    with server.clients(2) as (ann, bob):
+        with raises(InvalidACLError):
+            bob.create(server.root, acl=CREATOR_ALL_ACL)
+        ann.add_auth("digest", "ann:secret")
+        ann.create(server.root, acl=CREATOR_ALL_ACL)
+        assert ann.get_acls(server.root)[0] == [make_digest_acl("ann", "secret", all=True)]
+        ann.create(f"{server.root}/a", acl=CREATOR_ALL_ACL, include_data=True)
+        transaction = ann.transaction()
+        transaction.create(f"{server.root}/b", acl=CREATOR_ALL_ACL)
+        assert transaction.commit() == [f"{server.root}/b"]
+        ann.create(f"{server.root}/c")
+        ann.set_acls(f"{server.root}/c", CREATOR_ALL_ACL)
+        for name in "abc":
+            with raises(NoAuthError):
+                bob.get(f"{server.root}/{name}")
+
+
 def sync(server):
     with server.clients(2) as (reader, writer):
         for i in range(20):
@@ -524,6 +544,7 @@ CHECKS = [
     data_watch,
     children_watch,
     identities,
+    creator,
     sync,
     chroot,
     reconnect,
