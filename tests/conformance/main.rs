@@ -19,6 +19,7 @@ mod containers;
 mod create;
 mod delete;
 mod frames;
+mod internal;
 mod multi;
 mod nulls;
 mod paths;
@@ -45,6 +46,7 @@ const THEMES: &[&[Case]] = &[
     create::CASES,
     delete::CASES,
     frames::CASES,
+    internal::CASES,
     multi::CASES,
     nulls::CASES,
     paths::CASES,

@@ -125,9 +125,6 @@ impl Model {
             id => self.take_over(id, request.password.as_deref()),
         };
         let attached = attached.filter(|&id| self.sessions.attach(id, connection, timeout, self.now));
-        if let Some(state) = self.connections.get_mut(&connection) {
-            state.session = attached;
-        }
         let read_only = request.read_only.map(|_| false);
         let (timeout, session_id, password) = match attached {
             Some(id) => (timeout, id, session_password(id)),
@@ -135,6 +132,10 @@ impl Model {
         };
         let password = Some(password.to_vec().into());
         let response = ConnectResponse { protocol_version: 0, timeout, session_id, password, read_only };
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.session = attached;
+            state.greeting = Some(response.clone());
+        }
         self.send(connection, Message::Connected(response));
         if attached.is_none() {
             self.close(connection);
@@ -167,6 +168,7 @@ impl Model {
                 self.reply(connection, xid, Ok(Response::Empty));
                 self.close(connection);
             }
+            Request::CreateSession { timeout } => self.greet_again(connection, session, timeout),
             Request::Unknown { opcode: Opcode::RECONFIG, .. } => {
                 self.next_txn();
                 self.reply(connection, xid, Err(ErrorCode::RECONFIG_DISABLED));

@@ -56,9 +56,17 @@ impl Sessions {
 
     pub(super) fn touch(&mut self, id: i64, now: i64) {
         if let Some(timeout) = self.live.get(&id).map(|session| session.timeout) {
-            let expires_at = self.expiry(timeout, now);
-            self.live.entry(id).and_modify(|session| session.expires_at = expires_at);
+            self.expire_after(id, timeout, now);
         }
+    }
+
+    /// Lets a session expire after this time in milliseconds, unless it is touched.
+    ///
+    /// A time that is over already never comes, because `ExpiryQueue.poll` looks at the next tick alone.
+    pub(super) fn expire_after(&mut self, id: i64, time: i32, now: i64) {
+        let expiry = self.expiry(time, now);
+        let expires_at = if expiry > now { expiry } else { i64::MAX };
+        self.live.entry(id).and_modify(|session| session.expires_at = expires_at);
     }
 
     /// Detaches a session from this connection, unless it has been attached to another one in the meantime.
@@ -126,6 +134,16 @@ mod tests {
             assert_eq!(sessions.expired(expected - 1), []);
             assert_eq!(sessions.expired(expected), [id]);
         }
+    }
+
+    #[test]
+    fn a_session_that_should_have_ended_before_now_does_not_end() {
+        let mut sessions = Sessions::new(500, 10_000);
+        let id = sessions.open(1_000, 10_000);
+        sessions.expire_after(id, -1_000, 10_000);
+        assert_eq!(sessions.expired(1_000_000), []);
+        sessions.touch(id, 10_000);
+        assert_eq!(sessions.expired(1_000_000), [id]);
     }
 
     #[test]

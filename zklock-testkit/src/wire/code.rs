@@ -69,7 +69,7 @@ named!(Opcode {
     REMOVE_WATCHES = 18,
     /// Creates a container.
     CREATE_CONTAINER = 19,
-    /// Deletes a container; only a server sends this request, to itself.
+    /// Deletes a container. A server sends this request to itself, and accepts it from a client.
     DELETE_CONTAINER = 20,
     /// Creates a node with a time to live.
     CREATE_TTL = 21,
@@ -91,7 +91,7 @@ named!(Opcode {
     ADD_WATCH = 106,
     /// Returns the identities of a connection.
     WHO_AM_I = 107,
-    /// Opens a session. In this crate it stands for the first frame of a connection.
+    /// Opens a session. In the rules and the counts of a proxy it stands for the first frame of a connection.
     CREATE_SESSION = -10,
     /// Ends the session.
     CLOSE_SESSION = -11,

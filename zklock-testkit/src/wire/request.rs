@@ -119,6 +119,17 @@ pub enum Request {
     CloseSession,
     /// A request whose path is null.
     NullPath(NullPath),
+    /// [`Opcode::DELETE_CONTAINER`], which servers do not refuse from a client.
+    DeleteContainer {
+        /// The node.
+        path: String,
+    },
+    /// [`Opcode::CREATE_SESSION`] on a connection that has a session, answered by a
+    /// [`ConnectResponse`](super::ConnectResponse) without a header.
+    CreateSession {
+        /// The time in milliseconds after which the session expires unless another request arrives.
+        timeout: i32,
+    },
     /// A request with any other opcode.
     Unknown {
         /// The opcode.
@@ -160,6 +171,8 @@ impl Request {
             Self::WhoAmI => Opcode::WHO_AM_I,
             Self::CloseSession => Opcode::CLOSE_SESSION,
             Self::NullPath(request) => request.opcode(),
+            Self::DeleteContainer { .. } => Opcode::DELETE_CONTAINER,
+            Self::CreateSession { .. } => Opcode::CREATE_SESSION,
             Self::Unknown { opcode, .. } => *opcode,
         }
     }
@@ -217,6 +230,8 @@ impl Request {
             Opcode::GET_ALL_CHILDREN_NUMBER => Self::GetAllChildrenNumber { path: reader.string()? },
             Opcode::WHO_AM_I => Self::WhoAmI,
             Opcode::CLOSE_SESSION => Self::CloseSession,
+            Opcode::DELETE_CONTAINER => Self::DeleteContainer { path: reader.string()? },
+            Opcode::CREATE_SESSION => Self::CreateSession { timeout: reader.int()? },
             _ => Self::Unknown { opcode, body: reader.rest() },
         })
     }
@@ -244,6 +259,7 @@ impl Request {
             Self::GetAcl { path }
             | Self::Sync { path }
             | Self::GetEphemerals { prefix: path }
+            | Self::DeleteContainer { path }
             | Self::GetAllChildrenNumber { path } => writer.string(path),
             Self::Check(check) => check.write(writer),
             Self::Multi(ops) | Self::MultiRead(ops) => multi::write_ops(ops, writer),
@@ -260,6 +276,7 @@ impl Request {
                 kind.write(writer);
             }
             Self::NullPath(request) => request.write(writer),
+            Self::CreateSession { timeout } => writer.int(*timeout),
             Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Unknown { body, .. } => writer.raw(body),
         }
