@@ -1,6 +1,7 @@
 //! Four-letter words, as far as clients rely on them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,7 +22,14 @@ cases! {
     conf_tells_the_limits,
     isro_tells_that_writes_are_taken,
     words_are_told_by_their_first_letters,
+    envi_tells_the_version,
+    dirs_tells_sizes,
+    srst_sets_the_numbers_of_the_server_back,
+    crst_sets_the_numbers_of_the_connections_back,
+    wchp_and_wchc_tell_watches_by_path_and_by_session,
 }
+
+const SOON: Duration = Duration::from_secs(20);
 
 async fn ask(server: std::net::SocketAddr, word: &str) -> String {
     let mut stream = TcpStream::connect(server).await.unwrap();
@@ -165,4 +173,94 @@ async fn isro_tells_that_writes_are_taken(server: &Server) {
 async fn words_are_told_by_their_first_letters(server: &Server) {
     assert_eq!(ask(server.address(), "ruok\n").await, "imok");
     assert!(ask(server.address(), "mntr\r\n").await.starts_with("zk_version\t"));
+}
+
+/// kazoo reads the version that it adapts to from this answer.
+async fn envi_tells_the_version(server: &Server) {
+    let answer = ask(server.address(), "envi").await;
+    assert!(answer.starts_with("Environment:\nzookeeper.version="), "{answer}");
+    let told = table(server.address(), "envi", '=').await;
+    let (version, _) = told["zookeeper.version"].split_once('-').unwrap();
+    let numbers: Vec<u32> = version.split('.').map(|number| number.parse().unwrap()).collect();
+    assert!(numbers.len() == 3 && numbers[0] == 3, "{version}");
+    let of_mntr = table(server.address(), "mntr", '\t').await;
+    assert!(of_mntr["zk_version"].starts_with(&told["zookeeper.version"]));
+    for name in ["host.name", "os.name", "os.arch", "os.version", "user.name", "user.home", "user.dir"] {
+        assert!(told.contains_key(name), "{name}: {told:?}");
+    }
+}
+
+async fn dirs_tells_sizes(server: &Server) {
+    let answer = ask(server.address(), "dirs").await;
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(lines.len(), 2, "{answer}");
+    for (line, name) in lines.iter().zip(["datadir_size: ", "logdir_size: "]) {
+        assert!(line.strip_prefix(name).unwrap().parse::<u64>().is_ok(), "{line}");
+    }
+}
+
+async fn srst_sets_the_numbers_of_the_server_back(server: &Server) {
+    let own = server.own(&Options::default());
+    let mut client = own.client().await;
+    for _ in 0..20 {
+        client.stat("/").await.unwrap();
+    }
+    let received =
+        async || -> u64 { table(own.address(), "mntr", '\t').await["zk_packets_received"].parse().unwrap() };
+    assert!(received().await > 20);
+    assert_eq!(ask(own.address(), "srst").await, "Server stats reset.\n");
+    assert_eq!(received().await, 1, "only the question itself");
+    assert_eq!(table(own.address(), "mntr", '\t').await["zk_znode_count"], "5");
+}
+
+async fn crst_sets_the_numbers_of_the_connections_back(server: &Server) {
+    let own = server.own(&Options::default());
+    let mut client = own.client().await;
+    for _ in 0..20 {
+        client.stat("/").await.unwrap();
+    }
+    let session = format!("sid=0x{:x},", client.session_id());
+    let numbers = async || {
+        let told = ask(own.address(), "cons").await;
+        let line = told.lines().find(|line| line.contains(&session)).unwrap().to_owned();
+        let number = |name: &str| -> u64 {
+            let (_, rest) = line.split_once(name).unwrap();
+            rest.split(',').next().unwrap().parse().unwrap()
+        };
+        (number("recved="), number("sent="))
+    };
+    // A real server counts an answer after it has sent it.
+    let until = async |expected| {
+        let equal = async { while numbers().await != expected {} };
+        tokio::time::timeout(SOON, equal).await.unwrap_or_else(|_| panic!("never {expected:?}"));
+    };
+    until((21, 21)).await;
+    assert_eq!(ask(own.address(), "crst").await, "Connection stats reset.\n");
+    assert_eq!(numbers().await, (0, 0));
+    client.stat("/").await.unwrap();
+    until((1, 1)).await;
+}
+
+async fn wchp_and_wchc_tell_watches_by_path_and_by_session(server: &Server) {
+    let own = server.own(&Options::default());
+    assert_eq!(
+        (ask(own.address(), "wchp").await, ask(own.address(), "wchc").await),
+        ("\n".into(), "\n".into())
+    );
+    let mut client = own.client().await;
+    client.make("/a").await;
+    client.watch_data("/a").await;
+    client.watch_exists("/a/b").await.unwrap_err();
+    client.watch_children("/").await;
+    let session = format!("0x{:x}", client.session_id());
+    let by_session = ask(own.address(), "wchc").await;
+    let mut lines: Vec<&str> = by_session.lines().collect();
+    assert_eq!(lines.remove(0), session);
+    lines.sort_unstable();
+    assert_eq!(lines, ["", "\t/a", "\t/a/b"], "{by_session}");
+    let by_path = ask(own.address(), "wchp").await;
+    for path in ["/a", "/a/b"] {
+        assert!(by_path.contains(&format!("{path}\n\t{session}\n")), "{by_path}");
+    }
+    assert_eq!(by_path.lines().count(), 5, "{by_path}");
 }

@@ -17,6 +17,7 @@ mod clock;
 mod connection;
 mod core;
 mod listener;
+mod state;
 mod words;
 
 pub use builder::EmbeddedServerBuilder;
@@ -71,7 +72,8 @@ impl EmbeddedServer {
 
     /// Sends one of the four-letter words to the server, and returns its answer.
     ///
-    /// The server knows `ruok`, `srvr`, `stat`, `mntr`, `cons`, `dump`, `wchs`, `wchp`, `isro` and `conf`.
+    /// The server knows `ruok`, `srvr`, `stat`, `srst`, `mntr`, `cons`, `crst`, `dump`, `wchs`, `wchp`, `wchc`,
+    /// `isro`, `conf`, `envi` and `dirs`. It keeps nothing on disk, so the sizes that `dirs` tells are zero.
     ///
     /// # Errors
     ///

@@ -13,7 +13,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
-use super::core::{Accepted, Core, Outgoing};
+use super::core::{Accepted, Core};
+use super::state::Outgoing;
 use super::words;
 use crate::model::{ConnectionId, Message};
 use crate::wire::{

@@ -1,15 +1,14 @@
 //! The state of a server: its model, its clock, and the channels to its connections.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
-use crate::model::{ConnectionId, Message, Model, Output, Settings};
+use super::state::{Outgoing, Route, State, Traffic};
+use crate::model::{ConnectionId, Model, Settings};
 use crate::wire::{ConnectRequest, Request, RequestHeader};
 
 /// The maximum number of messages waiting for a client that does not read.
@@ -38,38 +37,6 @@ enum Paused {
     Yes,
 }
 
-#[derive(Debug)]
-struct State {
-    model: Model,
-    routes: HashMap<ConnectionId, Route>,
-    traffic: Traffic,
-}
-
-/// The channel to a connection.
-#[derive(Debug)]
-struct Route {
-    peer: SocketAddr,
-    outgoing: mpsc::Sender<Outgoing>,
-    abort: CancellationToken,
-    /// Cancelled when the model has closed the connection.
-    closing: CancellationToken,
-    traffic: Traffic,
-}
-
-/// An instruction to a connection.
-#[derive(Debug)]
-pub(super) enum Outgoing {
-    Send(Message),
-    Close,
-}
-
-/// The numbers of packets received and sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Traffic {
-    pub(super) received: u64,
-    pub(super) sent: u64,
-}
-
 /// A connection as the four-letter words report it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
@@ -91,7 +58,7 @@ impl Core {
     pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
         let clock = Clock::new();
         let model = Model::new(settings, clock.now());
-        let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
+        let state = State::new(model);
         let (paused, _) = watch::channel(Paused::No);
         Self {
             settings,
@@ -189,6 +156,16 @@ impl Core {
         self.state().traffic
     }
 
+    /// Counts the packets of the server from zero again, and not those of its connections.
+    pub(super) fn reset_traffic(&self) {
+        self.state().traffic = Traffic::default();
+    }
+
+    /// Counts the packets of each connection from zero again.
+    pub(super) fn reset_traffic_of_peers(&self) {
+        self.state().routes.values_mut().for_each(|route| route.traffic = Traffic::default());
+    }
+
     pub(super) fn peers(&self) -> Vec<Peer> {
         let state = self.state();
         let peer =
@@ -261,42 +238,5 @@ impl Core {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn count_received(&mut self, id: ConnectionId) {
-        self.traffic.received += 1;
-        if let Some(route) = self.routes.get_mut(&id) {
-            route.traffic.received += 1;
-        }
-    }
-
-    /// Passes the outputs of the model on to the connections.
-    fn dispatch(&mut self) {
-        for output in self.model.take_outputs() {
-            match output {
-                Output::Send(id, message) => self.give(id, Outgoing::Send(message)),
-                Output::Close(id) => self.give(id, Outgoing::Close),
-            }
-        }
-    }
-
-    fn give(&mut self, id: ConnectionId, outgoing: Outgoing) {
-        // After a message that could not be queued, no later one may be sent.
-        let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
-            return;
-        };
-        match outgoing {
-            Outgoing::Send(_) => {
-                self.traffic.sent += 1;
-                route.traffic.sent += 1;
-            }
-            Outgoing::Close => route.closing.cancel(),
-        }
-        if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
-            tracing::warn!(peer = %route.peer, "disconnected a client that does not read");
-            route.abort.cancel();
-        }
     }
 }

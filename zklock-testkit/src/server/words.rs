@@ -1,14 +1,17 @@
 //! The answers to four-letter words, with the figures that the embedded server has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use super::core::{Core, Peer};
 use crate::model::{ConnectionId, Model, SessionView};
 
-/// The version that `srvr`, `stat` and `mntr` report.
+/// The version that `srvr`, `stat`, `mntr` and `envi` report.
 const VERSION: &str = concat!("3.9.4-zklock-testkit-", env!("CARGO_PKG_VERSION"));
+
+/// The value of a property that is not known.
+const ABSENT: &str = "<NA>";
 
 /// Returns the answer to the word that a connection began with, or `None` if it is not a known word.
 pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Option<String> {
@@ -23,6 +26,17 @@ pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Op
         b"dump" => |core, text| core.model(|model| dump(model, text)),
         b"wchs" => |core, text| core.model(|model| wchs(model, text)),
         b"wchp" => |core, text| core.model(|model| wchp(model, text)),
+        b"wchc" => |core, text| core.model(|model| wchc(model, text)),
+        b"envi" => |_, text| envi(text),
+        b"dirs" => |_, text| dirs(text),
+        b"srst" => |core, text| {
+            core.reset_traffic();
+            writeln!(text, "Server stats reset.")
+        },
+        b"crst" => |core, text| {
+            core.reset_traffic_of_peers();
+            writeln!(text, "Connection stats reset.")
+        },
         _ => return None,
     };
     core.count_received(connection);
@@ -128,6 +142,36 @@ fn wchp(model: &Model, text: &mut String) -> fmt::Result {
         sessions.iter().try_for_each(|session| writeln!(text, "\t{session:#x}"))?;
     }
     writeln!(text)
+}
+
+fn wchc(model: &Model, text: &mut String) -> fmt::Result {
+    let mut by_session: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for (path, sessions) in model.data_watches() {
+        for session in sessions {
+            by_session.entry(session).or_default().push(path.clone());
+        }
+    }
+    for (session, paths) in by_session {
+        writeln!(text, "{session:#x}")?;
+        paths.iter().try_for_each(|path| writeln!(text, "\t{path}"))?;
+    }
+    writeln!(text)
+}
+
+/// Writes the environment without the properties of a Java machine, which the server does not have.
+fn envi(text: &mut String) -> fmt::Result {
+    let variable = |name| std::env::var(name).unwrap_or_else(|_| ABSENT.to_owned());
+    let directory =
+        std::env::current_dir().map_or_else(|_| ABSENT.to_owned(), |path| path.display().to_string());
+    writeln!(text, "Environment:\nzookeeper.version={VERSION}\nhost.name={}", Ipv4Addr::LOCALHOST)?;
+    writeln!(text, "os.name={}\nos.arch={}", std::env::consts::OS, std::env::consts::ARCH)?;
+    writeln!(text, "os.version={ABSENT}\nuser.name={}\nuser.home={}", variable("USER"), variable("HOME"))?;
+    writeln!(text, "user.dir={directory}")
+}
+
+/// Writes the sizes of the directories that a real server keeps its data in.
+fn dirs(text: &mut String) -> fmt::Result {
+    writeln!(text, "datadir_size: 0\nlogdir_size: 0")
 }
 
 /// Returns the number of nodes, with the root counted twice as on a real server.

@@ -332,6 +332,13 @@ def chroot(server):
         assert client.get(f"{server.root}/a")[0] == b"x"
 
 
+def version(server):
+    """kazoo reads the version from the answer to `envi`."""
+    with server.client() as client:
+        version = client.server_version()
+        assert version[0] == 3 and len(version) == 3, version
+
+
 def reconnect(server):
     with server.clients(2) as (client, other):
         states, seen = queue.Queue(), queue.Queue()
@@ -547,6 +554,7 @@ CHECKS = [
     creator,
     sync,
     chroot,
+    version,
     reconnect,
     lock_excludes,
     lock_lists_contenders_and_serves_them_in_turn,
