@@ -24,6 +24,7 @@ mod multi;
 mod nulls;
 mod paths;
 mod persistent_watches;
+mod quotas;
 mod random;
 mod read;
 mod restart;
@@ -51,6 +52,7 @@ const THEMES: &[&[Case]] = &[
     nulls::CASES,
     paths::CASES,
     persistent_watches::CASES,
+    quotas::CASES,
     read::CASES,
     restart::CASES,
     sequence::CASES,

@@ -5,7 +5,7 @@
 //! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
 //! comments are those of ZooKeeper's source.
 //!
-//! Quotas, nodes with a time to live (which a server refuses by default), SASL, the superuser and
+//! Nodes with a time to live (which a server refuses by default), enforced quotas, SASL, the superuser and
 //! reconfiguration are not supported.
 //!
 //! This module may use only `session_password` and `wire`.
@@ -17,6 +17,7 @@ mod node;
 mod null_paths;
 mod output;
 mod path;
+mod quotas;
 mod reads;
 mod restart;
 mod sessions;

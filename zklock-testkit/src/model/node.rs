@@ -105,6 +105,11 @@ impl Node {
         before
     }
 
+    /// Replaces the data without a new version, and returns the previous data.
+    pub(super) fn replace_statistics(&mut self, data: Option<Bytes>) -> Option<Bytes> {
+        std::mem::replace(&mut self.data, data)
+    }
+
     /// Restores data that was replaced.
     pub(super) fn restore_data(&mut self, before: Data) {
         (self.data, self.version, self.modified) = (before.data, before.version, before.modified);

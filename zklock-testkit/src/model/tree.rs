@@ -22,6 +22,7 @@ pub(super) enum Undo {
     Create { path: String, parent_creates: i32, parent_pzxid: i64 },
     Delete { path: String, node: Box<Node>, parent_pzxid: i64 },
     SetData { path: String, data: Data },
+    SetStatistics { path: String, data: Option<Bytes> },
 }
 
 impl Tree {
@@ -138,6 +139,9 @@ impl Tree {
                 self.parent_mut(&path).pzxid = parent_pzxid;
             }
             Undo::SetData { path, data } => self.get_mut(&path).restore_data(data),
+            Undo::SetStatistics { path, data } => {
+                self.get_mut(&path).replace_statistics(data);
+            }
         }
     }
 
@@ -170,7 +174,7 @@ impl Tree {
         node
     }
 
-    fn get_mut(&mut self, path: &str) -> &mut Node {
+    pub(super) fn get_mut(&mut self, path: &str) -> &mut Node {
         self.nodes.get_mut(path).expect("the caller has found the node")
     }
 

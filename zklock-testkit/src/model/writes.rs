@@ -118,6 +118,7 @@ impl<'a> Transaction<'a> {
         let node = Node::new(kind, create.data.clone(), acl.clone(), self.txn);
         let stat = node.stat();
         self.undo.push(self.tree.create(&path, node, self.txn));
+        self.undo.extend(self.tree.count_created(&path));
         self.changes.extend([Change { event: EventType::Created, path: path.clone(), acl }, parent_change]);
         Ok((path, stat))
     }
@@ -156,7 +157,9 @@ impl<'a> Transaction<'a> {
         let acl_of = |path: &str| self.tree.get(path).map(|node| node.acl.clone()).unwrap_or_default();
         let change = |event, path: &str| Change { event, path: path.to_owned(), acl: acl_of(path) };
         let changes = [change(EventType::Deleted, path), change(EventType::ChildrenChanged, parent_path)];
+        let bytes = self.tree.size_of(path);
         self.undo.push(self.tree.delete(path, self.txn));
+        self.undo.extend(self.tree.count_deleted(path, bytes));
         self.changes.extend(changes);
     }
 
@@ -166,8 +169,10 @@ impl<'a> Transaction<'a> {
         self.author.identities.may(permissions::WRITE, &node.acl)?;
         check_version(node.version, set.version)?;
         let change = Change { event: EventType::DataChanged, path: set.path.clone(), acl: node.acl.clone() };
+        let before = self.tree.size_of(&set.path);
         let (stat, undo) = self.tree.set_data(&set.path, set.data.clone(), self.txn);
         self.undo.push(undo);
+        self.undo.extend(self.tree.count_replaced(&set.path, before));
         self.changes.push(change);
         Ok(stat)
     }
