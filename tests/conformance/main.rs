@@ -32,6 +32,7 @@ mod sequence;
 mod sessions;
 mod set_watches;
 mod transactions;
+mod ttl;
 mod watches;
 mod words;
 mod write;
@@ -59,6 +60,7 @@ const THEMES: &[&[Case]] = &[
     sessions::CASES,
     set_watches::CASES,
     transactions::CASES,
+    ttl::CASES,
     watches::CASES,
     words::CASES,
     write::CASES,

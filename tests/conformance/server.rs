@@ -40,7 +40,8 @@ impl Kind {
         }
     }
 
-    /// Returns the server that all cases of containers share, which checks its containers all the time.
+    /// Returns the server that all cases of containers and of extras share, which checks its containers all the
+    /// time.
     fn reaper(self) -> &'static Running {
         static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
         static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::reaper()));
@@ -68,7 +69,19 @@ pub(crate) struct Options {
     pub(crate) max_session_timeout: Duration,
     pub(crate) max_buffer: usize,
     pub(crate) container_check_interval: Duration,
+    pub(crate) extras: Extras,
 }
+
+/// The things that a server does only if it is configured to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extras {
+    None,
+    /// Nodes with a time to live, and the superuser whose password is `admin`.
+    All,
+}
+
+/// `super:base64(sha1("super:admin"))`, from the documentation of ZooKeeper's access control.
+const SUPER_DIGEST: &str = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
 
 impl Default for Options {
     /// Returns settings that allow sessions short enough to wait for their end.
@@ -79,13 +92,15 @@ impl Default for Options {
             max_session_timeout: Duration::from_secs(60),
             max_buffer: zklock_testkit::wire::MAX_FRAME,
             container_check_interval: Duration::from_secs(60),
+            extras: Extras::None,
         }
     }
 }
 
 impl Options {
     fn reaper() -> Self {
-        Self { container_check_interval: Duration::from_millis(20), ..Self::default() }
+        let container_check_interval = Duration::from_millis(20);
+        Self { container_check_interval, extras: Extras::All, ..Self::default() }
     }
 
     fn real(&self) -> ZooKeeper {
@@ -96,6 +111,12 @@ impl Options {
             .max_session_timeout(self.max_session_timeout)
             .system_property("jute.maxbuffer", &self.max_buffer.to_string())
             .system_property("znode.container.checkIntervalMs", &interval);
+        let builder = match self.extras {
+            Extras::None => builder,
+            Extras::All => builder
+                .system_property("zookeeper.extendedTypesEnabled", "true")
+                .system_property("zookeeper.DigestAuthenticationProvider.superDigest", SUPER_DIGEST),
+        };
         builder.start().expect("ZooKeeper starts")
     }
 
@@ -106,6 +127,10 @@ impl Options {
             .max_session_timeout(self.max_session_timeout)
             .max_buffer(self.max_buffer)
             .container_check_interval(self.container_check_interval);
+        let builder = match self.extras {
+            Extras::None => builder,
+            Extras::All => builder.ttl_nodes(),
+        };
         builder.start().expect("the embedded server starts")
     }
 }
@@ -186,8 +211,8 @@ impl Server {
         self.kind.shared().client().await
     }
 
-    /// Opens a session with a server that deletes containers as soon as it may. The case's own node is a
-    /// persistent node there, too.
+    /// Opens a session with a server that deletes containers as soon as it may, and has all extras. The case's
+    /// own node is a persistent node there, too.
     pub(crate) async fn reaper_client(&self) -> Client {
         let mut client = self.kind.reaper().client().await;
         // The node exists already if this is not the first client of the case.

@@ -5,14 +5,14 @@
 //! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
 //! comments are those of ZooKeeper's source.
 //!
-//! Nodes with a time to live (which a server refuses by default), enforced quotas, SASL, the superuser and
-//! reconfiguration are not supported.
+//! Enforced quotas, SASL, the superuser and reconfiguration are not supported.
 //!
 //! This module may use only `session_password` and `wire`.
 
 mod acl;
 mod answers;
 mod connection;
+mod mode;
 mod node;
 mod null_paths;
 mod output;
@@ -37,7 +37,7 @@ use std::time::Duration;
 use connection::Connection;
 pub use output::{ConnectionId, Message, Output};
 use sessions::Sessions;
-pub use settings::Settings;
+pub use settings::{Settings, TtlNodes};
 use tree::Tree;
 pub use view::{ConnectionView, SessionView};
 use watches::Watches;
@@ -209,7 +209,8 @@ impl Model {
         self.watches.disconnect(connection);
     }
 
-    /// Advances the time, which ends expired sessions and deletes used-up containers.
+    /// Advances the time, which ends expired sessions, and deletes used-up containers and nodes
+    /// that have outlived their time to live.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
         for session in self.sessions.expired(self.now) {
@@ -217,7 +218,7 @@ impl Model {
         }
         if self.now >= self.next_container_check {
             self.next_container_check = self.now.saturating_add(self.settings.container_check());
-            self.reap_containers();
+            self.reap();
         }
     }
 

@@ -142,8 +142,8 @@ impl Model {
         let identities = self.identities(connection);
         let session = self.session_of(connection).unwrap_or_default();
         let txn = self.next_txn();
-        let (result, changes) =
-            run(Transaction::new(&mut self.tree, Author { session, identities: &identities }, form, txn));
+        let author = Author { session, identities: &identities, ttl_nodes: self.settings.ttl_nodes };
+        let (result, changes) = run(Transaction::new(&mut self.tree, author, form, txn));
         self.announce(changes);
         result
     }
@@ -161,10 +161,12 @@ impl Model {
         }
     }
 
-    /// Deletes the containers that had children and have none left, each in its own transaction:
-    /// `ContainerManager`.
-    pub(super) fn reap_containers(&mut self) {
-        for path in self.tree.used_up_containers() {
+    /// Deletes the containers that had children and have none left, and the nodes that have outlived their time
+    /// to live, each in its own transaction: `ContainerManager`.
+    pub(super) fn reap(&mut self) {
+        let mut paths = self.tree.used_up_containers();
+        paths.extend(self.tree.overdue(self.now));
+        for path in paths {
             self.delete_all(&[path]);
         }
     }
@@ -188,8 +190,8 @@ impl Model {
     fn delete_all(&mut self, paths: &[String]) {
         let nobody = Identities::default();
         let txn = self.next_txn();
-        let mut transaction =
-            Transaction::new(&mut self.tree, Author { session: 0, identities: &nobody }, Form::Single, txn);
+        let author = Author { session: 0, identities: &nobody, ttl_nodes: self.settings.ttl_nodes };
+        let mut transaction = Transaction::new(&mut self.tree, author, Form::Single, txn);
         paths.iter().for_each(|path| transaction.remove(path));
         let changes = transaction.commit();
         self.announce(changes);

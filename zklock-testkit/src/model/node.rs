@@ -10,16 +10,22 @@ use crate::wire::{Acl, Id, Stat, permissions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Persistent,
-    Ephemeral { owner: i64 },
+    Ephemeral {
+        owner: i64,
+    },
     Container,
+    /// A node that goes when it has no child, and its data was not replaced for this number of milliseconds.
+    TimeToLive {
+        millis: i64,
+    },
 }
 
 impl Kind {
-    /// Returns the owner as clients see it, zero for a container: `DataNode.getClientEphemeralOwner`.
+    /// Returns the owner as clients see it, zero for all but ephemeral nodes: `DataNode.getClientEphemeralOwner`.
     fn ephemeral_owner(self) -> i64 {
         match self {
             Self::Ephemeral { owner } => owner,
-            Self::Persistent | Self::Container => 0,
+            Self::Persistent | Self::Container | Self::TimeToLive { .. } => 0,
         }
     }
 }
@@ -113,6 +119,16 @@ impl Node {
     /// Restores data that was replaced.
     pub(super) fn restore_data(&mut self, before: Data) {
         (self.data, self.version, self.modified) = (before.data, before.version, before.modified);
+    }
+
+    /// Returns whether the node has outlived its time, if it has one: `ContainerManager.getCandidates`.
+    pub(super) fn is_overdue(&self, now: i64) -> bool {
+        match self.kind {
+            Kind::TimeToLive { millis } => {
+                self.children.is_empty() && now.saturating_sub(self.modified.time) > millis
+            }
+            _ => false,
+        }
     }
 
     /// Returns the id of the transaction that last changed the data.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The settings of a server that concern time.
+/// The settings of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -15,7 +15,21 @@ pub struct Settings {
     /// The interval between deletions of used-up containers: `znode.container.checkIntervalMs`.
     ///
     /// A container is used up if it had children and has none left.
+    ///
+    /// Nodes that have outlived their time to live are deleted at the same times.
     pub container_check_interval: Duration,
+    /// Whether clients may create nodes with a time to live: `zookeeper.extendedTypesEnabled`.
+    pub ttl_nodes: TtlNodes,
+}
+
+/// Whether clients may create nodes with a time to live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TtlNodes {
+    /// A server refuses them, as by default.
+    #[default]
+    Refused,
+    /// A server creates them.
+    Allowed,
 }
 
 impl Default for Settings {
@@ -26,6 +40,7 @@ impl Default for Settings {
             min_session_timeout: None,
             max_session_timeout: None,
             container_check_interval: Duration::from_secs(60),
+            ttl_nodes: TtlNodes::Refused,
         }
     }
 }

@@ -192,3 +192,32 @@ fn a_client_may_delete_any_node_that_has_no_child_and_no_session() {
     }
     assert_eq!(model.children("/").unwrap(), ["e", "zookeeper"]);
 }
+
+#[test]
+fn a_time_to_live_begins_anew_with_new_data_and_not_with_children() {
+    let settings = Settings { ttl_nodes: TtlNodes::Allowed, ..Settings::default() };
+    let mut model = Model::new(settings, Duration::ZERO);
+    let connection = model.open(Ipv4Addr::LOCALHOST.into());
+    model.open_session(connection, seconds(4), Duration::ZERO);
+    let node = create("/a", CreateFlags::PERSISTENT_WITH_TTL);
+    ask(&mut model, connection, Request::CreateTtl { create: node, ttl: 60_000 });
+    // The checks are at multiples of 60 s, and the time has to be exceeded.
+    model.advance(seconds(60));
+    assert!(model.node("/a").is_some());
+    let connection = model.open(Ipv4Addr::LOCALHOST.into());
+    model.open_session(connection, seconds(4), seconds(61));
+    let set = SetData { path: "/a".into(), data: None, version: -1 };
+    model.request(connection, CALLED, Request::SetData(set), seconds(61));
+    make_at(&mut model, connection, "/a/b", seconds(62));
+    model.advance(seconds(120));
+    assert!(model.node("/a").is_some());
+    model.advance(seconds(180));
+    assert!(model.node("/a").is_some(), "it has a child");
+    assert_eq!(model.delete("/a/b"), 1);
+    model.advance(seconds(240));
+    assert!(model.node("/a").is_none());
+}
+
+fn make_at(model: &mut Model, connection: ConnectionId, path: &str, now: Duration) {
+    model.request(connection, CALLED, Request::Create(create(path, CreateFlags::PERSISTENT)), now);
+}

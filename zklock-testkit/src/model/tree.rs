@@ -14,6 +14,8 @@ pub(super) struct Tree {
     /// The ephemeral nodes of each session.
     ephemerals: BTreeMap<i64, BTreeSet<String>>,
     containers: BTreeSet<String>,
+    /// The nodes with a time to live.
+    ttls: BTreeSet<String>,
 }
 
 /// The data needed to undo one change of the tree.
@@ -38,6 +40,7 @@ impl Tree {
             nodes: nodes.into_iter().map(|(path, node)| (path.to_owned(), node)).collect(),
             ephemerals: BTreeMap::new(),
             containers: BTreeSet::new(),
+            ttls: BTreeSet::new(),
         }
     }
 
@@ -79,6 +82,15 @@ impl Tree {
     pub(super) fn used_up_containers(&self) -> Vec<String> {
         let used_up = |node: &Node| node.children.is_empty() && node.creates > 0;
         self.containers.iter().filter(|path| self.get(path).is_some_and(used_up)).cloned().collect()
+    }
+
+    /// Returns the nodes without children that have outlived their time to live.
+    pub(super) fn overdue(&self, now: i64) -> Vec<String> {
+        self.ttls
+            .iter()
+            .filter(|path| self.get(path).is_some_and(|node| node.is_overdue(now)))
+            .cloned()
+            .collect()
     }
 
     /// Adds a new node to an existing parent.
@@ -154,6 +166,9 @@ impl Tree {
             Kind::Container => {
                 self.containers.insert(path.to_owned());
             }
+            Kind::TimeToLive { .. } => {
+                self.ttls.insert(path.to_owned());
+            }
         }
         self.parent_mut(path).children.insert(name_of(path).to_owned());
         self.nodes.insert(path.to_owned(), node);
@@ -163,6 +178,7 @@ impl Tree {
         let node = self.nodes.remove(path).expect("the caller has found the node");
         self.parent_mut(path).children.remove(name_of(path));
         self.containers.remove(path);
+        self.ttls.remove(path);
         if let Kind::Ephemeral { owner } = node.kind
             && let Some(paths) = self.ephemerals.get_mut(&owner)
         {

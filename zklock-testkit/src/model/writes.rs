@@ -1,8 +1,10 @@
 //! The requests that change the tree: `PrepRequestProcessor`, and the changes themselves.
 
 use super::acl::Identities;
+use super::mode::{By, Life, Mode, Naming};
 use super::node::{Kind, Node, Txn};
 use super::path::{child_of, name_of, parent_of, validate};
+use super::settings::TtlNodes;
 use super::tree::{Tree, Undo};
 use crate::wire::{
     Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, SetAcl,
@@ -18,11 +20,12 @@ pub(super) struct Change {
     pub(super) acl: Vec<Acl>,
 }
 
-/// The author of changes.
+/// The author of changes, and whether it may create nodes with a time to live.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Author<'a> {
     pub(super) session: i64,
     pub(super) identities: &'a Identities,
+    pub(super) ttl_nodes: TtlNodes,
 }
 
 /// The form of a request for changes.
@@ -64,13 +67,19 @@ impl<'a> Transaction<'a> {
         match op {
             // A multi treats this as the create of a container, whose result has a stat.
             Op::Create(create) if self.form == Form::Multi && create.flags == CreateFlags::CONTAINER => {
-                self.create2(create, Opcode::CREATE_CONTAINER)
+                self.create2(create, By::CreateContainer)
             }
-            Op::Create(create) => Ok(OpResult::Created(self.create(create, Opcode::CREATE)?.0)),
-            Op::Create2(create) => self.create2(create, Opcode::CREATE2),
-            Op::CreateContainer(create) => self.create2(create, Opcode::CREATE_CONTAINER),
-            // Nodes with a time to live are off unless a server's configuration enables them.
-            Op::CreateTtl { create, ttl } => Err(refuse_ttl(create, *ttl)),
+            Op::Create(create) => Ok(OpResult::Created(self.create(create, By::Create)?.0)),
+            Op::Create2(create) => self.create2(create, By::Create),
+            Op::CreateContainer(create) => self.create2(create, By::CreateContainer),
+            // A multi ignores a time to live that the flags do not ask for.
+            Op::CreateTtl { create, .. }
+                if self.form == Form::Multi
+                    && !matches!(Mode::of(create.flags), Ok(Mode { life: Life::TimeToLive, .. })) =>
+            {
+                self.apply(&Op::Create(create.clone()))
+            }
+            Op::CreateTtl { create, ttl } => self.create2(create, By::CreateTtl(*ttl)),
             Op::Delete(delete) => self.delete(delete),
             Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
             Op::Check(check) => self.check(check),
@@ -78,13 +87,14 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn create2(&mut self, create: &Create, opcode: Opcode) -> Result<OpResult, ErrorCode> {
-        let (path, stat) = self.create(create, opcode)?;
+    fn create2(&mut self, create: &Create, by: By) -> Result<OpResult, ErrorCode> {
+        let (path, stat) = self.create(create, by)?;
         Ok(OpResult::Created2 { opcode: Opcode::CREATE2, path, stat })
     }
 
-    fn create(&mut self, create: &Create, opcode: Opcode) -> Result<(String, Stat), ErrorCode> {
+    fn create(&mut self, create: &Create, by: By) -> Result<(String, Stat), ErrorCode> {
         let mode = Mode::of(create.flags)?;
+        mode.check(by, self.author.ttl_nodes)?;
         let parent_path = parent_of(&create.path)?;
         let acl = self.author.identities.expand(&create.acl)?;
         let parent = self.tree.find(parent_path)?;
@@ -100,16 +110,7 @@ impl<'a> Transaction<'a> {
         if matches!(parent.kind, Kind::Ephemeral { .. }) {
             return Err(ErrorCode::NO_CHILDREN_FOR_EPHEMERALS);
         }
-        let kind = match (self.form, opcode, create.flags) {
-            (Form::Single, Opcode::CREATE_CONTAINER, _) | (Form::Multi, _, CreateFlags::CONTAINER) => {
-                Some(Kind::Container)
-            }
-            _ => None,
-        };
-        let kind = kind.unwrap_or(match mode.life {
-            Life::Session => Kind::Ephemeral { owner: self.author.session },
-            Life::Unlimited => Kind::Persistent,
-        });
+        let kind = self.kind_of(create, mode, by);
         let parent_change = Change {
             event: EventType::ChildrenChanged,
             path: parent_path.to_owned(),
@@ -121,6 +122,16 @@ impl<'a> Transaction<'a> {
         self.undo.extend(self.tree.count_created(&path));
         self.changes.extend([Change { event: EventType::Created, path: path.clone(), acl }, parent_change]);
         Ok((path, stat))
+    }
+
+    fn kind_of(&self, create: &Create, mode: Mode, by: By) -> Kind {
+        match (self.form, by, mode.life) {
+            (Form::Single, By::CreateContainer, _) => Kind::Container,
+            (Form::Multi, ..) if create.flags == CreateFlags::CONTAINER => Kind::Container,
+            (_, By::CreateTtl(millis), Life::TimeToLive) => Kind::TimeToLive { millis },
+            (_, _, Life::Session) => Kind::Ephemeral { owner: self.author.session },
+            (_, _, Life::Unlimited | Life::TimeToLive) => Kind::Persistent,
+        }
     }
 
     fn delete(&mut self, delete: &Delete) -> Result<OpResult, ErrorCode> {
@@ -193,48 +204,6 @@ impl<'a> Transaction<'a> {
         self.author.identities.may(permissions::ADMIN, &node.acl)?;
         check_version(node.acl_version, set.version)?;
         Ok(self.tree.set_acl(&set.path, acl))
-    }
-}
-
-/// The mode that the flags of a create stand for: `CreateMode`.
-struct Mode {
-    life: Life,
-    naming: Naming,
-}
-
-#[derive(Clone, Copy)]
-enum Life {
-    Session,
-    Unlimited,
-}
-
-#[derive(Clone, Copy)]
-enum Naming {
-    Given,
-    Counted,
-}
-
-impl Mode {
-    fn of(flags: CreateFlags) -> Result<Self, ErrorCode> {
-        let (life, naming) = match flags {
-            CreateFlags::PERSISTENT | CreateFlags::CONTAINER => (Life::Unlimited, Naming::Given),
-            CreateFlags::EPHEMERAL => (Life::Session, Naming::Given),
-            CreateFlags::PERSISTENT_SEQUENTIAL => (Life::Unlimited, Naming::Counted),
-            CreateFlags::EPHEMERAL_SEQUENTIAL => (Life::Session, Naming::Counted),
-            CreateFlags::PERSISTENT_WITH_TTL | CreateFlags::PERSISTENT_SEQUENTIAL_WITH_TTL => {
-                return Err(ErrorCode::UNIMPLEMENTED);
-            }
-            _ => return Err(ErrorCode::BAD_ARGUMENTS),
-        };
-        Ok(Self { life, naming })
-    }
-}
-
-fn refuse_ttl(create: &Create, ttl: i64) -> ErrorCode {
-    match Mode::of(create.flags) {
-        Ok(_) if ttl >= 0 => ErrorCode::BAD_ARGUMENTS,
-        Ok(_) => ErrorCode::UNIMPLEMENTED,
-        Err(error) => error,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::EmbeddedServer;
 use super::core::Core;
-use crate::model::Settings;
+use crate::model::{Settings, TtlNodes};
 use crate::wire::MAX_FRAME;
 use crate::{Error, ports};
 
@@ -58,9 +58,36 @@ impl EmbeddedServerBuilder {
         self
     }
 
-    /// Sets `znode.container.checkIntervalMs`, how often used-up containers are deleted (default: 60 s).
+    /// Sets `znode.container.checkIntervalMs`, how often used-up containers and nodes that have outlived their
+    /// time to live are deleted (default: 60 s).
     pub fn container_check_interval(mut self, interval: Duration) -> Self {
         self.settings.container_check_interval = interval;
+        self
+    }
+
+    /// Lets clients create nodes with a time to live, as `zookeeper.extendedTypesEnabled` does (default: they
+    /// are refused).
+    ///
+    /// A time to live is between 1 ms and 0xff_ffff_ffff ms, and begins anew with each change of the node's data.
+    /// The server deletes the node at the first check of
+    /// [`container_check_interval`](Self::container_check_interval) at which the time is over and the node has
+    /// no child.
+    ///
+    /// ```
+    /// use zklock_testkit::wire::{Create, CreateFlags, Request};
+    /// use zklock_testkit::{Conversation, EmbeddedServer};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = EmbeddedServer::builder().ttl_nodes().start()?;
+    /// let mut client = Conversation::open(server.address()).await?;
+    /// let create = Create::new("/a", "", CreateFlags::PERSISTENT_WITH_TTL);
+    /// client.call(Request::CreateTtl { create, ttl: 60_000 }).await?.outcome?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ttl_nodes(mut self) -> Self {
+        self.settings.ttl_nodes = TtlNodes::Allowed;
         self
     }
 
