@@ -31,6 +31,7 @@ mod restart;
 mod sequence;
 mod sessions;
 mod set_watches;
+mod superuser;
 mod transactions;
 mod ttl;
 mod watches;
@@ -59,6 +60,7 @@ const THEMES: &[&[Case]] = &[
     sequence::CASES,
     sessions::CASES,
     set_watches::CASES,
+    superuser::CASES,
     transactions::CASES,
     ttl::CASES,
     watches::CASES,

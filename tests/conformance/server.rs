@@ -129,7 +129,7 @@ impl Options {
             .container_check_interval(self.container_check_interval);
         let builder = match self.extras {
             Extras::None => builder,
-            Extras::All => builder.ttl_nodes(),
+            Extras::All => builder.ttl_nodes().super_digest(SUPER_DIGEST),
         };
         builder.start().expect("the embedded server starts")
     }

@@ -5,7 +5,7 @@
 //! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
 //! comments are those of ZooKeeper's source.
 //!
-//! Enforced quotas, SASL, the superuser and reconfiguration are not supported.
+//! Enforced quotas, SASL and reconfiguration are not supported.
 //!
 //! This module may use only `session_password` and `wire`.
 
@@ -87,7 +87,6 @@ impl Model {
     pub fn new(settings: Settings, now: Duration) -> Self {
         let now = millis(now);
         Self {
-            settings,
             now,
             zxid: 0,
             tree: Tree::new(),
@@ -97,6 +96,7 @@ impl Model {
             next_connection: 0,
             next_container_check: now.saturating_add(settings.container_check()),
             outputs: Vec::new(),
+            settings,
         }
     }
 

@@ -13,6 +13,8 @@ const WORLD: &str = "world";
 const DIGEST: &str = "digest";
 const IP: &str = "ip";
 const AUTH: &str = "auth";
+/// The scheme of the superuser, which no ACL can name.
+const SUPER: &str = "super";
 const ANYONE: &str = "anyone";
 
 /// The identities of a connection.
@@ -25,18 +27,30 @@ impl Identities {
         Self(vec![Id::new(IP, address.to_string())])
     }
 
-    /// Adds the identity that the proof establishes.
-    pub(super) fn add(&mut self, scheme: &str, proof: Option<&[u8]>) -> Result<(), ErrorCode> {
-        let id = match (scheme, proof) {
-            (DIGEST, Some(proof)) => Id::new(DIGEST, digest(proof)),
+    /// Adds the identities that the proof establishes, which are two if its digest is the superuser's.
+    pub(super) fn add(
+        &mut self,
+        scheme: &str,
+        proof: Option<&[u8]>,
+        super_digest: Option<&str>,
+    ) -> Result<(), ErrorCode> {
+        let digest = match (scheme, proof) {
+            (DIGEST, Some(proof)) => digest(proof),
             // The address of the connection is already one of its identities.
             (IP, _) => return Ok(()),
             _ => return Err(ErrorCode::AUTH_FAILED),
         };
+        if super_digest == Some(&digest) {
+            self.add_id(Id::new(SUPER, ""));
+        }
+        self.add_id(Id::new(DIGEST, digest));
+        Ok(())
+    }
+
+    fn add_id(&mut self, id: Id) {
         if !self.0.contains(&id) {
             self.0.push(id);
         }
-        Ok(())
     }
 
     /// Returns the identities as `whoAmI` shows them, without the hashes of passwords.
@@ -48,8 +62,12 @@ impl Identities {
         self.0.iter().map(info).collect()
     }
 
-    /// Checks that the ACL grants one of the wanted permissions to one of these identities.
+    /// Checks that the ACL grants one of the wanted permissions to one of these identities, or that the superuser
+    /// is one of them.
     pub(super) fn may(&self, wanted: i32, acl: &[Acl]) -> Result<(), ErrorCode> {
+        if self.0.iter().any(|id| id.scheme.as_deref() == Some(SUPER)) {
+            return Ok(());
+        }
         let allows = |line: &Acl| line.permissions & wanted != 0 && self.matches(&line.id);
         if acl.iter().any(allows) { Ok(()) } else { Err(ErrorCode::NO_AUTH) }
     }
@@ -248,9 +266,9 @@ mod tests {
     #[test]
     fn auth_stands_for_all_that_was_proven() {
         let mut identities = identities();
-        identities.add("digest", Some(b"a:1")).unwrap();
-        identities.add("digest", Some(b"b:2")).unwrap();
-        identities.add("digest", Some(b"a:1")).unwrap();
+        identities.add("digest", Some(b"a:1"), None).unwrap();
+        identities.add("digest", Some(b"b:2"), None).unwrap();
+        identities.add("digest", Some(b"a:1"), None).unwrap();
         let expanded = identities.expand(&[Acl::new(permissions::READ, Id::new("auth", ""))]).unwrap();
         let users: Vec<_> = expanded.iter().map(|line| user_of(&line.id)).collect();
         assert_eq!(users, ["a", "b"]);

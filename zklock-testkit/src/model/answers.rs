@@ -21,7 +21,8 @@ impl Model {
         let Some(state) = self.connections.get_mut(&connection) else {
             return;
         };
-        let error = state.identities.add(scheme, proof).err().unwrap_or(ErrorCode::OK);
+        let super_digest = self.settings.super_digest.as_deref();
+        let error = state.identities.add(scheme, proof, super_digest).err().unwrap_or(ErrorCode::OK);
         self.send(connection, Message::Reply(ReplyHeader { xid, zxid: 0, error }, Response::Empty));
         if error != ErrorCode::OK {
             self.close(connection);

@@ -17,7 +17,8 @@ impl Model {
     ///
     /// New sessions and connections get ids that were not assigned before.
     pub fn restart_empty(&mut self, now: Duration) {
-        let new = Self::new(self.settings, now.max(Duration::from_millis(self.now.max(0).unsigned_abs())));
+        let now = now.max(Duration::from_millis(self.now.max(0).unsigned_abs()));
+        let new = Self::new(self.settings.clone(), now);
         let sessions = new.sessions.after(&self.sessions);
         *self = Self { sessions, next_connection: self.next_connection, ..new };
     }

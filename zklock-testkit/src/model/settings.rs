@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The settings of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// ZooKeeper's `tickTime`, at least 1 ms; sessions expire at multiples of it.
@@ -20,6 +20,9 @@ pub struct Settings {
     pub container_check_interval: Duration,
     /// Whether clients may create nodes with a time to live: `zookeeper.extendedTypesEnabled`.
     pub ttl_nodes: TtlNodes,
+    /// The digest of the superuser, who may do everything: `USER:BASE64(SHA1(USER:PASSWORD))`. There is none if
+    /// it is not set: `zookeeper.DigestAuthenticationProvider.superDigest`.
+    pub super_digest: Option<String>,
 }
 
 /// Whether clients may create nodes with a time to live.
@@ -41,6 +44,7 @@ impl Default for Settings {
             max_session_timeout: None,
             container_check_interval: Duration::from_secs(60),
             ttl_nodes: TtlNodes::Refused,
+            super_digest: None,
         }
     }
 }

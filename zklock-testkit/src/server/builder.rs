@@ -91,6 +91,25 @@ impl EmbeddedServerBuilder {
         self
     }
 
+    /// Makes clients superusers that prove the user and the password of this digest, as
+    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
+    ///
+    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`; any other text makes nobody a
+    /// superuser.
+    ///
+    /// ```
+    /// use zklock_testkit::EmbeddedServer;
+    ///
+    /// // The password is `admin`.
+    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
+    /// let server = EmbeddedServer::builder().super_digest(digest).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    pub fn super_digest(mut self, digest: &str) -> Self {
+        self.settings.super_digest = Some(digest.to_owned());
+        self
+    }
+
     /// Starts the server, which is ready when this returns.
     ///
     /// # Errors

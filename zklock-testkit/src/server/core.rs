@@ -57,7 +57,7 @@ pub(super) struct Accepted {
 impl Core {
     pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
         let clock = Clock::new();
-        let model = Model::new(settings, clock.now());
+        let model = Model::new(settings.clone(), clock.now());
         let state = State::new(model);
         let (paused, _) = watch::channel(Paused::No);
         Self {

@@ -92,7 +92,7 @@ fn mntr(core: &Core, text: &mut String) -> fmt::Result {
 }
 
 fn conf(core: &Core, text: &mut String) -> fmt::Result {
-    let settings = core.settings;
+    let settings = &core.settings;
     writeln!(text, "clientPort={}", core.address.get().map_or(0, SocketAddr::port))?;
     writeln!(text, "tickTime={}", settings.tick_time.as_millis())?;
     writeln!(text, "minSessionTimeout={}", settings.negotiate(0))?;
