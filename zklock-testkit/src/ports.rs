@@ -1,4 +1,4 @@
-//! Free ports and loopback addresses for servers to listen on.
+//! Free ports and loopback addresses for servers and proxies to listen on.
 //!
 //! This module may use only `error`.
 

@@ -1,8 +1,8 @@
 //! A proxy that injects faults between clients and a server.
 //!
-//! This module may use only `error`, `eventually` and `wire`.
+//! This module may use only `error`, `eventually`, `ports` and `wire`.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
 use crate::wire::Opcode;
+use crate::{Error, ports};
 
 mod connection;
 mod conversation;
@@ -34,7 +34,8 @@ use trigger::Matcher;
 
 /// A proxy in front of a ZooKeeper server that loses, delays and corrupts frames in both directions.
 ///
-/// It listens on a free loopback port and decodes the frames of the protocol. **Rules** strike single frames:
+/// It listens on a free port of a loopback address, where no connection of another program starts if the system
+/// has several such addresses, and decodes the frames of the protocol. **Rules** strike single frames:
 /// those of an opcode, starting with the n-th, a given number of times. **Faults of the link** affect
 /// everything between all clients and the server, until a call of [`heal`](Self::heal). In spite of any
 /// faults, frames stay in order, as in any TCP stream. Four-letter words pass unchanged.
@@ -76,7 +77,7 @@ impl Proxy {
     ///
     /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::io("bind a proxy"))?;
+        let listener = TcpListener::bind((ports::loopback(), 0)).map_err(Error::io("bind a proxy"))?;
         let address = listener.local_addr().map_err(Error::io("find the port of a proxy"))?;
         let (state, end) = (Arc::new(State::new(server)), CancellationToken::new());
         let (ready, is_ready) = mpsc::channel();
@@ -90,7 +91,7 @@ impl Proxy {
         Ok(Self { address, connect_string: address.to_string(), state, end, thread: Some(thread) })
     }
 
-    /// Returns the address that clients connect to, as `127.0.0.1:PORT`.
+    /// Returns the address that clients connect to, as `ADDRESS:PORT`.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }

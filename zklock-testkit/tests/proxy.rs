@@ -565,6 +565,15 @@ fn a_four_letter_word_passes_without_a_runtime() {
     assert_eq!((proxy.connections(), proxy.requests_total()), (1, 0));
 }
 
+/// The system may give the port of a listener that is gone to a connection that starts from the same address.
+#[test]
+fn a_proxy_listens_where_no_connection_starts() {
+    let proxy = proxy();
+    let client = net::TcpStream::connect(proxy.address()).unwrap();
+    assert!(proxy.address().ip().is_loopback());
+    assert_ne!(client.local_addr().unwrap().ip(), proxy.address().ip());
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_run_resets_clients() {
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
