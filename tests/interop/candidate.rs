@@ -1,7 +1,7 @@
 //! Candidates of both languages: in this process, in the shared Java process, and in processes of their own.
 //!
-//! A Rust candidate in its own process is this test binary, run for the single test `candidate_process` with
-//! its parameters in the environment.
+//! A Rust candidate in its own process is this test binary, run for a single test of `election` with its
+//! parameters in the environment.
 
 use std::future::pending;
 use std::io::Write;
@@ -20,8 +20,8 @@ use crate::support::{Space, mortal_config, soon};
 pub(crate) const PATH: &str = "/office";
 /// The mode of a leader in a record.
 pub(crate) const MODE: &str = "exclusive";
-/// The test that runs as a candidate in another process.
-const PROCESS: &str = "candidate::candidate_process";
+/// The test that runs as a candidate in another process, where its case does not matter.
+const PROCESS: &str = "election::a_killed_rust_leader_is_followed_by_one_in_java::case_1_embedded";
 const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
 const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";
@@ -83,13 +83,27 @@ async fn run_with(peer: &Peer, space: &Space, order: &str) -> Actor {
     actor
 }
 
-/// Runs a candidate if another test has started this process, and otherwise returns at once. The candidate
-/// records when it leads, answers each line of its input with the list of candidates, and leaves when its
-/// input ends.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn candidate_process() {
-    let orders = [CONNECT, NAMESPACE, RECIPE, ID, RECORD].map(|name| std::env::var(name).ok());
-    let [Some(connect), Some(namespace), Some(recipe), Some(id), Some(record)] = orders else { return };
+/// The parameters of a candidate that runs in this process.
+pub(crate) struct Orders {
+    connect: String,
+    namespace: String,
+    recipe: String,
+    id: String,
+    record: String,
+}
+
+impl Orders {
+    /// Returns the parameters, or `None` if the test runs as part of the suite.
+    pub(crate) fn read() -> Option<Self> {
+        let orders = [CONNECT, NAMESPACE, RECIPE, ID, RECORD].map(|name| std::env::var(name).ok());
+        let [connect, namespace, recipe, id, record] = orders;
+        Some(Self { connect: connect?, namespace: namespace?, recipe: recipe?, id: id?, record: record? })
+    }
+}
+
+/// Runs as a candidate, which records when it leads, answers each line of its input with the list of
+/// candidates, and leaves when its input ends.
+pub(crate) async fn run_for_office(Orders { connect, namespace, recipe, id, record }: Orders) {
     let diary = Arc::new(Diary::new(Path::new(&record), &id));
     let client = mortal_config(&connect, &namespace).connect().await.unwrap();
     let election = client.election(PATH).unwrap().identity(id).unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 
-use crate::candidate::{Candidate, MODE, Mortal, PATH, run_in_java};
+use crate::candidate::{Candidate, MODE, Mortal, Orders, PATH, run_for_office, run_in_java};
 use crate::peer::Actor;
 use crate::record::Record;
 use crate::support::{Kind, SHORT_SESSION, Space, on_both_servers, soon, until};
@@ -85,6 +85,9 @@ async fn a_killed_java_leader_is_followed_by_one_in_rust(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_rust_leader_is_followed_by_one_in_java(kind: Kind) {
+    if let Some(orders) = Orders::read() {
+        return run_for_office(orders).await;
+    }
     for recipe in RECIPES {
         let space = Space::new(kind);
         let record = Record::new();

@@ -1,7 +1,6 @@
 //! Holders in their own processes that are killed.
 //!
-//! The holder in Rust is this test binary, run for the single test `holder_process` with its parameters in
-//! the environment.
+//! The holder in Rust is this test binary, run for the last test below with its parameters in the environment.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,8 +11,8 @@ use zklock::{Client, MutexGuard, SemaphoreGuard, WriteGuard};
 use crate::peer::Actor;
 use crate::support::{Kind, Space, mortal_config, on_both_servers, soon, until};
 
-/// The test that runs as a holder in another process.
-const HOLDER: &str = "process::holder_process";
+/// The test that runs as a holder in another process, where its case does not matter.
+const HOLDER: &str = "process::what_a_killed_rust_process_held_goes_to_java::case_1_embedded";
 const CONNECT: &str = "ZKLOCK_INTEROP_HOLDER_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_INTEROP_HOLDER_NAMESPACE";
 const HOLDING: &str = "the holder holds";
@@ -29,11 +28,8 @@ const LOCKS: [(&str, &str, &str); 4] = [
     ("semaphore", SEMAPHORE, "3"),
 ];
 
-/// Holds the locks if a test below has started this process, and otherwise returns at once. It ends with its
-/// input.
-#[tokio::test]
-async fn holder_process() {
-    let (Ok(connect), Ok(namespace)) = (std::env::var(CONNECT), std::env::var(NAMESPACE)) else { return };
+/// Holds the locks until the input ends.
+async fn hold_until_the_input_ends(connect: String, namespace: String) {
     let client = mortal_config(&connect, &namespace).connect().await.unwrap();
     let _held = hold_all(&client).await;
     writeln!(std::io::stdout(), "{HOLDING}").unwrap();
@@ -115,6 +111,9 @@ async fn what_a_killed_java_process_held_goes_to_rust(kind: Kind) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_rust_process_held_goes_to_java(kind: Kind) {
+    if let (Ok(connect), Ok(namespace)) = (std::env::var(CONNECT), std::env::var(NAMESPACE)) {
+        return hold_until_the_input_ends(connect, namespace).await;
+    }
     let space = Space::new(kind);
     let mut holder = Holder::start(&space);
     let mut waiting = Vec::new();
