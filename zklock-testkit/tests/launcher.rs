@@ -103,28 +103,32 @@ fn a_stopped_server_leaves_nothing() {
     assert!(!directory.exists());
 }
 
+/// The test that runs as an owner in another process.
+const OWNER: &str = "a_server_ends_with_its_killed_owner";
+
 #[test]
 fn a_server_ends_with_its_killed_owner() {
-    Owner::spawn("serve").check_that_nothing_outlives_it(1);
+    if let Some(orders) = owner_orders() {
+        return own_a_server(&orders);
+    }
+    Owner::spawn(OWNER, "serve").check_that_nothing_outlives_it(1);
 }
 
 #[test]
 fn a_paused_server_ends_with_its_killed_owner() {
-    Owner::spawn("pause").check_that_nothing_outlives_it(1);
+    Owner::spawn(OWNER, "pause").check_that_nothing_outlives_it(1);
 }
 
 #[test]
 fn a_killed_server_leaves_no_directory_behind_a_killed_owner() {
-    Owner::spawn("kill").check_that_nothing_outlives_it(1);
+    Owner::spawn(OWNER, "kill").check_that_nothing_outlives_it(1);
 }
 
-/// Owns a server if a test above has started this process, and otherwise returns at once.
-#[test]
-fn owner_process() {
-    let Some(orders) = owner_orders() else { return };
+/// Owns a server until this process is killed.
+fn own_a_server(orders: &str) {
     let servers = [ZooKeeper::start().unwrap()];
     tell_of(&servers);
-    match orders.as_str() {
+    match orders {
         "pause" => servers[0].pause().unwrap(),
         "kill" => servers[0].kill().unwrap(),
         _ => {}

@@ -10,7 +10,7 @@ use zklock_testkit::{ZooKeeper, eventually};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Makes the test `owner_process` act as the process that owns servers.
+/// Makes a test act as the process that owns servers.
 const OWNER: &str = "ZKLOCK_TESTKIT_OWNER";
 
 #[track_caller]
@@ -49,7 +49,7 @@ pub(crate) fn wait_to_be_killed() {
     sibling.wait().unwrap();
 }
 
-/// A process that runs the test `owner_process` of this binary.
+/// A process that runs a test of this binary as an owner.
 pub(crate) struct Owner {
     process: Child,
     _sibling_input: ChildStdin,
@@ -58,9 +58,9 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Starts the process, and waits until it has followed its orders.
-    pub(crate) fn spawn(orders: &str) -> Self {
+    pub(crate) fn spawn(test: &str, orders: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "owner_process", "--nocapture"])
+            .args(["--exact", test, "--nocapture"])
             .env(OWNER, orders)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
