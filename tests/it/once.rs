@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Refusal};
+use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -165,13 +165,13 @@ async fn who_lost_the_lock_or_leadership_starts_nothing(kind: Kind) {
 async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let latch = client.election("/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
+    let term = soon(latch.leadership()).await.unwrap();
     let cut = proxy.on_request(Opcode::GET_DATA).cut(How::Rst);
     let lost = failed(soon(term.once_per(TICK, HOUR)).await);
     assert!(cut.hits() > 0 && lost.is_lost(), "{lost}");
     proxy.clear();
-    let next = soon(leader.leadership()).await.unwrap();
+    let next = soon(latch.leadership()).await.unwrap();
     assert!(next.fencing_token() > term.fencing_token());
     assert!(next.once_per(TICK, HOUR).await.unwrap());
 }

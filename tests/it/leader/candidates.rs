@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rstest_reuse::apply;
-use zklock::{Ended, LockError, LossReason, Standing};
+use zklock::{Ended, LockError, LossReason, Policy, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How};
 
@@ -130,7 +130,7 @@ async fn a_selector_does_not_run_where_latches_do(kind: Kind) {
 async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let latch = client.leader_latch(PATH).unwrap();
+    let latch = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
     proxy.refuse();
     proxy.cut(How::Rst);
@@ -165,7 +165,7 @@ async fn a_leader_does_not_lead_with_the_node_of_its_last_session(kind: Kind) {
 async fn an_idle_leader_is_demoted_before_its_session_can_expire(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let election = client.election(PATH).unwrap().policy(zklock::Policy::GiveUpWhenLost);
+    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
     let latch = election.latch();
     let term = soon(latch.leadership()).await.unwrap();
     let second = space.client().await.leader_latch(PATH).unwrap();

@@ -22,7 +22,8 @@ async fn one_of_three_leads_again_each_time_the_servers_lost_their_leader() {
     let ensemble = Ensemble::builder().tick_time(TICK).max_session_timeout(PATIENCE).start().unwrap();
     let mut latches = Vec::new();
     for _ in 0..3 {
-        latches.push(connect(&ensemble, PATIENCE).await.leader_latch(PATH).unwrap());
+        let election = connect(&ensemble, PATIENCE).await.election(PATH).unwrap();
+        latches.push(election.policy(Policy::GiveUpWhenSuspended).latch());
     }
     let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();
     until(|| async { leaders() == 1 }, "one leads").await;
@@ -59,7 +60,8 @@ async fn a_selector_whose_own_server_is_killed_leads_again_by_another_one() {
     let ensemble = Ensemble::builder().tick_time(TICK).max_session_timeout(PATIENCE).start().unwrap();
     let client = connect(&ensemble, PATIENCE).await;
     let (tell, mut terms) = tokio::sync::mpsc::unbounded_channel();
-    let selector = client.election(PATH).unwrap().auto_requeue().select(move |term| {
+    let election = client.election(PATH).unwrap().auto_requeue().policy(Policy::GiveUpWhenSuspended);
+    let selector = election.select(move |term| {
         tell.send(term).unwrap();
         pending::<()>()
     });

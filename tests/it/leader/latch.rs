@@ -194,7 +194,7 @@ async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays(kind: Kin
         let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
         config.tick_time(TICK).connect().await.unwrap()
     };
-    let careful = connect().await.election("/careful").unwrap().latch();
+    let careful = connect().await.election("/careful").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let patient = connect().await.election("/patient").unwrap().policy(Policy::GiveUpWhenLost).latch();
     let (term, other) =
         (soon(careful.leadership()).await.unwrap(), soon(patient.leadership()).await.unwrap());

@@ -1,9 +1,12 @@
 //! Bodies that run to their end even if leadership is lost or given up.
 
+use std::pin::pin;
+
+use futures_util::poll;
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
+use zklock::{Client, FencingToken, LockError, LossReason, Policy, leader_only};
 use zklock_testkit::How;
 
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
@@ -68,17 +71,20 @@ async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended(kind: K
 async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body(kind: Kind) {
     let space = Space::new(kind);
     let ((proxy, first), second) = (space.proxied().await, space.client().await);
-    let leader = first.leader(PATH).unwrap();
-    let work = Work::begin(&first).await;
-    let term = leader.term().await.unwrap().unwrap();
+    let latch = first.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    let (end, ends) = oneshot::channel::<()>();
+    let mut body = pin!(term.run_to_end(ends));
+    assert!(poll!(&mut body).is_pending());
     assert!(!second.leader(PATH).unwrap().join().await.unwrap());
     proxy.cut(How::Rst);
     assert_eq!(soon(term.lost()).await, LossReason::Suspended);
     assert_kept(&space, &second).await;
-    assert!(!leader.is_leader(), "the next term begins after the body");
-    let token = work.token;
-    assert_eq!(work.end().await, LossReason::Suspended);
-    assert!(soon(leader.leadership()).await.unwrap().fencing_token() > token);
+    assert!(!latch.is_leader(), "the next term begins after the body");
+    end.send(()).expect("the body was not dropped");
+    let error = failed(soon(body).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::Suspended, .. }), "{error}");
+    assert!(soon(latch.leadership()).await.unwrap().fencing_token() > term.fencing_token());
     assert!(!second.leader(PATH).unwrap().is_leader());
 }
 

@@ -53,6 +53,22 @@ async fn an_outage_ends_a_callback_or_not_by_the_policy(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = connect(&server, PATIENCE).await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    server.kill().unwrap();
+    until(|| async { client.health() == Health::Suspended }, "the client notices").await;
+    assert!(latch.is_leader() && term.is_leading());
+    server.restart().unwrap();
+    until(|| async { client.health() == Health::Connected }, "the client is back").await;
+    soon(term.verify()).await.unwrap();
+    assert_eq!(latch.current().unwrap().fencing_token(), term.fencing_token(), "in the same term");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn an_interruption_during_an_outage_leaves_no_node_afterwards(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let client = connect(&server, PATIENCE).await;
@@ -75,6 +91,7 @@ async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on(kind: Kin
     let mut selectors = Vec::new();
     for _ in 0..2 {
         let election = connect(&server, PATIENCE).await.election(PATH).unwrap().auto_requeue();
+        let election = election.policy(Policy::GiveUpWhenSuspended);
         selectors.push(election.select(|_| pending::<()>()));
     }
     let one_leads = async || {
@@ -99,7 +116,8 @@ async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_i
     let server = Server::start_granting(kind, PATIENCE);
     let mut latches = Vec::new();
     for _ in 0..10 {
-        latches.push(connect(&server, PATIENCE).await.leader_latch(PATH).unwrap());
+        let election = connect(&server, PATIENCE).await.election(PATH).unwrap();
+        latches.push(election.policy(Policy::GiveUpWhenSuspended).latch());
     }
     let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();
     until(|| async { leaders() == 1 && children(&server).await == 10 }, "one leads").await;
@@ -149,7 +167,8 @@ async fn a_hold_down_makes_one_change_of_many_short_outages(kind: Kind) {
     const HOLD_DOWN: Duration = Duration::from_secs(6);
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let latch = client.election(PATH).unwrap().hold_down(HOLD_DOWN).latch();
+    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended);
+    let latch = election.hold_down(HOLD_DOWN).latch();
     let term = soon(latch.leadership()).await.unwrap();
     for _ in 0..4 {
         let connections = proxy.connections();

@@ -31,7 +31,7 @@ use super::selector::control::Verdict;
 /// use zklock_core::Policy;
 ///
 /// let election = client.election("/sweeper")?;
-/// let latch = election.policy(Policy::GiveUpWhenLost).hold_down(Duration::from_secs(5)).latch();
+/// let latch = election.policy(Policy::GiveUpWhenSuspended).hold_down(Duration::from_secs(5)).latch();
 /// let leadership = latch.leadership().await?;
 /// println!("leading with epoch {}", leadership.fencing_token());
 /// # Ok(())
@@ -85,7 +85,7 @@ impl Election {
         Ok(Self { identity, ..self })
     }
 
-    /// Sets the reaction of the leader to a broken connection, by default [`Policy::GiveUpWhenSuspended`].
+    /// Sets the reaction of the leader to a broken connection, by default [`Policy::GiveUpWhenLost`].
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }

@@ -17,9 +17,9 @@ use super::office::Office;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///
-/// With the default [`Policy`](crate::Policy), it does not lead while the connection is broken. It keeps its
-/// place, and leads again in a new term once the servers confirm it. Dropping the latch closes it in the
-/// background.
+/// With the default [`Policy`](crate::Policy), it leads on through an outage, until the lease clock runs out.
+/// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
+/// new term once the servers confirm its place. Dropping the latch closes it in the background.
 ///
 /// # Examples
 ///

@@ -19,12 +19,15 @@ use crate::session::drive::Progress;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Give up leadership at once. No two candidates lead at the same time, but every short outage ends a
-    /// term (Curator's `StandardConnectionStateErrorPolicy`).
-    #[default]
+    /// Give up leadership at once: every short outage and every restart of the leader's server ends a term
+    /// (Curator's `StandardConnectionStateErrorPolicy`, its default).
     GiveUpWhenSuspended,
-    /// Keep leading until leadership is lost, or until the lease clock runs out
+    /// Keep leading until leadership is lost, or until the lease clock runs out, which is the default
     /// (`SessionConnectionStateErrorPolicy`).
+    ///
+    /// A leader outlives the silence or the restart of its server. No two candidates lead at the same time,
+    /// because the lease ends before the session can expire.
+    #[default]
     GiveUpWhenLost,
 }
 
