@@ -9,6 +9,7 @@ mod misuse;
 mod on_lost;
 mod outage;
 mod process;
+mod refused;
 mod selector;
 mod sync;
 mod terms;

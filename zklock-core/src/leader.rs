@@ -5,12 +5,16 @@
 //!
 //! * [`election`]: the settings of a candidate, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed; [`campaign`] is its task.
+//! * [`changes`]: the changes of a latch between leading and not leading.
 //! * [`selector`]: a candidate that leads while a callback runs.
 //! * [`leadership`]: one term of either.
 //! * [`office`]: the position that a candidate runs for.
 //! * [`roster`]: the shared candidates of a client, one per path.
+//! * [`backoff`]: the pauses before a candidate runs again after a failure.
 
+mod backoff;
 mod campaign;
+mod changes;
 mod election;
 mod latch;
 mod leadership;
@@ -21,8 +25,9 @@ mod selector;
 use crate::client::Client;
 use crate::error::LockError;
 
+pub use self::changes::LeaderChanges;
 pub use self::election::Election;
-pub use self::latch::{LeaderChanges, LeaderLatch};
+pub use self::latch::LeaderLatch;
 pub use self::leadership::Leadership;
 pub use self::office::Policy;
 pub use self::roster::Leader;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{Client, FencingToken, LockError, LossReason, Standing, leader_only};
-use zookeeper_client as zk;
 
+use super::refused::{close_path, open_path};
 use crate::attributes::Tracer;
 use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
 
@@ -264,11 +264,27 @@ async fn a_candidate_that_is_denied_says_so_to_each_call(kind: Kind) {
         assert!(matches!(error, LockError::Denied { .. }), "{error}");
     }
     assert_eq!(zklock::scope(client.clone(), option(2)).await, None);
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"owner:secret").await.unwrap();
-    outsider.set_acl(&space.full("/skipped"), &zk::Acls::anyone_all(), None).await.unwrap();
-    assert_eq!(zklock::scope(client.clone(), option(2)).await, None, "it does not try again on its own");
-    assert!(client.leader("/skipped/2").unwrap().join().await.unwrap());
+}
+
+#[leader_only(path = "/closed/job")]
+async fn job(ran: &AtomicUsize) {
+    ran.fetch_add(1, Ordering::SeqCst);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_function_whose_candidate_was_denied_runs_once_it_is_permitted(kind: Kind) {
+    let (space, ran) = (Space::new(kind), AtomicUsize::new(0));
+    close_path(&space).await;
+    let client = space.client().await;
+    zklock::scope(client.clone(), job(&ran)).await;
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    open_path(&space).await;
+    let runs = async || {
+        zklock::scope(client.clone(), job(&ran)).await;
+        ran.load(Ordering::SeqCst) > 0
+    };
+    until(runs, "the function runs").await;
 }
 
 #[leader_only(path = path, otherwise = error)]

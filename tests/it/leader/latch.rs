@@ -228,19 +228,6 @@ async fn changes_are_told_and_end_with_the_latch(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_is_denied_ends_once_with_the_reason(kind: Kind) {
-    let space = Space::new(kind);
-    let owner =
-        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
-    let latch = space.client().await.leader_latch("/closed/leader").unwrap();
-    assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
-    assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
-    assert!(matches!(failed(soon(latch.close()).await), LockError::Denied { .. }));
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
 async fn a_latch_that_is_dropped_leaves_the_election(kind: Kind) {
     let space = Space::new(kind);
     let latch = space.client().await.leader_latch(PATH).unwrap();

@@ -1,13 +1,14 @@
 //! Calls to candidates that are repeated, too late, or not permitted.
 
 use std::future::pending;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
-use zklock::{Client, Ended, LockError, Standing};
+use zklock::{Client, Ended, LeaderLatch, LockError, Standing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
+use super::refused::close_path;
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/sweeper";
@@ -86,11 +87,9 @@ async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_alr
     }
 }
 
-/// Runs a latch, a selector and a leader below a node that denies them, until each has reported that three
-/// times.
-async fn run_in_vain(client: &Client) {
-    let latch = client.leader_latch("/closed/a").unwrap();
-    let selector = client.election("/closed/b").unwrap().auto_requeue().select(|_| pending::<()>());
+/// Asks candidates below a node that denies them, and selectors that run once, three times each.
+async fn ask_in_vain(client: &Client, latch: &LeaderLatch) {
+    let selector = client.election("/closed/b").unwrap().select(|_| pending::<()>());
     let leader = client.leader("/closed/c").unwrap();
     for _ in 0..3 {
         assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
@@ -106,23 +105,24 @@ fn requests(proxy: &Proxy) -> u64 {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_candidate_asks_once_and_not_again(kind: Kind) {
+async fn a_denied_candidate_asks_again_after_pauses_that_grow(kind: Kind) {
     let space = Space::new(kind);
-    let owner =
-        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    let owner = close_path(&space).await;
     let (proxy, client) = space.proxied().await;
-    let before = requests(&proxy);
-    run_in_vain(&client).await;
-    let denied = requests(&proxy) - before;
-    assert!(denied <= 3 * MOST, "three candidates sent {denied} requests");
+    let (before, started) = (requests(&proxy), Instant::now());
+    let latch = client.leader_latch("/closed/a").unwrap();
+    ask_in_vain(&client, &latch).await;
     // Each of these is a round trip, during which a candidate that retries without a pause would send a
     // request.
     for _ in 0..500 {
         soon(owner.mutex("/closed/x").unwrap().participants()).await.unwrap();
     }
-    assert_eq!(requests(&proxy) - before, denied, "a denied candidate tries again");
+    let denied = requests(&proxy) - before;
+    // The pauses double from at least 50 ms.
+    let attempts = (started.elapsed().as_millis() / 50 + 1).ilog2() + 1;
+    let most = 3 * MOST * u64::from(attempts);
+    assert!(denied <= most, "three candidates sent {denied} requests in {attempts} attempts");
 }
 
-/// The most requests of one candidate: twice a create, a list and the creation of the parents.
+/// The most requests of one attempt: twice a create, a list and the creation of the parents.
 const MOST: u64 = 6;

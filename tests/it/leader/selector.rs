@@ -8,6 +8,7 @@ use rstest_reuse::apply;
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LockError};
 
+use super::refused::close_path;
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -128,13 +129,10 @@ fn space_is_odd() -> bool {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_selector_ends_and_says_why(kind: Kind) {
+async fn a_denied_selector_that_runs_once_ends_and_says_why(kind: Kind) {
     let space = Space::new(kind);
-    let owner =
-        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
-    let election = space.client().await.election("/closed/leader").unwrap().auto_requeue();
-    let selector = election.select(async |_| {});
+    close_path(&space).await;
+    let selector = space.client().await.election("/closed/leader").unwrap().select(async |_| {});
     assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
 }
 

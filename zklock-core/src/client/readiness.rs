@@ -6,6 +6,8 @@ use crate::session::Health;
 
 /// The readiness of a client to take locks and lead at this instant, as far as it knows.
 ///
+/// It is about the session. A candidate that the servers refuse says so by [`Leader::failure`](crate::Leader::failure).
+///
 /// The values are ordered from the best to the worst, so that the greatest over several clients is the
 /// readiness of all of them together.
 ///

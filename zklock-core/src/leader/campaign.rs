@@ -1,13 +1,14 @@
 //! Runs a latch in its election until it is closed.
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, LossReason};
 use crate::lease::Lease;
 use crate::session::drive::Progress;
 
+use super::backoff::Backoff;
 use super::leadership::Leadership;
 use super::office::Office;
 
@@ -18,8 +19,10 @@ pub(super) enum Position {
     Starts,
     Follows,
     Leads(Leadership),
-    /// The candidate has ended: with an error, or with `Ok` because it was closed.
-    Ended(Result<(), LockError>),
+    /// The candidate cannot run, and tries again after a pause. The error stays until the next answer of the
+    /// election, so that callers do not wait for an attempt that may fail again.
+    Refused(LockError),
+    Closed,
 }
 
 impl Position {
@@ -27,7 +30,7 @@ impl Position {
     pub(super) fn current(&self) -> Option<Leadership> {
         match self {
             Self::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
-            Self::Starts | Self::Follows | Self::Ended(_) => None,
+            Self::Starts | Self::Follows | Self::Refused(_) | Self::Closed => None,
         }
     }
 }
@@ -41,15 +44,26 @@ pub(super) struct Campaign {
 
 impl Campaign {
     pub(super) async fn run(self) {
-        let reason = self.campaign().await;
-        if let Err(error) = &reason {
-            tracing::warn!(path = self.office.path(), %error, "a candidate cannot run");
+        let mut backoff = Backoff::default();
+        loop {
+            let started = Instant::now();
+            let Err(error) = self.campaign().await else { break };
+            self.office.report(&error);
+            self.told.send_replace(Position::Refused(error));
+            let pause = backoff.lengthen_after(started.elapsed());
+            if self.close.run_until_cancelled(sleep(pause)).await.is_none() {
+                break;
+            }
         }
-        self.told.send_replace(Position::Ended(reason));
+        self.told.send_replace(Position::Closed);
     }
 
+    /// Leads in one lease after another until the candidate is closed, or cannot run.
     async fn campaign(&self) -> Result<(), LockError> {
         while let Some(lease) = self.elected().await? {
+            // It is no longer refused, although it may not lead yet.
+            self.follow(|position| matches!(position, Position::Refused(_)));
+            let Some(lease) = self.office.hand_over(&self.close, lease).await else { break };
             let reason = self.hold(&lease).await;
             // The listeners have been told of a loss, and of a release that failed.
             lease.release().await.ok();
@@ -65,13 +79,7 @@ impl Campaign {
         let (told, mut progress) = watch::channel(Progress::Connecting);
         let queued = async {
             if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
-                self.told.send_if_modified(|position| {
-                    let is_first = matches!(position, Position::Starts);
-                    if is_first {
-                        *position = Position::Follows;
-                    }
-                    is_first
-                });
+                self.follow(|position| matches!(position, Position::Starts | Position::Refused(_)));
             }
             std::future::pending().await
         };
@@ -80,6 +88,17 @@ impl Campaign {
             elected = self.office.elected(&self.close, told) => elected,
             never = queued => never,
         }
+    }
+
+    /// Publishes `Follows` if the present position is one of these.
+    fn follow(&self, is_one: impl Fn(&Position) -> bool) {
+        self.told.send_if_modified(|position| {
+            let is_changed = is_one(position);
+            if is_changed {
+                *position = Position::Follows;
+            }
+            is_changed
+        });
     }
 
     /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.

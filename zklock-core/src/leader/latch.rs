@@ -12,6 +12,7 @@ use crate::error::{LockError, Phase};
 use crate::participant::Participant;
 
 use super::campaign::{Campaign, Position};
+use super::changes::LeaderChanges;
 use super::leadership::Leadership;
 use super::office::Office;
 
@@ -20,6 +21,10 @@ use super::office::Office;
 /// With the default [`Policy`](crate::Policy), it leads on through an outage, until the lease clock runs out.
 /// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
 /// new term once the servers confirm its place. Dropping the latch closes it in the background.
+///
+/// A latch lives until it or its client is closed. If the servers refuse it, for example because of an ACL, a
+/// quota or a contender of another recipe, it tries again: after about 100 ms, and then after pauses that
+/// double up to 30 s. Each refusal is logged as an error, and [`failure`](Self::failure) returns it meanwhile.
 ///
 /// # Examples
 ///
@@ -58,7 +63,7 @@ impl LeaderLatch {
     pub fn is_leader(&self) -> bool {
         match &*self.position.borrow() {
             Position::Leads(leadership) => leadership.is_leading(),
-            Position::Starts | Position::Follows | Position::Ended(_) => false,
+            Position::Starts | Position::Follows | Position::Refused(_) | Position::Closed => false,
         }
     }
 
@@ -67,13 +72,24 @@ impl LeaderLatch {
         self.position.borrow().current()
     }
 
+    /// Returns, from memory, the error for which this candidate does not run at present: it tries again after
+    /// a pause.
+    ///
+    /// The result is `None` as soon as the candidate leads or follows again.
+    pub fn failure(&self) -> Option<LockError> {
+        match &*self.position.borrow() {
+            Position::Refused(error) => Some(error.clone()),
+            Position::Starts | Position::Follows | Position::Leads(_) | Position::Closed => None,
+        }
+    }
+
     /// Returns the election's answer from memory: the term of this candidate, if it leads at this instant.
-    /// The outer `None` means that there is no answer yet, or that the candidate has ended.
+    /// The outer `None` means that there is no answer yet, or that the candidate does not run.
     pub(super) fn answer(&self) -> Option<Option<Leadership>> {
         // A campaign that was dropped with the client's thread has not published its end.
         self.position.has_changed().ok()?;
         match &*self.position.borrow() {
-            Position::Starts | Position::Ended(_) => None,
+            Position::Starts | Position::Refused(_) | Position::Closed => None,
             position @ (Position::Follows | Position::Leads(_)) => Some(position.current()),
         }
     }
@@ -82,23 +98,25 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// [`LockError::Closed`] if the latch or its client is closed. [`LockError::Denied`],
-    /// [`LockError::Refused`], [`LockError::MixedRecipes`], [`LockError::AuthFailed`] or
-    /// [`LockError::InvalidConfig`] if the candidate cannot run.
+    /// * [`LockError::Closed`] if the latch or its client is closed.
+    /// * [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`],
+    ///   [`LockError::AuthFailed`] or [`LockError::InvalidConfig`] if the candidate cannot run. The candidate
+    ///   tries again on its own. While it pauses, every call returns this error at once. When it leads or
+    ///   follows again, a new call waits again.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        let closed = || self.closed();
         let mut position = self.position.clone();
         loop {
             match &*position.borrow_and_update() {
                 Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
-                Position::Ended(reason) => return Err(reason.clone().err().unwrap_or_else(closed)),
+                Position::Refused(error) => return Err(error.clone()),
+                Position::Closed => return Err(self.closed()),
                 Position::Leads(_) | Position::Starts | Position::Follows => {}
             }
-            position.changed().await.map_err(|_| closed())?;
+            position.changed().await.map_err(|_| self.closed())?;
         }
     }
 
@@ -131,9 +149,9 @@ impl LeaderLatch {
         let mut position = self.position.clone();
         let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
         match known.as_deref() {
-            Ok(Position::Ended(reason)) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.closed()),
+            Ok(Position::Refused(error)) => Err(error.clone()),
+            Ok(Position::Closed) | Err(_) => Err(self.closed()),
+            Ok(Position::Starts | Position::Follows | Position::Leads(_)) => Ok(()),
         }
     }
 
@@ -155,8 +173,9 @@ impl LeaderLatch {
         // A campaign that was dropped with the client's thread has not published its end.
         let is_gone = self.position.has_changed().is_err();
         match &*self.position.borrow() {
-            Position::Ended(reason) => Err(reason.clone().err().unwrap_or_else(|| self.closed())),
+            Position::Closed => Err(self.closed()),
             _ if is_gone => Err(self.closed()),
+            Position::Refused(error) => Err(error.clone()),
             Position::Starts => Ok(false),
             Position::Follows | Position::Leads(_) => Ok(true),
         }
@@ -183,7 +202,7 @@ impl LeaderLatch {
 
     /// Returns the changes between leading and not leading, beginning with the present state.
     pub fn changes(&self) -> LeaderChanges {
-        LeaderChanges { position: self.position.clone(), told: None }
+        LeaderChanges::of(self.position.clone())
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -220,7 +239,7 @@ impl LeaderLatch {
     /// # Errors
     ///
     /// [`LockError::Timeout`] if that takes longer than the client's default wait; it then goes on in the
-    /// background. The error that ended the latch before, if any.
+    /// background.
     ///
     /// # Cancel safety
     ///
@@ -229,17 +248,14 @@ impl LeaderLatch {
         self.close.cancel();
         let (mut position, waited) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
-            position.wait_for(|position| matches!(position, Position::Ended(_))).await.ok();
+            position.wait_for(|position| matches!(position, Position::Closed)).await.ok();
         };
         // If the client's thread has ended, so has the latch.
         if let Err(Unanswered::InTime) = self.office.worker.call(waited, ended).await {
             let path = self.path().to_owned();
             return Err(LockError::Timeout { path, waited, phase: Phase::Releasing });
         }
-        match &*self.position.borrow() {
-            Position::Ended(reason) => reason.clone(),
-            Position::Starts | Position::Follows | Position::Leads(_) => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -255,46 +271,5 @@ impl fmt::Debug for LeaderLatch {
             .field("path", &self.path())
             .field("is_leader", &self.is_leader())
             .finish_non_exhaustive()
-    }
-}
-
-/// The changes of a latch between leading and not leading.
-#[derive(Clone)]
-pub struct LeaderChanges {
-    position: watch::Receiver<Position>,
-    /// The value returned last.
-    told: Option<bool>,
-}
-
-impl LeaderChanges {
-    /// Waits for the next change, and returns whether the latch leads after it; `None` after its end.
-    ///
-    /// The first call returns the present state at once. The end of leadership is reported before `None`.
-    /// Changes in quick succession may be skipped in pairs.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn next(&mut self) -> Option<bool> {
-        loop {
-            let (leads, is_over) = match &*self.position.borrow_and_update() {
-                Position::Leads(leadership) => (leadership.is_leading(), false),
-                Position::Starts | Position::Follows => (false, false),
-                Position::Ended(_) => (false, true),
-            };
-            if self.told != Some(leads) {
-                self.told = Some(leads);
-                return Some(leads);
-            }
-            if is_over || self.position.changed().await.is_err() {
-                return None;
-            }
-        }
-    }
-}
-
-impl fmt::Debug for LeaderChanges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaderChanges").field("told", &self.told).finish_non_exhaustive()
     }
 }

@@ -54,7 +54,8 @@ impl Office {
         self.door.path.relative()
     }
 
-    /// Waits for the election and the handover pause, and reports the progress to `told`.
+    /// Waits for the election, and reports the progress to `told`. The next step is
+    /// [`hand_over`](Self::hand_over).
     ///
     /// Returns `None` once `close` is cancelled and the contender is withdrawn.
     pub(super) async fn elected(
@@ -63,26 +64,31 @@ impl Office {
         told: watch::Sender<Progress>,
     ) -> Result<Option<Lease>, LockError> {
         let (path, wanted) = (&self.door.path, self.door.wanted.clone());
-        let lease = match acquire::acquire_unless(close, &self.worker, path, wanted, told).await {
-            Err(LockError::Closed { .. }) => None,
-            leases => leases?.into_iter().flatten().next(),
-        };
-        if let Some(lease) = &lease
-            && !self.handover.is_zero()
-        {
+        match acquire::acquire_unless(close, &self.worker, path, wanted, told).await {
+            Err(LockError::Closed { .. }) => Ok(None),
+            leases => Ok(leases?.into_iter().flatten().next()),
+        }
+    }
+
+    /// Waits for the handover pause. Returns `None` once `close` is cancelled and the contender is withdrawn.
+    pub(super) async fn hand_over(&self, close: &CancellationToken, lease: Lease) -> Option<Lease> {
+        if !self.handover.is_zero() {
             tokio::select! {
                 () = close.cancelled() => {}
                 _ = lease.tenure().lost() => {}
                 () = sleep(self.handover) => {}
             }
         }
-        match lease {
-            Some(lease) if close.is_cancelled() => {
-                lease.release().await.ok();
-                Ok(None)
-            }
-            lease => Ok(lease),
+        if close.is_cancelled() {
+            lease.release().await.ok();
+            return None;
         }
+        Some(lease)
+    }
+
+    /// Reports a refusal, after which the candidate tries again.
+    pub(super) fn report(&self, error: &LockError) {
+        tracing::error!(path = self.path(), %error, "a candidate cannot run, and tries again after a pause");
     }
 
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {

@@ -51,10 +51,6 @@ impl Candidate {
         Arc::new(Self { path: path.clone(), latch, since: Instant::now() })
     }
 
-    fn has_ended(&self) -> bool {
-        self.latch.is_settled().is_err()
-    }
-
     /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
     async fn settled(&self, within: Duration) -> Result<(), LockError> {
         match self.latch.settled_timeout(within).await {
@@ -67,8 +63,8 @@ impl Candidate {
 /// The candidate of a client in an election, which all callers share.
 ///
 /// It joins the election at the first call of [`join`](Self::join), [`term`](Self::term) or
-/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped. Cheap to
-/// clone.
+/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped. If the servers
+/// refuse it, it tries again after a pause, as a [`LeaderLatch`] does. Cheap to clone.
 ///
 /// # Examples
 ///
@@ -119,18 +115,18 @@ impl Leader {
     /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
     /// leads.
     ///
-    /// If this client has already joined, no request is sent. A candidate that has ended, for example because
-    /// it could not run, is replaced by a new one.
+    /// If this client has already joined, no request is sent.
     ///
     /// # Errors
     ///
-    /// The same as [`LeaderLatch::leadership`].
+    /// The same as [`LeaderLatch::leadership`]. The candidate stays in the election, and tries again on its
+    /// own.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn join(&self) -> Result<bool, LockError> {
-        let candidate = self.anew();
+        let candidate = self.enter();
         candidate.settled(SETTLE).await?;
         Ok(candidate.latch.is_leader())
     }
@@ -138,6 +134,14 @@ impl Leader {
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
         self.joined().is_some_and(|candidate| candidate.latch.is_leader())
+    }
+
+    /// Returns, from memory, the error for which the candidate does not run at present: see
+    /// [`LeaderLatch::failure`].
+    ///
+    /// The result is `None` before this client has joined.
+    pub fn failure(&self) -> Option<LockError> {
+        self.joined().and_then(|candidate| candidate.latch.failure())
     }
 
     /// Returns the term of this client, or `None` if it does not lead.
@@ -148,8 +152,8 @@ impl Leader {
     ///
     /// # Errors
     ///
-    /// The same as [`LeaderLatch::leadership`]. If the candidate cannot run, each call returns its error,
-    /// until [`join`](Self::join) replaces the candidate.
+    /// The same as [`LeaderLatch::leadership`]. While the candidate cannot run, each call returns its last
+    /// error.
     ///
     /// # Cancel safety
     ///
@@ -214,9 +218,8 @@ impl Leader {
 
     fn joined(&self) -> Option<Arc<Candidate>> {
         match &self.place {
-            Place::Known(candidate) if !candidate.has_ended() => Some(candidate.clone()),
-            // A candidate that has ended may have been replaced.
-            Place::Known(_) | Place::New(_) => Roster::of(&self.client).at(self.path()),
+            Place::Known(candidate) => Some(candidate.clone()),
+            Place::New(path) => Roster::of(&self.client).at(path.relative()),
         }
     }
 
@@ -224,25 +227,9 @@ impl Leader {
         // Every call but the first finds the candidate without the write lock, and does not block the others.
         self.joined().unwrap_or_else(|| {
             let mut candidates = Roster::of(&self.client).write();
-            match candidates.get(self.path()) {
-                Some(candidate) => candidate.clone(),
-                None => self.start(&mut candidates),
-            }
+            let start = || Candidate::start(&self.client, self.node_path());
+            candidates.entry(self.path().to_owned()).or_insert_with(start).clone()
         })
-    }
-
-    fn anew(&self) -> Arc<Candidate> {
-        let mut candidates = Roster::of(&self.client).write();
-        match candidates.get(self.path()) {
-            Some(candidate) if !candidate.has_ended() => candidate.clone(),
-            _ => self.start(&mut candidates),
-        }
-    }
-
-    fn start(&self, candidates: &mut Candidates) -> Arc<Candidate> {
-        let candidate = Candidate::start(&self.client, self.node_path());
-        candidates.insert(self.path().to_owned(), candidate.clone());
-        candidate
     }
 }
 

@@ -27,6 +27,10 @@ pub(super) mod control;
 /// [`requeue`](Self::requeue), or always by [`Election::auto_requeue`](crate::Election::auto_requeue). It
 /// then goes to the tail of the candidates, so that each of them leads in turn. Dropping the selector closes
 /// it in the background.
+///
+/// If the servers refuse a candidate that always runs again, it tries again: after about 100 ms, and then
+/// after pauses that double up to 30 s. Each refusal is logged as an error. Any other selector ends with
+/// [`Ended::Failed`].
 pub struct LeaderSelector {
     client: Client,
     office: Office,
@@ -65,6 +69,8 @@ impl LeaderSelector {
     }
 
     /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
+    ///
+    /// A selector that has [`ended`](Self::ended) does not run again.
     pub fn requeue(&self) -> bool {
         let is_new = !self.control.is_queued.swap(true, Ordering::AcqRel);
         self.control.queued.notify_one();
@@ -78,7 +84,8 @@ impl LeaderSelector {
         }
     }
 
-    /// Returns the error or the panic of the last callback that failed, as text.
+    /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
+    /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
         self.control.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,16 +1,17 @@
 //! Runs a selector on the client's thread, and starts its callback in each term.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::error::{LockError, LossReason};
+use crate::leader::backoff::Backoff;
 use crate::leader::leadership::Leadership;
 use crate::leader::office::{Office, Requeue};
 use crate::lease::Lease;
@@ -41,20 +42,31 @@ where
 {
     pub(super) async fn run(self) -> Ended {
         let close = &self.control.close;
+        let (mut failures, mut refusals) = (Backoff::default(), Backoff::default());
         let mut pause = Duration::ZERO;
         while close.run_until_cancelled(self.queued(pause)).await.is_some() {
+            let started = Instant::now();
             let lease = match self.office.elected(close, watch::Sender::new(Progress::Connecting)).await {
                 Ok(Some(lease)) => lease,
                 Ok(None) => break,
+                Err(error) if self.office.requeue == Requeue::Always => {
+                    self.office.report(&error);
+                    self.control.note_failure(error.to_string());
+                    pause = refusals.lengthen_after(started.elapsed());
+                    continue;
+                }
                 Err(error) => return Ended::Failed(error),
             };
-            pause = match self.lead(lease).await {
-                (Outcome::Stopped, _) => break,
-                (Outcome::Failed, _) => {
-                    (pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).max(self.office.hold_down)
+            refusals.reset();
+            let Some(lease) = self.office.hand_over(close, lease).await else { break };
+            let (outcome, reason) = self.lead(lease).await;
+            pause = match outcome {
+                Outcome::Stopped => break,
+                Outcome::Failed => failures.lengthen().max(self.office.hold_down),
+                Outcome::Ended => {
+                    failures.reset();
+                    if reason == LossReason::Resigned { Duration::ZERO } else { self.office.hold_down }
                 }
-                (Outcome::Ended, LossReason::Resigned) => Duration::ZERO,
-                (Outcome::Ended, _) => self.office.hold_down,
             };
         }
         Ended::Closed
@@ -114,14 +126,10 @@ where
         match failure {
             Some(failure) => {
                 tracing::error!(path = self.office.path(), failure, "the callback of a leader failed");
-                let last = &self.control.last_failure;
-                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                self.control.note_failure(failure);
                 Outcome::Failed
             }
             None => Outcome::Ended,
         }
     }
 }
-
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);

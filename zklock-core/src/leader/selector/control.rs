@@ -1,8 +1,8 @@
 //! The state that the handle and the candidate of a selector share.
 
 use std::error::Error;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,13 +20,21 @@ pub(super) struct Control {
     pub(super) last_failure: Mutex<Option<String>>,
 }
 
+impl Control {
+    /// Keeps the reason of the last failure, as text.
+    pub(super) fn note_failure(&self, failure: String) {
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+}
+
 /// The reason why a selector has ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Ended {
     /// The selector or its client was closed, or the runtime of its callback has shut down.
     Closed,
-    /// The candidate cannot run, for this reason.
+    /// The candidate cannot run, for this reason. A selector with
+    /// [`auto_requeue`](crate::Election::auto_requeue) does not end: it tries again after a pause.
     Failed(LockError),
 }
 

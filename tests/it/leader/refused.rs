@@ -1,0 +1,156 @@
+//! Candidates that the servers refuse for a while, and that run once they no longer do.
+
+use std::future::pending;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Acl, Client, Config, LockError};
+use zklock_testkit::ZooKeeper;
+use zookeeper_client as zk;
+
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/closed/leader";
+
+/// Creates a node below which only its owner may create nodes.
+pub(super) async fn close_path(space: &Space) -> Client {
+    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
+    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    owner
+}
+
+/// Lets everybody create nodes there.
+pub(super) async fn open_path(space: &Space) {
+    let outsider = space.outsider().await;
+    outsider.auth("digest", b"owner:secret").await.unwrap();
+    outsider.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_latch_that_was_denied_leads_once_it_is_permitted(kind: Kind) {
+    let space = Space::new(kind);
+    close_path(&space).await;
+    let latch = space.client().await.leader_latch(PATH).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
+    }
+    assert!(matches!(latch.failure(), Some(LockError::Denied { .. })));
+    assert!(!latch.is_leader() && latch.current().is_none());
+    let mut changes = latch.changes();
+    assert_eq!(soon(changes.next()).await, Some(false));
+    open_path(&space).await;
+    assert_eq!(soon(changes.next()).await, Some(true), "it leads");
+    soon(latch.leadership()).await.unwrap();
+    soon(latch.settled()).await.unwrap();
+    assert!(latch.failure().is_none());
+    soon(latch.close()).await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted(kind: Kind) {
+    let space = Space::new(kind);
+    close_path(&space).await;
+    let client = space.client().await;
+    let leader = client.leader(PATH).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
+    }
+    assert!(matches!(leader.failure(), Some(LockError::Denied { .. })));
+    open_path(&space).await;
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+    assert!(leader.failure().is_none());
+    assert!(client.leader(PATH).unwrap().join().await.unwrap());
+    assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_selector_that_always_runs_again_leads_once_it_is_permitted(kind: Kind) {
+    let space = Space::new(kind);
+    close_path(&space).await;
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let selector = election.select(|_| pending::<()>());
+    until(|| async { selector.last_failure().is_some() }, "it is refused").await;
+    assert!(selector.last_failure().unwrap().contains("denied"));
+    open_path(&space).await;
+    until(|| async { selector.has_leadership() }, "it leads").await;
+    selector.close().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();
+    let leader = space.client().await.leader("/shared").unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(leader.term()).await), LockError::MixedRecipes { .. }));
+    }
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed(kind: Kind) {
+    let space = Space::new(kind);
+    close_path(&space).await;
+    let client = space.client().await;
+    let (latch, other) = (client.leader_latch(PATH).unwrap(), client.leader_latch(PATH).unwrap());
+    let selector = client.election("/closed/b").unwrap().auto_requeue().select(|_| pending::<()>());
+    until(|| async { selector.last_failure().is_some() }, "it is refused").await;
+    failed(soon(latch.leadership()).await);
+    failed(soon(other.leadership()).await);
+    soon(latch.close()).await.unwrap();
+    soon(selector.close()).await.unwrap();
+    soon(client.shutdown(SOON * 10)).await;
+    assert!(failed(soon(other.leadership()).await).is_closed());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_is_over(kind: Kind) {
+    let space = Space::new(kind);
+    close_path(&space).await;
+    let election = space.client().await.election(PATH).unwrap();
+    let latch = election.handover(Duration::from_secs(3_600)).latch();
+    failed(soon(latch.leadership()).await);
+    assert!(latch.failure().is_some());
+    open_path(&space).await;
+    until(|| async { latch.failure().is_none() }, "it is no longer refused").await;
+    assert!(!latch.is_leader());
+    soon(latch.settled()).await.unwrap();
+    soon(latch.close()).await.unwrap();
+}
+
+/// Only a real server has quotas.
+#[tokio::test]
+async fn a_candidate_leads_once_the_quota_permits_it() {
+    let server = ZooKeeper::builder().system_property("zookeeper.enforceQuota", "true").start().unwrap();
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let quota = "/zookeeper/quota/limited";
+    outsider.create("/limited", b"", &persistent).await.unwrap();
+    outsider.create(quota, b"", &persistent).await.unwrap();
+    let limits = format!("{quota}/zookeeper_limits");
+    outsider.create(&limits, &limit(1), &persistent).await.unwrap();
+    outsider.create(&format!("{quota}/zookeeper_stats"), &limit(-1), &persistent).await.unwrap();
+    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(6));
+    let leader = config.connect().await.unwrap().leader("/limited/leader").unwrap();
+    assert!(matches!(failed(soon(leader.term()).await), LockError::Refused { .. }));
+    outsider.set_data(&limits, &limit(100), None).await.unwrap();
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+}
+
+/// Limits the number of nodes.
+fn limit(count: i64) -> Vec<u8> {
+    format!("count=-1,bytes=-1;byteHardLimit=-1;countHardLimit={count}").into_bytes()
+}
