@@ -32,5 +32,6 @@ mod shutdown;
 mod silence;
 mod strangers;
 mod support;
+mod threads;
 mod tidy;
 mod watches;

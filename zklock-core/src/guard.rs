@@ -17,7 +17,7 @@ use futures_util::future::{select_all, try_join_all};
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, LossReason};
-use crate::hold::{self, Hold};
+use crate::hold::{self, Hold, OnRevoke};
 use crate::lease::LeaseState;
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
@@ -133,12 +133,15 @@ impl<K> Guard<K> {
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
     ///
     /// The callback is called at most once, and never after the release of this guard has begun. It outlives
-    /// a downgrade: a request to the reader calls it too. It may block, because it runs on its own thread.
-    /// See [`revoked`](Self::revoked).
+    /// a downgrade: a request to the reader calls it too. It may block, because it runs on its own thread. If
+    /// it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
+        let callback = Arc::new(OnRevoke::new(callback));
+        let called = Arc::downgrade(&callback);
         let (mut ends, mut tenures) = (Vec::new(), Vec::new());
         for hold in &self.holds {
             hold.watch_revocation();
+            hold.keep(&callback);
             ends.push(hold.end());
             tenures.push(hold.tenure().clone());
         }
@@ -153,7 +156,9 @@ impl<K> Guard<K> {
                 (is_asked, ..) = asked => is_asked,
             };
             if is_asked {
-                let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(callback);
+                // The guard drops a callback whose thread comes too late.
+                let call = move || called.upgrade().iter().for_each(|callback| callback.call());
+                let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(call);
                 if let Err(error) = started {
                     tracing::warn!(%error, "cannot start the thread of a revocation callback");
                 }

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use crate::acquire::Patience;
 use crate::client::Client;
@@ -33,11 +33,13 @@ use crate::client::worker::Unanswered;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::{self, Lease, Tenure};
 
+use self::ending::Ending;
 use self::entry::Again;
 use self::stake::Stake;
 use self::waiting::turn_of;
 
 pub(crate) use self::door::Door;
+pub(crate) use self::ending::OnRevoke;
 pub(crate) use self::enter::enter;
 pub(crate) use self::entry::Entry;
 pub use self::scope::inherit;
@@ -45,6 +47,7 @@ pub(crate) use self::scope::{scope, scope_blocking};
 pub(crate) use self::waiting::confirm;
 
 mod door;
+mod ending;
 mod enter;
 mod entry;
 mod scope;
@@ -63,8 +66,8 @@ pub(crate) struct Hold {
     child: Arc<Semaphore>,
     /// The place of this hold in its parent.
     place: Option<Arc<Place>>,
-    /// Cancels the token of [`Hold::end`] when dropped. Created on demand.
-    end: OnceLock<Arc<DropGuard>>,
+    /// Created on demand.
+    end: OnceLock<Arc<Ending>>,
 }
 
 /// A hold's place in its parent. It keeps the places of the ancestors, because a hold may outlive
@@ -100,8 +103,16 @@ impl Hold {
 
     /// Returns a token that is cancelled when this hold ends.
     pub(crate) fn end(&self) -> CancellationToken {
-        let end = self.end.get_or_init(|| Arc::new(CancellationToken::new().drop_guard()));
-        end.token().clone()
+        self.ending().token()
+    }
+
+    /// Keeps a callback until this hold ends.
+    pub(crate) fn keep(&self, callback: &Arc<OnRevoke>) {
+        self.ending().keep(callback.clone());
+    }
+
+    fn ending(&self) -> &Ending {
+        self.end.get_or_init(Arc::default)
     }
 
     /// Starts a task that watches the node's data for a request to release, unless there is one already.

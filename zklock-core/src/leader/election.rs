@@ -145,7 +145,8 @@ impl Election {
     ///
     /// The callback runs on the caller's runtime, once per term. When it returns, leadership is given up. If
     /// the term ends first, the callback is dropped at its next await; until then, the candidate keeps its
-    /// place in the election.
+    /// place in the election. The callback, its future and its errors are also formatted and dropped on that
+    /// runtime.
     ///
     /// # Panics
     ///

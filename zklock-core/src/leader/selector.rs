@@ -17,9 +17,11 @@ use super::office::Office;
 
 use self::candidate::Candidate;
 use self::control::{Control, Ended, Verdict};
+use self::stage::Stage;
 
 mod candidate;
 pub(super) mod control;
+mod stage;
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -52,8 +54,8 @@ impl LeaderSelector {
             last_failure: Mutex::default(),
         });
         let (tell, ended) = watch::channel(None);
-        let (callback, runtime) = (Arc::new(callback), Handle::current());
-        let candidate = Candidate { office: office.clone(), control: control.clone(), callback, runtime };
+        let stage = Stage::start(callback, &Handle::current());
+        let candidate = Candidate { office: office.clone(), control: control.clone(), stage };
         client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run().await))) });
         Self { client, office, control, ended }
     }

@@ -1,30 +1,26 @@
-//! Runs a selector on the client's thread, and starts its callback in each term.
+//! Runs a selector on the client's thread, and has its callback started in each term.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep};
 
-use crate::error::{LockError, LossReason};
+use crate::error::LossReason;
 use crate::leader::backoff::Backoff;
 use crate::leader::leadership::Leadership;
 use crate::leader::office::{Office, Requeue};
 use crate::lease::Lease;
 use crate::session::drive::Progress;
 
-use super::control::{Control, Ended, Verdict};
+use super::control::{Control, Ended};
+use super::stage::{Stage, Stopped};
 
-pub(super) struct Candidate<F> {
+pub(super) struct Candidate {
     pub(super) office: Office,
     pub(super) control: Arc<Control>,
-    pub(super) callback: Arc<F>,
-    /// The runtime of the callback.
-    pub(super) runtime: Handle,
+    pub(super) stage: Stage,
 }
 
 /// The way in which a callback ended.
@@ -35,11 +31,7 @@ enum Outcome {
     Stopped,
 }
 
-impl<F, R> Candidate<F>
-where
-    F: Fn(Leadership) -> R + Send + Sync + 'static,
-    R: Future<Output: Verdict> + Send + 'static,
-{
+impl Candidate {
     pub(super) async fn run(self) -> Ended {
         let close = &self.control.close;
         let (mut failures, mut refusals) = (Backoff::default(), Backoff::default());
@@ -87,49 +79,29 @@ where
             (self.office.worker.clone(), lease.tenure().clone(), self.office.policy);
         let term = Leadership::begin(worker, tenure, policy, 0);
         self.control.term.send_replace(Some(term.clone()));
-        let mut body = self.spawn(&term);
-        let (reason, ended) = tokio::select! {
+        let mut running = self.stage.run(term.clone());
+        let reason = tokio::select! {
             biased;
-            () = self.control.close.cancelled() => (LossReason::Resigned, None),
-            reason = term.ending() => (reason, None),
-            ended = &mut body => (LossReason::Resigned, Some(ended)),
+            () = self.control.close.cancelled() => LossReason::Resigned,
+            reason = term.ending() => reason,
+            () = running.ended() => LossReason::Resigned,
         };
         term.end(reason).await;
         lease.release().await.ok();
         self.control.term.send_replace(None);
-        let ended = match ended {
-            Some(ended) => ended,
-            None => body.await,
-        };
-        (self.judge(ended), term.lost().await)
-    }
-
-    /// Starts the callback on its runtime, where it does not run if the term is over by then.
-    fn spawn(&self, term: &Leadership) -> JoinHandle<Result<R::Output, LockError>> {
-        let (callback, term) = (self.callback.clone(), term.clone());
-        let body = {
-            let term = term.clone();
-            async move { callback(term).await }
-        };
-        self.runtime.spawn(async move { term.run(body).await })
+        (self.judge(running.failure().await), term.lost().await)
     }
 
     /// Determines how a callback ended, and reports a failure.
-    fn judge(&self, ended: Result<Result<R::Output, LockError>, JoinError>) -> Outcome {
-        let failure = match ended {
-            Ok(Ok(verdict)) => verdict.failure(),
-            // The term ended before the callback did.
-            Ok(Err(_)) => None,
-            Err(stopped) if stopped.is_cancelled() => return Outcome::Stopped,
-            Err(panic) => Some(panic.to_string()),
-        };
+    fn judge(&self, failure: Result<Option<String>, Stopped>) -> Outcome {
         match failure {
-            Some(failure) => {
+            Ok(Some(failure)) => {
                 tracing::error!(path = self.office.path(), failure, "the callback of a leader failed");
                 self.control.note_failure(failure);
                 Outcome::Failed
             }
-            None => Outcome::Ended,
+            Ok(None) => Outcome::Ended,
+            Err(Stopped) => Outcome::Stopped,
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum Ended {
 }
 
 /// The return type of a callback: `()`, or a `Result` whose error is reported.
+///
+/// It is asked and dropped on the runtime of the callback, after leadership was given up. It may take long.
 pub trait Verdict: Send + 'static {
     /// Returns the failure as text, if there was one.
     fn failure(self) -> Option<String>;

@@ -1,0 +1,330 @@
+//! The threads on which the code of users runs, drops and formatting included: never on the client's own.
+
+use std::error::Error;
+use std::fmt;
+use std::future::pending;
+use std::panic::panic_any;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Ended, Leadership, MutexGuard, Verdict};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+/// The name of the thread of a client, which sends the heartbeats.
+const CLIENT: &str = "zklock-session";
+
+/// The steps of a user's code, each with the name of its thread.
+#[derive(Clone, Debug, Default)]
+struct Record(Arc<Mutex<Vec<(&'static str, String)>>>);
+
+impl Record {
+    fn note(&self, step: &'static str) {
+        let thread = thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((step, thread));
+    }
+
+    /// Returns a value whose drop is a step.
+    fn value(&self, step: &'static str) -> Value {
+        Value { step, record: self.clone() }
+    }
+
+    fn threads(&self, step: &str) -> Vec<String> {
+        let steps = self.0.lock().unwrap();
+        steps.iter().filter(|(name, _)| *name == step).map(|(_, thread)| thread.clone()).collect()
+    }
+
+    /// Waits until each of these steps was taken, and checks that none was taken on the client's thread.
+    async fn until_taken_elsewhere<const N: usize>(&self, steps: [&'static str; N]) {
+        for step in steps {
+            until(|| async { !self.threads(step).is_empty() }, step).await;
+        }
+        let steps = self.0.lock().unwrap();
+        let wrong: Vec<_> = steps.iter().filter(|(_, thread)| thread == CLIENT).collect();
+        assert!(wrong.is_empty(), "on the client's thread: {wrong:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Value {
+    step: &'static str,
+    record: Record,
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.record.note(self.step);
+    }
+}
+
+/// An error whose formatting and drop are steps.
+#[derive(Debug)]
+struct Failure(Value);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.record.note("format");
+        f.write_str("no disk")
+    }
+}
+
+impl Error for Failure {}
+
+/// An outcome of a callback that is judged by a user's code.
+struct Outcome(Value);
+
+impl Verdict for Outcome {
+    fn failure(self) -> Option<String> {
+        self.0.record.note("judge");
+        None
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let (steps, callback) = (record.clone(), record.value("drop of the callback"));
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        callback.record.note("callback");
+        let (steps, future) = (steps.clone(), steps.value("drop of the future"));
+        async move {
+            future.record.note("future");
+            Err::<(), _>(Failure(steps.value("drop of the error")))
+        }
+    });
+    let steps = ["callback", "future", "drop of the future", "format", "drop of the error"];
+    record.until_taken_elsewhere(steps).await;
+    until(|| async { selector.last_failure().is_some() }, "the failure is told").await;
+    assert_eq!(selector.last_failure().unwrap(), "no disk");
+    selector.close().await.unwrap();
+    record.until_taken_elsewhere(["drop of the callback"]).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_verdict_is_asked_and_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let steps = record.clone();
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        let steps = steps.clone();
+        async move { Outcome(steps.value("drop of the verdict")) }
+    });
+    record.until_taken_elsewhere(["judge", "drop of the verdict"]).await;
+    space.until_empty(PATH).await;
+    selector.close().await.unwrap();
+}
+
+fn fail(value: Value) {
+    panic_any(value)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_panic_of_a_callback_is_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let steps = record.clone();
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        let steps = steps.clone();
+        async move { fail(steps.value("drop of the panic")) }
+    });
+    record.until_taken_elsewhere(["drop of the panic"]).await;
+    until(|| async { selector.last_failure().is_some() }, "the panic is told").await;
+    space.until_empty(PATH).await;
+    selector.close().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (steps, callback) = (record.clone(), record.value("drop of the callback"));
+    let selector = {
+        let _inside = runtime.enter();
+        election.select(move |_| {
+            callback.record.note("callback");
+            let future = steps.value("drop of the future");
+            async move {
+                let _future = future;
+                pending::<()>().await;
+            }
+        })
+    };
+    record.until_taken_elsewhere(["callback"]).await;
+    selector.interrupt();
+    record.until_taken_elsewhere(["drop of the future"]).await;
+    until(|| async { record.threads("callback").len() == 2 }, "it runs again").await;
+    runtime.shutdown_background();
+    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
+    record.until_taken_elsewhere(["drop of the callback"]).await;
+}
+
+/// An error whose formatting waits to be told to end.
+#[derive(Debug)]
+struct Slow {
+    begun: mpsc::Sender<()>,
+    end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.begun.send(()).ok();
+        // The test may have failed meanwhile.
+        self.end.lock().unwrap().recv().ok();
+        f.write_str("slow")
+    }
+}
+
+impl Error for Slow {}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_that_takes_long_to_format_delays_no_lock_of_its_client(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let held = client.mutex("/held").unwrap().lock().await.unwrap();
+    let ((begin, begun), (end, ends)) = (mpsc::channel(), mpsc::channel());
+    let ends = Mutex::new(Some(ends));
+    let selector = client.election(PATH).unwrap().select(move |_| {
+        let slow = Slow { begun: begin.clone(), end: Mutex::new(ends.lock().unwrap().take().unwrap()) };
+        async move { Err::<(), _>(slow) }
+    });
+    until(|| async { begun.try_recv().is_ok() }, "the error is being formatted").await;
+    space.until_empty(PATH).await;
+    soon(client.mutex("/other").unwrap().lock()).await.unwrap().release().await.unwrap();
+    // Each of these needs the client's thread.
+    for _ in 0..10 {
+        soon(held.verify()).await.unwrap();
+    }
+    end.send(()).unwrap();
+    until(|| async { selector.last_failure().is_some() }, "the failure is told").await;
+    assert_eq!(selector.last_failure().unwrap(), "slow");
+    assert!(held.is_held());
+}
+
+/// An error that cannot be formatted.
+#[derive(Debug)]
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("a bug in the error")
+    }
+}
+
+impl Error for Broken {}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_error_that_panics_when_it_is_formatted_does_not_end_its_selector(kind: Kind) {
+    let space = Space::new(kind);
+    let (told, mut led) = tokio::sync::mpsc::unbounded_channel();
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let selector = election.select(move |_| {
+        told.send(()).unwrap();
+        async { Err::<(), _>(Broken) }
+    });
+    for _ in 0..3 {
+        soon(led.recv()).await.unwrap();
+    }
+    assert!(selector.last_failure().unwrap().contains("a bug in the error"));
+    selector.close().await.unwrap();
+}
+
+/// Registers a callback, whose call and whose drop are steps.
+fn listen(guard: &MutexGuard, record: &Record) {
+    let callback = record.value("drop of the callback");
+    guard.on_revoke(move || callback.record.note("callback"));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
+    record.until_taken_elsewhere(["callback", "drop of the callback"]).await;
+    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let dropped = |times| {
+        let record = &record;
+        async move {
+            let drops = || record.threads("drop of the callback").len();
+            until(|| async { drops() == times }, "the callback is dropped").await;
+            record.until_taken_elsewhere([]).await;
+        }
+    };
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    guard.release().await.unwrap();
+    dropped(1).await;
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    drop(guard);
+    dropped(2).await;
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    soon(client.shutdown(Duration::ZERO)).await;
+    record.until_taken_elsewhere([]).await;
+    drop(guard);
+    dropped(3).await;
+    assert!(record.threads("callback").is_empty());
+}
+
+/// Data of a node, whose conversion is a step.
+struct Data(Value);
+
+impl From<Data> for Vec<u8> {
+    fn from(data: Data) -> Self {
+        data.0.record.note("conversion");
+        b"today".to_vec()
+    }
+}
+
+/// Returns a body that never ends, whose start and whose drop are steps.
+fn body(record: &Record) -> impl Future<Output = ()> + use<> {
+    let body = record.value("drop of the body");
+    async move {
+        body.record.note("body");
+        pending().await
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere(kind: Kind) {
+    let (space, record) = (Space::new(kind), Record::default());
+    let client = space.client().await;
+    let guard = client.mutex("/held").unwrap().lock().await.unwrap();
+    let latch = client.leader_latch(PATH).unwrap();
+    let term: Leadership = soon(latch.leadership()).await.unwrap();
+    guard.create("/data", Data(record.value("drop of the data"))).await.unwrap();
+    guard.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
+    term.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
+    let bodies = async { tokio::join!(guard.run(body(&record)), term.run(body(&record))) };
+    let end = async {
+        until(|| async { record.threads("body").len() == 2 }, "both run").await;
+        space.end_session_of(&client);
+    };
+    let ((first, second), ()) = soon(async { tokio::join!(bodies, end) }).await;
+    assert!(failed(first).is_lost() && failed(second).is_lost());
+    let mut changes = latch.changes();
+    while soon(changes.next()).await != Some(true) {}
+    record.until_taken_elsewhere(["conversion", "drop of the data", "body", "drop of the body"]).await;
+}
