@@ -4,6 +4,7 @@ mod attribute;
 mod candidates;
 mod cluster;
 mod crossing;
+mod kept;
 mod latch;
 mod misuse;
 mod on_lost;

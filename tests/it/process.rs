@@ -55,7 +55,9 @@ async fn holder_process(kind: Kind) {
         return the_holder_ends_when_its_lock_is_deleted(kind).await;
     };
     let session = Duration::from_millis(session.parse().unwrap());
-    let config = config(&orders.connect, &orders.namespace).session_timeout(session);
+    // A client that stood still takes the server for silent. It keeps its connection if it stood still for less.
+    let config =
+        config(&orders.connect, &orders.namespace).session_timeout(session).server_timeout(session * 2 / 5);
     let client = config.connect().await.unwrap();
     report(&hold_until_lost(client).await);
 }

@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use crate::error::{LockError, LossReason};
 use crate::events::LockEventKind;
 use crate::queue::acquisition::End;
-use crate::session::Health;
 use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
+use crate::session::{Attendance, Health};
 
 use super::tenure::Tenure;
 
@@ -34,11 +34,12 @@ pub(super) fn keep(
     orders: mpsc::UnboundedReceiver<Order>,
 ) -> impl Future<Output = ()> + Send {
     // Created here rather than in the future, which may be dropped before its first poll.
-    let unkept = Unkept { tenure, is_released: false };
+    let attendance = Some(tenure.session.attend());
+    let unkept = Unkept { tenure, is_released: false, attendance };
     watched(unkept, driver, orders)
 }
 
-async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn watched(mut unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
     let tenure = unkept.tenure.clone();
     loop {
         let node = tenure.node().await;
@@ -49,7 +50,7 @@ async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbounded
             biased;
             order = orders.recv() => order,
             reason = &mut watched => {
-                tenure.lose(reason);
+                unkept.lost(tenure.lose(reason));
                 orders.recv().await
             }
         };
@@ -61,14 +62,11 @@ async fn watched(unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbounded
                 }
             }
             Some(Order::Release(report)) => {
-                unkept.released();
-                report.send(withdraw(&tenure, &mut driver).await).ok();
+                let outcome = unkept.withdraw(&mut driver).await;
+                report.send(outcome).ok();
                 return;
             }
-            None => {
-                unkept.released();
-                return drop(withdraw(&tenure, &mut driver).await);
-            }
+            None => return drop(unkept.withdraw(&mut driver).await),
         }
     }
 }
@@ -112,11 +110,21 @@ async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
 struct Unkept {
     tenure: Arc<Tenure>,
     is_released: bool,
+    /// Ends with the lease rather than with its tenure, which holders may keep for longer.
+    attendance: Option<Attendance>,
 }
 
 impl Unkept {
-    fn released(mut self) {
+    /// Ends the heartbeats of a lease that was lost with its node, even if the holder keeps it.
+    fn lost(&mut self, reason: LossReason) {
+        if let LossReason::NodeDeleted | LossReason::OwnerChanged = reason {
+            self.attendance = None;
+        }
+    }
+
+    async fn withdraw(mut self, driver: &mut Driver) -> Result<(), LockError> {
         self.is_released = true;
+        withdraw(&self.tenure, driver).await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
 use crate::session::drive::Driver;
-use crate::session::{Attendance, Health, Session};
+use crate::session::{Health, Session};
 use crate::token::FencingToken;
 
 use super::revocation::Revocation;
@@ -36,7 +36,6 @@ pub(crate) struct Tenure {
     is_announced: AtomicBool,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
-    _attendance: Attendance,
 }
 
 impl Tenure {
@@ -54,7 +53,6 @@ impl Tenure {
             revocation: Revocation::default(),
             is_announced: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
-            _attendance: session.attend(),
             session,
         }
     }

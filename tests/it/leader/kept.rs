@@ -1,0 +1,72 @@
+//! Values of a term that are kept after the term: they keep nothing of it on the servers or on the client.
+
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use zklock::LossReason;
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+const PATH: &str = "/sweeper";
+
+/// Returns the number of requests without pings, which the client library sends on its own.
+fn requests(proxy: &Proxy) -> u64 {
+    proxy.requests_total() - proxy.requests(Opcode::PING)
+}
+
+/// Waits until another client, which leads, has sent several heartbeats, and checks that the client behind
+/// the proxy has sent none. One may have been under way.
+async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
+    let (witness, other) = space.proxied().await;
+    let latch = other.leader_latch("/witness").unwrap();
+    soon(latch.leadership()).await.unwrap();
+    let (before, seen) = (requests(proxy), requests(&witness));
+    until(|| async { requests(&witness) >= seen + 5 }, "a leader sends heartbeats").await;
+    let sent = requests(proxy) - before;
+    assert!(sent <= 1, "{sent} requests of a client without a lease");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    latch.close().await.unwrap();
+    assert_no_heartbeats(&space, &proxy).await;
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    space.delete_children(PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert_no_heartbeats(&space, &proxy).await;
+    assert!(!guard.is_held());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_term_that_is_kept_after_its_latch_was_closed_does_not_delay_a_shutdown(kind: Kind) {
+    let space = Space::new(kind);
+    let mut fastest = Duration::MAX;
+    for _ in 0..3 {
+        let client = space.client().await;
+        let latch = client.leader_latch(PATH).unwrap();
+        let term = soon(latch.leadership()).await.unwrap();
+        latch.close().await.unwrap();
+        let started = Instant::now();
+        soon(client.shutdown(Duration::ZERO)).await;
+        fastest = fastest.min(started.elapsed());
+        assert!(!term.is_leading());
+    }
+    // A client that waits for a lease waits for two seconds each time.
+    assert!(fastest < Duration::from_secs(1), "each shutdown took {fastest:?} or longer");
+}
