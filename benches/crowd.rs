@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use clap::{CommandFactory, Parser};
 use tokio::task::JoinSet;
 use zklock::{Client, Config, LeaseState, LockError, MutexGuard};
+use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, ZooKeeper};
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -23,9 +24,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 ///
 /// `waiters`: the time until all are in the queue, the requests per second while all wait, the median time of
 /// 50 acquisitions of an unrelated free lock, how late the last deadline was answered, and whether an
-/// unrelated lock was held throughout. `held`: the time to take all locks, the requests of a reconnect, and the time
-/// until all locks are confirmed. The requests are those that a proxy in front of the server counts, with pings and
-/// heartbeats.
+/// unrelated lock was held throughout. `held`: the time to take all locks, the requests of a reconnect, and
+/// the time until all locks are confirmed. `idle`: the requests per second of a client that holds one lock.
+/// A proxy in front of the server counts the requests, pings and heartbeats included.
 #[derive(Parser)]
 #[command(name = "crowd", bin_name = "cargo bench --bench crowd --")]
 struct Options {
@@ -71,7 +72,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
         if options.held > 0 {
             reconnect(options, &server).await?;
         }
-        Ok(())
+        idle(&server).await
     })
 }
 
@@ -162,6 +163,22 @@ async fn reconnect(options: &Options, server: &ZooKeeper) -> Result<(), Failure>
     Ok(())
 }
 
+async fn idle(server: &ZooKeeper) -> Result<(), Failure> {
+    let (proxy, client) = connect(server).await?;
+    let guard = client.mutex("/idle")?.lock().await?;
+    let (before, writes) = (proxy.requests_total(), proxy.requests(Opcode::MULTI));
+    tokio::time::sleep(IDLE).await;
+    let per_second = |requests: u64| requests as f64 / IDLE.as_secs_f64();
+    println!(
+        "idle requests_per_s={:.2} writes_per_s={:.2}",
+        per_second(proxy.requests_total() - before),
+        per_second(proxy.requests(Opcode::MULTI) - writes),
+    );
+    guard.release().await?;
+    client.shutdown(GRACE).await;
+    Ok(())
+}
+
 async fn connect(server: &ZooKeeper) -> Result<(Proxy, Client), Failure> {
     let proxy = Proxy::start(server.address())?;
     let client = Config::new(proxy.connect_string()).connect().await?;
@@ -206,5 +223,6 @@ async fn calm(proxy: &Proxy) -> Result<(), Failure> {
 }
 
 const WINDOW: Duration = Duration::from_secs(5);
+const IDLE: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(120);
 const GRACE: Duration = Duration::from_secs(10);

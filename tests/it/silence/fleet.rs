@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::task::block_in_place;
-use zklock::{Client, Config, LeaderLatch, Leadership, LeaseState, MutexGuard, Policy};
+use zklock::{Client, Config, LeaderLatch, Leadership, LeaseState, MutexGuard};
 use zklock_testkit::{Direction, Ensemble, Proxy};
 
 use crate::support::{soon, until};
@@ -30,8 +30,7 @@ impl Fleet {
                 let path = format!("/locks/{number}-{lock}");
                 guards.push(client.mutex(path).unwrap().lock().await.unwrap());
             }
-            let election = client.election(format!("/leaders/{number}")).unwrap();
-            let latch = election.policy(Policy::GiveUpWhenLost).latch();
+            let latch = client.leader_latch(format!("/leaders/{number}")).unwrap();
             let term = soon(latch.leadership()).await.unwrap();
             leaders.push((latch, term));
             clients.push(client);

@@ -122,6 +122,9 @@ impl Config {
     /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of
     /// the session timeout, and at most a quarter of the [connect timeout](Self::connect_timeout).
     ///
+    /// A short connect timeout does not make the default less than a second, or less than a thirtieth of the
+    /// session timeout, whichever is less.
+    ///
     /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
     /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.

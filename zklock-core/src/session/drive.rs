@@ -178,8 +178,8 @@ impl Driver {
                 Action::Finish(end) => return self.ended(end),
                 request => {
                     let passage = passage(&self.session, &self.path, &request);
-                    if let Some(_passage) = cancel.run_until_cancelled(passage).await {
-                        self.request(request).await;
+                    if let Some(passage) = cancel.run_until_cancelled(passage).await {
+                        self.request(request, passage).await;
                     }
                 }
             }

@@ -58,9 +58,8 @@ impl Driver {
                 // A cancelled state machine neither waits nor holds.
                 Action::Hold(_) | Action::Watch(_) => self.feed(Event::Cancel).await,
                 request => {
-                    let session = self.session.clone();
-                    let _passage = session.traffic().pass().await;
-                    self.request(request).await;
+                    let passage = self.session.traffic().pass().await;
+                    self.request(request, passage).await;
                 }
             }
         }

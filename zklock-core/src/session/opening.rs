@@ -36,8 +36,8 @@ pub(crate) struct Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
     Fixed(Duration),
-    /// A part of the session timeout, and at most this.
-    Within(Duration),
+    /// A twelfth of the session timeout, so that several attempts fit into this time to connect.
+    ForConnecting(Duration),
 }
 
 impl Silence {
@@ -48,7 +48,11 @@ impl Silence {
     pub(crate) fn of(self, session: Duration) -> Duration {
         match self {
             Self::Fixed(silence) => silence,
-            Self::Within(longest) => (session / 12).min(longest),
+            Self::ForConnecting(within) => {
+                // A short time to connect must not make the client impatient with a server that it uses.
+                let shortest = (session / 30).min(Duration::from_secs(1));
+                (session / 12).min((within / 4).max(shortest))
+            }
         }
     }
 }
@@ -207,7 +211,7 @@ mod tests {
             (4 * second, tick, &[(2, 1), (3, 1), (5, 2)]),
         ] {
             let terms = Terms::new(timeout, (tick, sync_limit), Heartbeat::Write).unwrap();
-            let silence = Silence::Within(second * 10 / 4).of(timeout);
+            let silence = Silence::ForConnecting(second * 10).of(timeout);
             for (servers, silent) in ensembles {
                 // The last proof was sent a heartbeat before the silence. An answer takes a little time.
                 let attempts = 1 + attempts_in_vain(*servers, *silent);
@@ -222,7 +226,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let (timeout, tick, sync_limit) = (30 * second, 2 * second, 10 * second);
         let terms = Terms::new(timeout, (tick, sync_limit), Heartbeat::Write).unwrap();
-        let silence = Silence::Within(second * 10 / 4).of(timeout);
+        let silence = Silence::ForConnecting(second * 10).of(timeout);
         // The followers notice within the sync limit and elect within about a second. After that, the library
         // may still try the silent leader.
         let elected = sync_limit + second;
@@ -235,7 +239,7 @@ mod tests {
         let bound = Duration::from_secs(10);
         for timeout in [4, 30, 3600].map(Duration::from_secs) {
             for (servers, silent) in [(2, 1), (3, 1), (5, 2), (7, 3)] {
-                let silence = Silence::Within(bound / 4).of(timeout);
+                let silence = Silence::ForConnecting(bound).of(timeout);
                 assert!(given_up(silence) * attempts_in_vain(servers, silent) < bound);
             }
         }

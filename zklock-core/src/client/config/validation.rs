@@ -28,7 +28,7 @@ impl Config {
                 timeout: self.session_timeout,
                 silence: self
                     .server_timeout
-                    .map_or_else(|| Silence::Within(self.connect_timeout / 4), Silence::Fixed),
+                    .map_or_else(|| Silence::ForConnecting(self.connect_timeout), Silence::Fixed),
                 heartbeat: self.heartbeat,
                 tick: self.tick_time,
                 sync_limit: self.sync_limit,

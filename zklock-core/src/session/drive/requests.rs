@@ -6,12 +6,15 @@ use crate::queue::claim::{GATE, LEASES, Role};
 use crate::queue::contender::{Contender, ContenderId};
 use crate::session::fault::Fault;
 use crate::session::ops::Children;
+use crate::session::traffic::Passage;
 
 use super::Driver;
 
 impl Driver {
-    pub(in crate::session) async fn request(&mut self, action: Action) {
+    /// Sends a request, and gives its passage back before a pause that may follow.
+    pub(in crate::session) async fn request(&mut self, action: Action, passage: Passage) {
         let event = self.perform(action).await;
+        drop(passage);
         self.feed(event).await;
     }
 
