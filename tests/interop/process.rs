@@ -32,7 +32,8 @@ const LOCKS: [(&str, &str, &str); 4] = [
 async fn hold_until_the_input_ends(connect: String, namespace: String) {
     let client = mortal_config(&connect, &namespace).connect().await.unwrap();
     let _held = hold_all(&client).await;
-    writeln!(std::io::stdout(), "{HOLDING}").unwrap();
+    let mut output = std::io::stdout();
+    writeln!(output, "{HOLDING}").unwrap();
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
