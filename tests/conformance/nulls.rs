@@ -106,10 +106,10 @@ async fn all_with(client: &mut Client, server: &Server, lines: &[Line]) -> Vec<(
 async fn a_null_id_of_auth_stands_for_who_is_proven(server: &Server) {
     let mut client = server.client().await;
     client.authenticate("user", "password").await;
-    let owner = Acl::new(permissions::ALL, Id::new("digest", format!("user:{HASH}")));
+    let owner = vec![Acl::new(permissions::ALL, Id::new("digest", format!("user:{HASH}")))];
     for (path, error) in all_with(&mut client, server, &[(Some("auth"), None)]).await {
         assert_eq!(error, None, "{path}");
-        assert_eq!(client.acl(&path).await.unwrap().0, [owner.clone()], "{path}");
+        assert_eq!(client.acl(&path).await.unwrap().0, owner, "{path}");
     }
 }
 
