@@ -1,13 +1,15 @@
 //! Holds follow the logical call.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{LockError, Mutex, Phase};
+use tokio::sync::oneshot;
+use zklock::{LockError, Mutex, MutexGuard, Phase};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/accounts/1";
 const SHORT: Duration = Duration::from_millis(150);
@@ -129,7 +131,7 @@ async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call
 async fn an_heir_that_outlives_the_hold_does_not_prolong_it(kind: Kind) {
     let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let (end, ended) = oneshot::channel::<()>();
     let heir = mutex.clone();
     let spawn = mutex.run(async |guard| {
         let heir = zklock::spawn(async move {
@@ -149,8 +151,8 @@ async fn an_heir_that_outlives_the_hold_does_not_prolong_it(kind: Kind) {
 async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended(kind: Kind) {
     let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let (entered, has_entered) = tokio::sync::oneshot::channel::<()>();
+    let (end, ended) = oneshot::channel::<()>();
+    let (entered, has_entered) = oneshot::channel::<()>();
     let heir = mutex.clone();
     let outer = mutex.run(async |_| {
         let inner = mutex.run(async |_| {
@@ -283,4 +285,65 @@ async fn a_semaphore_in_use_is_no_mutex_and_one_that_was_in_use_may_be(kind: Kin
     soon(client.mutex(PATH).unwrap().try_lock()).await.unwrap();
     mutex.release().await.unwrap();
     assert_eq!(space.children(&format!("{PATH}/leases")).await, [""; 0]);
+}
+
+/// How a generation hands over to the next one, which it spawns inside of its lock.
+#[derive(Clone, Copy)]
+enum HandOver {
+    /// The lock is released before the next generation takes it.
+    Released,
+    /// The next generation enters the lock again before this one leaves it.
+    Held,
+}
+
+/// Takes the lock when the parent hands over, and spawns the next generation. The last one reports its end.
+fn generation(
+    mutex: Mutex,
+    parent: oneshot::Receiver<Option<MutexGuard>>,
+    (left, hand_over): (u32, HandOver),
+    done: oneshot::Sender<()>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let parent = parent.await.unwrap();
+        let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+        drop(parent);
+        let (tell, told) = oneshot::channel();
+        if left == 0 {
+            guard.release().await.unwrap();
+            return done.send(()).unwrap();
+        }
+        let next = generation(mutex, told, (left - 1, hand_over), done);
+        guard.scope(async { drop(zklock::spawn(next)) }).await;
+        let parent = match hand_over {
+            HandOver::Held => Some(guard),
+            HandOver::Released => {
+                guard.release().await.unwrap();
+                None
+            }
+        };
+        tell.send(parent).unwrap();
+    })
+}
+
+/// Runs this many generations, each of which is spawned by the one before.
+async fn generations(kind: Kind, count: u32, hand_over: HandOver) {
+    let space = Space::new(kind);
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let ((tell, told), (done, is_done)) = (oneshot::channel(), oneshot::channel());
+    tell.send(None).unwrap();
+    zklock::spawn(generation(mutex, told, (count, hand_over), done));
+    tokio::time::timeout(6 * SOON, is_done).await.expect("the generations end").unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_function_spawns_itself_thousands_of_times(kind: Kind) {
+    generations(kind, 3_000, HandOver::Released).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_entered_again_by_a_chain_of_spawned_tasks_of_any_length(kind: Kind) {
+    generations(kind, 200_000, HandOver::Held).await;
 }

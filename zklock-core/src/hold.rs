@@ -17,11 +17,12 @@
 //! Holds may end in any order, and the lease is released when the last one is dropped. A parent admits
 //! the next child when the current child and all holds below it have ended. A scope does not keep a hold
 //! alive: a spawned task that inherited the scope prolongs the lock only while the task has entered the
-//! lock itself.
+//! lock itself. Holds that have ended are forgotten, so that a function can spawn itself inside of its lock
+//! any number of times.
 //!
 //! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -33,6 +34,7 @@ use crate::client::worker::Unanswered;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::{self, Lease, Tenure};
 
+use self::chain::{Chain, Ends};
 use self::ending::Ending;
 use self::entry::Again;
 use self::stake::Stake;
@@ -46,6 +48,7 @@ pub use self::scope::inherit;
 pub(crate) use self::scope::{scope, scope_blocking};
 pub(crate) use self::waiting::confirm;
 
+mod chain;
 mod door;
 mod ending;
 mod enter;
@@ -64,18 +67,31 @@ pub(crate) struct Hold {
     stake: Option<Stake>,
     /// Admits one child at a time, or several readers.
     child: Arc<Semaphore>,
-    /// The place of this hold in its parent.
-    place: Option<Arc<Place>>,
+    /// The place of this hold in its parent, and those of its ancestors: a hold may outlive the holds around
+    /// it, and must still exclude their siblings.
+    places: Chain<Arc<Place>>,
     /// Created on demand.
     end: OnceLock<Arc<Ending>>,
 }
 
-/// A hold's place in its parent. It keeps the places of the ancestors, because a hold may outlive
-/// the holds around it and must still exclude their siblings.
+/// A hold's place in its parent.
 #[derive(Debug)]
 struct Place {
     _permit: OwnedSemaphorePermit,
-    _outer: Option<Arc<Self>>,
+    parent: Weak<Hold>,
+}
+
+impl Ends for Weak<Hold> {
+    fn is_over(&self) -> bool {
+        self.strong_count() == 0
+    }
+}
+
+impl Ends for Arc<Place> {
+    /// Returns `true` if the parent has ended, so that nobody can become a sibling any more.
+    fn is_over(&self) -> bool {
+        self.parent.is_over()
+    }
 }
 
 /// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
@@ -125,7 +141,7 @@ impl Hold {
     /// Ends this hold. The last hold releases the lock and waits for the release. The last hold for
     /// writing downgrades the lock instead if holds for reading are left.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        let Self { client, lease, stake, place, .. } = self;
+        let Self { client, lease, stake, places, .. } = self;
         let tenure = lease.tenure().clone();
         let within = client.default_wait();
         let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
@@ -138,7 +154,7 @@ impl Hold {
                 None => return tenure.check(),
             }
         };
-        drop(place);
+        drop(places);
         match answer {
             Ok(outcome) => outcome,
             Err(Unanswered::InTime) => {
@@ -150,7 +166,7 @@ impl Hold {
     }
 
     /// Enters this write hold again for reading.
-    pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
+    pub(crate) async fn enter_to_read(self: &Arc<Self>, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
         let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
         // The new hold replaces this one, so the token of `end` is cancelled only when both have ended.
@@ -161,19 +177,19 @@ impl Hold {
         let lease = Arc::new(lease);
         let stake = (entry == Entry::Write).then(|| Stake::first(&lease));
         let (client, child) = (client.clone(), free());
-        Self { client, entry, lease, stake, child, place: None, end: OnceLock::new() }
+        Self { entry, lease, stake, child, places: Chain::default(), end: OnceLock::new(), client }
     }
 
-    fn enter_again(&self, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
-        let place = Place { _permit: permit, _outer: self.place.clone() };
+    fn enter_again(self: &Arc<Self>, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
+        let place = Place { _permit: permit, parent: Arc::downgrade(self) };
         Self {
-            client: self.client.clone(),
             entry,
             lease: self.lease.clone(),
             stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
-            place: Some(Arc::new(place)),
+            places: self.places.with(Arc::new(place)),
             end: OnceLock::new(),
+            client: self.client.clone(),
         }
     }
 }
