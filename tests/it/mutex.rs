@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{FencingToken, LockError, MutexGuard, Refusal};
+use zklock::{FencingToken, LockError, LockEventKind, MutexGuard, Refusal};
 use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -120,6 +120,27 @@ async fn a_guard_keeps_its_lock_after_the_client_was_dropped(kind: Kind) {
     guard.verify().await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_last_guard_that_is_dropped_after_its_client_is_released_and_not_lost(kind: Kind) {
+    let space = Space::new(kind);
+    for _ in 0..20 {
+        let client = space.client().await;
+        let mut events = client.events();
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        drop(client);
+        drop(guard);
+        let mut told = Vec::new();
+        while let Some(event) = soon(events.next()).await {
+            told.push(event.kind);
+        }
+        let is_released =
+            matches!(told[..], [LockEventKind::Acquired { .. }, LockEventKind::Released { .. }]);
+        assert!(is_released, "{told:?}");
+    }
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 

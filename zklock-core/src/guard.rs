@@ -34,9 +34,10 @@ use crate::token::FencingToken;
 #[must_use = "if unused the lock is released immediately"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
-    client: Client,
     /// One hold for each node; at least one.
     holds: Vec<Arc<Hold>>,
+    /// Dropped after the holds, like the client of each hold.
+    client: Client,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -64,7 +65,7 @@ impl<K: OnePath> Guard<K> {
 impl<K> Guard<K> {
     pub(crate) fn new(client: &Client, holds: Vec<Hold>) -> Self {
         let holds = holds.into_iter().map(Arc::new).collect();
-        Self { client: client.clone(), holds, kind: PhantomData }
+        Self { holds, client: client.clone(), kind: PhantomData }
     }
 
     /// Returns `true` if the lock is held at this instant, by the lease clock and without a request.
@@ -217,5 +218,48 @@ impl<K> fmt::Debug for Guard<K> {
             .field("held", &tenures.collect::<Vec<_>>())
             .field("state", &self.state())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::{Config, LockEventKind};
+
+    /// A value whose end takes until the end of a lock is told.
+    #[derive(Default)]
+    struct Slow(Mutex<Option<mpsc::Receiver<()>>>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let told = self.0.get_mut().unwrap().take().unwrap();
+            told.recv_timeout(Duration::from_secs(20)).expect("the end of the lock is told");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_guard_that_outlives_its_client_is_released_and_not_lost() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let (tell, told) = mpsc::channel();
+        // The client drops this value after it has begun to close its session.
+        let slow: &Slow = client.readers().get_or_default();
+        *slow.0.lock().unwrap() = Some(told);
+        let mut events = client.events();
+        let listens = tokio::spawn(async move {
+            let first = events.next().await.expect("the client is there").kind;
+            tell.send(()).ok();
+            first
+        });
+        drop(client);
+        thread::spawn(move || drop(guard));
+        let first = listens.await.unwrap();
+        assert!(matches!(first, LockEventKind::Released { .. }), "{first:?}");
     }
 }

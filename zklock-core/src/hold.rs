@@ -60,7 +60,6 @@ mod waiting;
 /// One entry into a lock.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    client: Client,
     entry: Entry,
     /// Dropped before the stake, so that the stake of the last hold finds no lease to downgrade.
     lease: Arc<Lease>,
@@ -72,6 +71,9 @@ pub(crate) struct Hold {
     places: Chain<Arc<Place>>,
     /// Created on demand.
     end: OnceLock<Arc<Ending>>,
+    /// Dropped after the lease, because the end of the last client ends the session: the lease is released
+    /// and not lost.
+    client: Client,
 }
 
 /// A hold's place in its parent.
