@@ -120,10 +120,8 @@ impl Config {
     }
 
     /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of
-    /// the session timeout, and at most a quarter of the [connect timeout](Self::connect_timeout).
-    ///
-    /// A short connect timeout does not make the default less than a second, or less than a thirtieth of the
-    /// session timeout, whichever is less.
+    /// the session timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least
+    /// 500 ms, or two fifths of a session timeout of less than 1.25 s.
     ///
     /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
