@@ -169,8 +169,9 @@ impl<K> Guard<K> {
 
     /// Releases the lock, and waits for the server to confirm it.
     ///
-    /// If the logical call has entered the lock more than once, only the last release frees it. A guard of
-    /// several nodes releases all of them, even if the release of one fails.
+    /// If the logical call has entered the lock more than once, only the last release frees it and waits. An
+    /// earlier one returns at once. A guard of several nodes releases all of them, even if the release of one
+    /// fails.
     ///
     /// # Errors
     ///

@@ -26,6 +26,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::Patience;
@@ -106,11 +107,15 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
     first.map_or(Ok(()), Err)
 }
 
-async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
-    match Arc::try_unwrap(hold) {
-        Ok(hold) => hold.release().await,
-        // Another call is about to enter this hold again. The hold ends when that call drops its reference.
-        Err(shared) => shared.tenure().check(),
+/// Ends a hold. A call inside of it may refer to it while it looks for a hold to enter again. It does so for
+/// the time of one step, so the wait is short, and the release is complete when this returns.
+async fn release(mut hold: Arc<Hold>) -> Result<(), LockError> {
+    loop {
+        match Arc::try_unwrap(hold) {
+            Ok(hold) => return hold.release().await,
+            Err(shared) => hold = shared,
+        }
+        yield_now().await;
     }
 }
 

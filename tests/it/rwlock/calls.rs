@@ -1,14 +1,16 @@
 //! The holds of one logical call, on either side.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::sync::{Barrier, oneshot};
 use zklock::{LockError, Phase, RwLock};
+use zklock_testkit::wire::Opcode;
 
 use super::{PATH, SHORT, queue, rwlock};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 #[track_caller]
 fn check_upgrade(error: &LockError) {
@@ -208,7 +210,7 @@ async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_ou
         let [waiting] = writer.scope(spawns).await;
         is_asked.await.unwrap();
         // A waiting writer is in front of the readers that come after it.
-        crate::support::until(
+        until(
             || async {
                 match lock.try_read().await.unwrap() {
                     Some(reader) => reader.release().await.is_err(),
@@ -240,4 +242,33 @@ async fn a_lost_lock_is_not_entered_again_on_either_side(kind: Kind) {
     assert!(failed(writer.scope(lock.write()).await).is_lost());
     assert!(failed(writer.scope(lock.read()).await).is_lost());
     lock.write().await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_waits_for_the_server_although_a_call_inside_looks_at_the_lock(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let lock = rwlock(&client);
+    for round in 0..100 {
+        let reader = lock.read().await.unwrap();
+        let (looks, writer) = (Arc::new(AtomicUsize::new(0)), lock.clone());
+        let looked = looks.clone();
+        // Each try looks at the hold around it, and is refused at once while there is one.
+        let looking = tokio::spawn(reader.scope(async move {
+            while let Err(LockError::Upgrade { .. }) = writer.try_write().await {
+                looked.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+        until(|| async { looks.load(Ordering::Relaxed) > 0 }, "the call inside looks").await;
+        let held = proxy.on_request(Opcode::DELETE).hold();
+        let releasing = tokio::spawn(reader.release());
+        soon(held.struck()).await;
+        assert!(!releasing.is_finished(), "round {round}: the node is there");
+        held.release();
+        soon(releasing).await.unwrap().unwrap();
+        soon(looking).await.unwrap();
+        space.until_empty(PATH).await;
+        proxy.clear();
+    }
 }
