@@ -1,13 +1,16 @@
 //! A holder that loses its lock is notified, and its body is stopped.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
+use zklock::{Client, Events, Health, LeaseState, LockError, LockEventKind, LossReason, MutexGuard};
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
@@ -242,4 +245,47 @@ async fn under_a_lost_lock_nothing_begins(kind: Kind) {
     soon(guard.lost()).await;
     assert!(failed(guard.run_to_end(async { begins() }).await).is_lost());
     assert!(failed(guard.run_blocking(begins)).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    // The caller is not polled, like one whose thread is blocked.
+    let mut waits = Box::pin(mutex.lock());
+    lose_unseen(&space, &client, &mut waits).await;
+    let guard = soon(waits).await.unwrap();
+    assert!(guard.is_held(), "{guard:?}");
+    guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_millis(500), Instant::now());
+    let mut waits = Box::pin(mutex.lock_timeout(wait));
+    lose_unseen(&space, &client, &mut waits).await;
+    until(|| async { begun.elapsed() > wait }, "the wait is over").await;
+    let error = failed(soon(waits).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::SessionEnded, .. }), "{error}");
+}
+
+/// Polls `waits` once, and returns after its lock was acquired and lost.
+async fn lose_unseen(space: &Space, client: &Client, waits: &mut (impl Future + Unpin)) {
+    let mut events = client.events();
+    let is_pending = poll_fn(|context| Poll::Ready(Pin::new(&mut *waits).poll(context).is_pending())).await;
+    assert!(is_pending);
+    let acquired = soon(events.next()).await.unwrap().kind;
+    assert!(matches!(acquired, LockEventKind::Acquired { .. }), "{acquired:?}");
+    space.end_session_of(client);
+    until_lost(&mut events).await;
+}
+
+async fn until_lost(events: &mut Events) {
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
 }

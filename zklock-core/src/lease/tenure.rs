@@ -152,12 +152,17 @@ impl Tenure {
 
     /// Marks the lease as lost, and returns the reason, which is that of the first loss.
     pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
+        let mut is_first = false;
         let first = *self.loss.get_or_init(|| {
-            tracing::warn!(path = %self.path, %reason, "lock lost");
-            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+            is_first = true;
             reason
         });
         self.signal.cancel();
+        // Listeners are told after the state has changed, so that they see it.
+        if is_first {
+            tracing::warn!(path = %self.path, %reason, "lock lost");
+            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+        }
         first
     }
 
