@@ -1,10 +1,13 @@
 //! The first contender is served first, whatever number of permits it wants, and whatever happens to the
 //! gate.
 
+use std::time::Duration;
+
 use rstest_reuse::apply;
+use zklock_testkit::wire::Opcode;
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -145,5 +148,29 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again(kind: Kind) {
     guard.release().await.unwrap();
     soon(inside).await.unwrap().unwrap().release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
+    let guard = take(&holder, 1).await;
+    space.until_empty(GATE).await;
+    let first = spawn_take(&holder, 1);
+    space.until_queued(LEASES, 2).await;
+    let waiting = tokio::spawn(async move { waiter.acquire_timeout(Duration::from_secs(2)).await });
+    space.until_queued(GATE, 2).await;
+    // The next create is that of the permit, which the waiter sends behind the gate.
+    let held = proxy.on_request(Opcode::CREATE2).hold();
+    guard.release().await.unwrap();
+    let first = soon(first).await.unwrap().unwrap();
+    soon(held.struck()).await;
+    let error = failed(soon(waiting).await.unwrap());
+    assert!(error.is_timeout() && error.is_contended(), "{error}");
+    held.release();
+    first.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

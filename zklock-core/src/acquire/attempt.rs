@@ -1,6 +1,7 @@
 //! The state of one attempt, which is shared by all queues that the attempt enters.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,9 @@ pub(super) struct Attempt {
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
     pub(super) progress: watch::Sender<Progress>,
+    /// Whether others were in front since the session began. A semaphore's contender passes two queues, and
+    /// enters the second one after it has waited in the first.
+    was_queued: AtomicBool,
 }
 
 impl Attempt {
@@ -34,7 +38,7 @@ impl Attempt {
         progress: watch::Sender<Progress>,
     ) -> Self {
         let (worker, path) = (worker.clone(), path.clone());
-        Self { worker, path, wanted, patience, cancel, progress }
+        Self { worker, path, wanted, patience, cancel, progress, was_queued: AtomicBool::new(false) }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -58,6 +62,11 @@ impl Attempt {
 
     pub(super) fn tell(&self, progress: Progress) {
         let before = self.progress.send_replace(progress);
+        match progress {
+            Progress::Connecting => self.was_queued.store(false, Ordering::Relaxed),
+            Progress::Queued(_) => self.was_queued.store(true, Ordering::Relaxed),
+            Progress::Entering => {}
+        }
         if let (Progress::Queued(ahead), true) = (progress, progress != before) {
             self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
         }
@@ -69,8 +78,8 @@ impl Attempt {
             waited: self.patience.wait,
             phase: match *self.progress.borrow() {
                 Progress::Connecting => Phase::Connecting,
-                Progress::Entering => Phase::Entering,
-                Progress::Queued(_) => Phase::Queued,
+                Progress::Entering if !self.was_queued.load(Ordering::Relaxed) => Phase::Entering,
+                Progress::Entering | Progress::Queued(_) => Phase::Queued,
             },
         }
     }

@@ -10,7 +10,7 @@ pub enum Phase {
     Connecting,
     /// No server had confirmed the contender's place in the queue yet.
     Entering,
-    /// Others held the lock, or were in front in the queue.
+    /// Others held the lock, or were in front in the queue, at some time since the session was opened.
     Queued,
     /// A sibling call under the same hold was running.
     Sibling,
