@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rstest_reuse::apply;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
+use zklock::LockError;
+use zookeeper_client as zk;
 
-use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -85,3 +87,28 @@ async fn a_try_does_not_overtake_those_who_wait(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention(kind: Kind) {
+    let space = Space::new(kind);
+    let outsider = space.outsider().await;
+    let anyone = [zk::Acl::new(zk::Permission::CREATE | zk::Permission::DELETE, zk::AuthId::anyone())];
+    for (path, acls) in [
+        ("", zk::Acls::anyone_all()),
+        (PATH, zk::Acls::anyone_all()),
+        (GATE, zk::Acls::anyone_all()),
+        (LEASES, zk::Acls::new(&anyone)),
+    ] {
+        outsider.create(&space.full(path), b"", &zk::CreateMode::Persistent.with_acls(acls)).await.unwrap();
+    }
+    // A contender that stays at the gate.
+    let prefix = format!("{}/_c_{UUID}-lock-", space.full(GATE));
+    let ephemeral = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+    outsider.create(&prefix, b"", &ephemeral).await.unwrap();
+    let error = failed(soon(semaphore(&space.client().await, 3).try_acquire()).await);
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == LEASES), "{error}");
+    assert_eq!(space.children(GATE).await.len(), 1);
+}
+
+const UUID: &str = "5a7bd3a5-0b5b-4c8e-8f0c-6f5f0f7a8a11";

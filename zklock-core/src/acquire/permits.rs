@@ -15,7 +15,9 @@ use tokio::join;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::error::LockError;
 use crate::lease::Lease;
+use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender::Contender;
 use crate::session::Session;
@@ -90,36 +92,37 @@ impl Contest<'_> {
                 return passed;
             };
             match self.look().await {
-                Room::Enough(changed) if Instant::now() < last => match changed {
+                Err(refused) => return Outcome::Refused(refused),
+                Ok(Room::Enough(changed)) if Instant::now() < last => match changed {
                     Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
                     None => sleep(PASSAGE).await,
                 },
-                _ => return Outcome::Contended,
+                Ok(Room::Enough(_) | Room::Exhausted) => return Outcome::Contended,
             }
         }
     }
 
-    /// Looks whether enough permits are free.
-    async fn look(&self) -> Room {
+    /// Looks whether enough permits are free. A number or a list that is not known counts as room, because
+    /// the contest asks again.
+    async fn look(&self) -> Result<Room, LockError> {
         let leases = self.attempt.path.below(LEASES);
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => {
                 let permits = children.names.iter().filter(|name| Contender::parse(name).is_some());
                 (permits.count(), Some(children.watch))
             }
-            Err(_) => (0, None),
+            Err(fault) => (passing(fault, &leases).map(|()| 0)?, None),
         };
-        // A shared number that cannot be read counts as unlimited here. `count` reports the failure
-        // behind the gate.
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
                 let counter = Counter::new(path.clone(), *seed);
-                counter.read(self.session.ops()).await.unwrap_or(u32::MAX)
+                let count = counter.read(self.session.ops()).await;
+                count.or_else(|fault| passing(fault, path).map(|()| u32::MAX))?
             }
         };
         let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
-        if is_room { Room::Enough(changed) } else { Room::Exhausted }
+        Ok(if is_room { Room::Enough(changed) } else { Room::Exhausted })
     }
 
     /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
@@ -146,8 +149,12 @@ impl Contest<'_> {
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
         let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
-        if is_part_of_many && matches!(self.look().await, Room::Exhausted) {
-            return Outcome::Contended;
+        if is_part_of_many {
+            match self.look().await {
+                Err(refused) => return Outcome::Refused(refused),
+                Ok(Room::Exhausted) => return Outcome::Contended,
+                Ok(Room::Enough(_)) => {}
+            }
         }
         for nth in 0..self.permits.wanted {
             let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
@@ -220,6 +227,15 @@ impl Contest<'_> {
             Count::Agreed(_) => None,
             Count::Shared { path, seed } => Some(Counter::new(path.clone(), *seed)),
         }
+    }
+}
+
+/// Returns the error of a refused request. Other failures pass: the contest meets the end of the session, or
+/// a broken connection, again.
+fn passing(fault: Fault, path: &NodePath) -> Result<(), LockError> {
+    match fault {
+        Fault::NoNode | Fault::Unknown(_) | Fault::SessionOver => Ok(()),
+        Fault::Denied | Fault::Refused(_) => Err(fault.into_error(path.relative())),
     }
 }
 
