@@ -33,6 +33,26 @@ impl Fault {
         )
     }
 
+    /// Classifies a code of `KeeperException.Code` that the client library has no error for.
+    ///
+    /// ZooKeeper divides its codes: those from -100 downwards are refusals, so this holds for later codes
+    /// too. Those above are failures of the system, which say nothing about the request, except for a few.
+    fn from_code(code: i32) -> Self {
+        let name = NAMES.iter().find(|(known, _)| *known == code).map_or("unknown", |(_, name)| name);
+        let told = format!("the server answered with the error {code} ({name})");
+        match code {
+            UNKNOWN_SESSION => Self::SessionOver,
+            // A client reports this one itself when no answer came.
+            REQUEST_TIMEOUT => Self::Unknown(told),
+            // A transaction was rolled back, or a change of the ensemble was refused.
+            RUNTIME_INCONSISTENCY | NEW_CONFIG_NO_QUORUM | RECONFIG_IN_PROGRESS => {
+                Self::Refused(Refusal::Other(told))
+            }
+            _ if code <= API_ERROR => Self::Refused(Refusal::Other(told)),
+            _ => Self::Unknown(told),
+        }
+    }
+
     /// Converts the fault of a request on `path` into the error that the caller gets.
     pub(crate) fn into_error(self, path: &str) -> LockError {
         let path = path.to_owned();
@@ -64,6 +84,7 @@ impl From<zk::Error> for Fault {
             | E::Unimplemented
             | E::ReconfigDisabled
             | E::BadArguments(_) => Self::Refused(Refusal::Other(error.to_string())),
+            E::UnexpectedErrorCode(code) => Self::from_code(code),
             E::SessionExpired | E::AuthFailed | E::ClientClosed => Self::SessionOver,
             // The library's messages when its session task has ended without setting a final state.
             E::UnexpectedError(ref reason)
@@ -80,9 +101,84 @@ impl From<zk::Error> for Fault {
     }
 }
 
+const RUNTIME_INCONSISTENCY: i32 = -2;
+const UNKNOWN_SESSION: i32 = -12;
+const NEW_CONFIG_NO_QUORUM: i32 = -13;
+const RECONFIG_IN_PROGRESS: i32 = -14;
+const API_ERROR: i32 = -100;
+const REQUEST_TIMEOUT: i32 = -122;
+
+/// The codes of ZooKeeper 3.9 that the client library has no error for.
+const NAMES: [(i32, &str); 12] = [
+    (-1, "SystemError"),
+    (RUNTIME_INCONSISTENCY, "RuntimeInconsistency"),
+    (-3, "DataInconsistency"),
+    (-4, "ConnectionLoss"),
+    (-7, "OperationTimeout"),
+    (UNKNOWN_SESSION, "UnknownSession"),
+    (NEW_CONFIG_NO_QUORUM, "NewConfigNoQuorum"),
+    (RECONFIG_IN_PROGRESS, "ReconfigInProgress"),
+    (API_ERROR, "APIError"),
+    (-113, "InvalidCallback"),
+    (-120, "EphemeralOnLocalSession"),
+    (REQUEST_TIMEOUT, "RequestTimeout"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every code of `KeeperException.Code` in ZooKeeper 3.9, as the client library tells it.
+    #[test]
+    fn every_code_of_the_servers_is_definite_unknown_or_the_end_of_the_session() {
+        use zk::Error as E;
+        let by_code = E::UnexpectedErrorCode;
+        let definite = [
+            by_code(-2),
+            E::MarshallingError,
+            E::Unimplemented,
+            E::BadArguments(&"server error"),
+            by_code(-13),
+            by_code(-14),
+            by_code(-100),
+            E::NoNode,
+            E::NoAuth,
+            E::BadVersion,
+            E::NoChildrenForEphemerals,
+            E::NodeExists,
+            E::NotEmpty,
+            by_code(-113),
+            E::InvalidAcl,
+            E::NotReadOnly,
+            by_code(-120),
+            E::NoWatcher,
+            E::ReconfigDisabled,
+            E::QuotaExceeded,
+            // A code of a later version.
+            by_code(-999),
+        ];
+        let unknown = [
+            by_code(-1),
+            by_code(-3),
+            by_code(-4),
+            by_code(-7),
+            E::SessionMoved,
+            by_code(-122),
+            E::Throttled,
+        ];
+        // The library reports a session that was closed for lack of SASL as `AuthFailed`.
+        let over = [by_code(-12), E::SessionExpired, E::AuthFailed];
+        for (expected, errors) in [("definite", &definite[..]), ("unknown", &unknown), ("over", &over)] {
+            for error in errors {
+                assert_eq!(kind(error.clone()), expected, "{error}");
+            }
+        }
+        let told = Fault::from(by_code(-120)).into_error("/a").to_string();
+        assert_eq!(
+            told,
+            "request on /a refused: the server answered with the error -120 (EphemeralOnLocalSession)"
+        );
+    }
 
     fn kind(error: zk::Error) -> &'static str {
         match Fault::from(error) {
@@ -101,7 +197,6 @@ mod tests {
             zk::Error::ConnectionLoss,
             zk::Error::Timeout,
             zk::Error::SessionMoved,
-            zk::Error::UnexpectedErrorCode(-999),
             zk::Error::UnexpectedError("recv response with xid 3 but no pending request".into()),
         ];
         for error in broken {
