@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Config, LeaderLatch, Mutex, MutexGuard, Permits, leader_only};
+use tokio::task::JoinSet;
+use zklock::{Client, Config, LeaderLatch, LockError, Mutex, MutexGuard, Permits, distributed_lock, leader_only};
+use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Server, on_both_servers, until};
+use crate::support::{Kind, Server, Space, on_both_servers, soon, until};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -251,4 +253,44 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
         let asked = requests(&server, zklock::scope(client.clone(), asks(client, latch, leads))).await;
         assert_eq!(asked, 0);
     }
+}
+
+const TICK: &str = "/ticks/hourly";
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[distributed_lock(path = "/hourly", once_per = "1h", tick = TICK, wait = forever)]
+async fn hourly() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(kind: Kind) {
+    const WAITERS: usize = 20;
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = space.client().await.mutex("/hourly").unwrap().lock().await.unwrap();
+    let mut waiting = JoinSet::new();
+    for _ in 0..WAITERS {
+        waiting.spawn(zklock::scope(client.clone(), hourly()));
+    }
+    space.until_queued("/hourly", WAITERS + 1).await;
+    assert!(holder.once_per(TICK, HOUR).await.unwrap());
+    let starts = soon(waiting.join_all()).await;
+    assert!(starts.into_iter().all(|starts| starts.unwrap().is_none()));
+    assert_eq!(proxy.requests(Opcode::MULTI), 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let client = quiet_client(&server).await;
+    let guard = client.mutex("/hourly").unwrap().lock().await.unwrap();
+    assert!(guard.once_per(TICK, HOUR).await.unwrap());
+    let asks = async {
+        assert!(client.has_begun(TICK, HOUR).await.unwrap());
+        client.until_begun(TICK, HOUR).await;
+    };
+    assert_eq!(requests(&server, asks).await, 0);
 }

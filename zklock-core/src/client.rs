@@ -53,11 +53,12 @@ pub struct Client {
 struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
+    readers: Slot,
 }
 
 impl Client {
     pub(crate) fn new(worker: Arc<Worker>) -> Self {
-        Self { owner: Arc::new(Owner { worker, candidates: Slot::default() }) }
+        Self { owner: Arc::new(Owner { worker, candidates: Slot::default(), readers: Slot::default() }) }
     }
 
     /// Returns the events of this client's locks from now on.
@@ -115,6 +116,11 @@ impl Client {
     /// The slot for the candidates that belong to the client, and end with it.
     pub(crate) fn candidates(&self) -> &Slot {
         &self.owner.candidates
+    }
+
+    /// The slot for the readers of ticks, which calls of this client share.
+    pub(crate) fn readers(&self) -> &Slot {
+        &self.owner.readers
     }
 
     /// Returns whether both handles belong to the same client.

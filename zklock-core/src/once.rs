@@ -4,18 +4,19 @@
 //! one transaction with a check of its own lock's node ([`attempt`]). The server stamps the write with the
 //! server's time. From the data and that time every client can tell whether the write was a start, or came
 //! too early and changed nothing ([`tick`](crate::tick)). No client's clock has a part in that. A client only
-//! remembers for how long asking again cannot succeed ([`Memory`](crate::tick::Memory)).
+//! remembers for how long asking again cannot succeed ([`Memory`](crate::tick::Memory)). Calls that wait for
+//! their lock share one reader of the tick ([`readers`]).
 //!
 //! Uses the floors below: `guard`, `client`, `lease`, `session`, `tick`, `path` and `error`.
 
 mod attempt;
+mod readers;
 
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
-use uuid::Uuid;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
@@ -26,6 +27,7 @@ use crate::path::NodePath;
 use crate::tick::Period;
 
 use self::attempt::{Attempt, Obstacle};
+use self::readers::Readers;
 
 impl<K> Guard<K> {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
@@ -90,60 +92,27 @@ impl Client {
         Ok(self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?))
     }
 
-    /// Asks the servers, and returns `true` if no start is possible yet at `tick`.
+    /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let (path, period) = (self.path(tick)?, Period::new(period)?);
-        let (asked, about) = (Instant::now(), path.clone());
-        let question = move |session: Arc<_>| async move { attempt::ask(&session, &about, period).await };
-        let Some(tick) = self.worker().ask(&path, question).await? else { return Ok(false) };
-        self.worker().memory().note(&path, tick, period, asked);
-        Ok(!tick.closed_for(period).is_zero())
+        attempt::has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await
     }
 
     /// Waits until the servers confirm that the period at `tick` has begun.
     ///
-    /// A waiter for the lock calls this to learn of another client's start before the lock is free. The
-    /// caller bounds the time: if the servers refuse the requests, the future stays pending.
+    /// A waiter for the lock calls this to learn of another client's start before the lock is free. All
+    /// waiters of this client share one reader of the tick. The caller bounds the time: if the servers refuse
+    /// the requests, the future stays pending.
     #[doc(hidden)]
     pub async fn until_begun(&self, tick: &str, period: Duration) {
-        let (mut pause, mut known) = (SHORTEST_PAUSE, None);
-        loop {
-            self.worker().pause(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            match self.has_begun_since(tick, period, &mut known).await {
-                Ok(true) => return,
-                Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
-                Err(_) => return pending().await,
-            }
+        let (Ok(tick), Ok(period)) = (self.path(tick), Period::new(period)) else { return pending().await };
+        let readers: &Readers = self.readers().get_or_default();
+        let mut begun = readers.join(self.worker(), tick, period);
+        if begun.wait_for(|begun| *begun).await.is_err() {
+            pending().await
         }
-    }
-
-    /// Asks whether the period has begun, but only if the last start is not the `known` one.
-    async fn has_begun_since(
-        &self,
-        tick: &str,
-        period: Duration,
-        known: &mut Option<Uuid>,
-    ) -> Result<bool, LockError> {
-        let path = self.path(tick)?;
-        let about = path.clone();
-        // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
-        let look = move |session: Arc<_>| async move { attempt::last_start(&session, &about).await };
-        let last = self.worker().ask(&path, look).await?;
-        if last == *known {
-            return Ok(false);
-        }
-        let has_begun = self.has_begun(tick, period).await?;
-        *known = last;
-        Ok(has_begun)
     }
 }
-
-/// The pause before the first look at a tick: most locks are acquired sooner.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause between two looks; each pause is twice the one before.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Returns `true` if work that starts at most once per period may start now.
 ///

@@ -16,7 +16,7 @@ use crate::error::LockError;
 pub(crate) use self::memory::Memory;
 
 /// A period, during which work may start once, in whole milliseconds of the servers' time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Period(i64);
 
 impl Period {

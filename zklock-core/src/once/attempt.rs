@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boot_time::Instant;
 use futures_util::future::select_all;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason, Refusal};
 use crate::lease::Tenure;
 use crate::path::NodePath;
@@ -99,10 +101,26 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
     }
 }
 
+/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
+pub(super) async fn has_begun(
+    worker: &Arc<Worker>,
+    tick: &NodePath,
+    period: Period,
+) -> Result<bool, LockError> {
+    if worker.memory().is_closed(tick, period) {
+        return Ok(true);
+    }
+    let (asked, about) = (Instant::now(), tick.clone());
+    let question = move |session: Arc<_>| async move { ask(&session, &about, period).await };
+    let Some(last) = worker.ask(tick, question).await? else { return Ok(false) };
+    worker.memory().note(tick, last, period, asked);
+    Ok(!last.closed_for(period).is_zero())
+}
+
 /// Returns the state of the tick at the servers' present time, or `None` if nothing has started yet.
 ///
 /// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
-pub(super) async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<Tick>, Fault> {
+async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<Tick>, Fault> {
     let mut is_overtaken = false;
     loop {
         let (Some(tick), base) = read(session, path).await? else { return Ok(None) };
