@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LeaderLatch, LockError, Mutex, MutexGuard, Permits, distributed_lock, leader_only};
+use zklock::{
+    Client, Config, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore, distributed_lock,
+    leader_only,
+};
+use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Server, Space, on_both_servers, soon, until};
@@ -253,6 +257,57 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
         let asked = requests(&server, zklock::scope(client.clone(), asks(client, latch, leads))).await;
         assert_eq!(asked, 0);
     }
+}
+
+/// Counts the requests of a client for a permit that it waits for. `before` of them are answered before the
+/// permit is free.
+async fn waited_for(kind: Kind, before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
+    let server = Server::start_granting(kind, PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = Config::new(proxy.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+    let (holder, waiter) = (of(&quiet_client(&server).await), of(&client));
+    let first = async { waiter.acquire().await.unwrap().release().await.unwrap() };
+    requests_until(&server, 0, first).await;
+    let guard = holder.acquire().await.unwrap();
+    requests_until(&server, 1, async {}).await;
+    let (requests, replies) = (proxy.requests_total(), proxy.counts().replies_total());
+    let waits = tokio::spawn(async move { waiter.acquire().await.unwrap().release().await });
+    until(|| async { proxy.counts().replies_total() == replies + before }, "the client waits").await;
+    guard.release().await.unwrap();
+    soon(waits).await.unwrap().unwrap();
+    requests_until(&server, 0, async {}).await;
+    proxy.requests_total() - requests
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_thirteen(kind: Kind) {
+    let agreed = |client: &Client| client.semaphore("/cost", 1).unwrap();
+    assert_eq!(waited_for(kind, 5, agreed).await, 8);
+    let shared = |client: &Client| client.semaphore("/cost", Permits::shared("/limit", 1)).unwrap();
+    assert_eq!(waited_for(kind, 9, shared).await, 13);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
+    lock.read().await.unwrap().release().await.unwrap();
+    let questions = Cell::new(0);
+    let downgraded = async {
+        let reader = lock.write().await.unwrap().downgrade().await.unwrap();
+        let own = lock.participants().await.unwrap().remove(0).node;
+        let is_watched = || async {
+            questions.set(questions.get() + 1);
+            server.four_letter("wchp").unwrap().contains(&own)
+        };
+        until(is_watched, "the reader watches its node").await;
+        reader.release().await.unwrap();
+    };
+    let all = requests(&server, downgraded).await - questions.get();
+    // Listing the participants costs a list and the data of the only one.
+    assert_eq!(all - 2, 3 + 2, "the writer, with the release, and the downgrade");
 }
 
 const TICK: &str = "/ticks/hourly";

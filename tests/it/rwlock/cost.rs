@@ -89,25 +89,6 @@ async fn a_try_that_finds_others_costs_three_requests(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
-    let lock = quiet(&server).await;
-    let downgraded = async {
-        let reader = lock.write().await.unwrap().downgrade().await.unwrap();
-        let own = lock.participants().await.unwrap().remove(0).node;
-        until(|| async { !watchers_on(&server, &format!("{PATH}/{own}")).is_empty() }, "it is watched").await;
-        reader.release().await.unwrap();
-    };
-    let mut expected = 2 + 1 + 1 + 1;
-    // Listing the participants costs a list and the data of the only one. The question about watches costs
-    // one.
-    expected += 2 + 1;
-    let counted = requests(&server, downgraded).await;
-    assert_eq!(counted, expected, "a write, the transaction, a watch and a release");
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
 async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let lock = quiet(&server).await;
