@@ -241,6 +241,29 @@ async fn a_tick_that_is_deleted_begins_anew(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one(kind: Kind) {
+    const PERIOD: Duration = Duration::from_millis(1);
+    let server = Server::start_reaping(kind);
+    let client = Config::new(server.connect_string()).connect().await.unwrap();
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let has = async |path: &str| outsider.check_stat(path).await.unwrap().is_some();
+    for tick in ["/ticks/a", "/ticks/b"] {
+        assert!(start(&client, tick, PERIOD).await.unwrap());
+    }
+    // The servers delete the node of the lock, and leave the ticks, whose periods are over.
+    until(|| async { !has(PATH).await }, "containers are deleted").await;
+    assert!(has("/ticks/a").await && has("/ticks/b").await);
+    outsider.delete("/ticks/a", None).await.unwrap();
+    assert!(start(&client, "/ticks/a", PERIOD).await.unwrap());
+    for tick in ["/ticks/a", "/ticks/b"] {
+        outsider.delete(tick, None).await.unwrap();
+    }
+    until(|| async { !has("/ticks").await }, "the parent is deleted").await;
+    assert!(start(&client, "/ticks/a", PERIOD).await.unwrap());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;

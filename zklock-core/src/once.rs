@@ -35,8 +35,10 @@ impl<K> Guard<K> {
     ///
     /// `true` begins the period: until it is over, every further call in any process returns `false`, whether
     /// or not the work was done. The period is recorded in a persistent node at `tick`, an absolute path
-    /// below the client's namespace. The node stays when the lock is released. It is written only while the
-    /// lock is held, so a client that lost the lock cannot begin a period.
+    /// below the client's namespace. The node stays when the lock is released, and no server deletes it; if
+    /// `tick` has values, one node stays for each value. A node whose period is over can be deleted by hand,
+    /// and its parents go with the last one. The node is written only while the lock is held, so a client
+    /// that lost the lock cannot begin a period.
     ///
     /// Time is measured by the servers; the clocks of the clients do not matter. A start may come early by up
     /// to a twentieth of the period, so that a timer with the same period does not miss turns. The next start
