@@ -42,7 +42,9 @@ impl Client {
     ///
     /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only
     /// afterwards: until then, only the fencing token and guarded writes distinguish it from the next holder.
-    /// A waiter enters the queue again, at its tail. It is not an error if the participant is already gone.
+    /// A waiter enters the queue again, at its tail. One that has waited for less than a second does so when
+    /// the contender in front of it leaves; later it watches its own node, and does so at once. It is not an
+    /// error if the participant is already gone.
     ///
     /// # Errors
     ///
