@@ -4,7 +4,9 @@
 //! node for each permit. A contender that has passed the gate creates its nodes in `leases`, and
 //! holds them as soon as few enough nodes are in front. The gate stays closed behind it until then,
 //! so that permits are granted in the order of the gate. One call takes all its permits while it
-//! holds the gate, so that two calls never wait for each other's permits.
+//! holds the gate, so that two calls of zklock never wait for each other's permits. Curator passes the
+//! gate once for each permit: two calls of Curator for several permits can each have a part of them and
+//! wait for the rest, and calls of zklock behind them wait with them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
