@@ -264,7 +264,12 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
 async fn waited_for(kind: Kind, before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
     let server = Server::start_granting(kind, PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();
-    let client = Config::new(proxy.connect_string()).session_timeout(PATIENCE).connect().await.unwrap();
+    let client = Config::new(proxy.connect_string())
+        .session_timeout(PATIENCE)
+        .server_timeout(PATIENCE / 3)
+        .connect()
+        .await
+        .unwrap();
     let (holder, waiter) = (of(&quiet_client(&server).await), of(&client));
     let first = async { waiter.acquire().await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
