@@ -23,8 +23,12 @@ impl Tenure {
     /// Takes part in the roll call of the current epoch.
     async fn answer_the_roll(&self) -> Result<(), Fault> {
         let node = self.node().await;
-        let epoch = self.session.link().epoch;
-        self.conclude(self.session.ownership(&node, epoch).await?, epoch);
+        let (session, epoch) = (self.session.clone(), self.session.link().epoch);
+        // A task of its own, because the keeper stops polling this future when it gets an order, and others
+        // wait for the same roll call.
+        let asked = tokio::spawn(async move { session.ownership(&node, epoch).await });
+        let ownership = asked.await.unwrap_or_else(|_| Err(Fault::Unknown("the roll call ended".into())))?;
+        self.conclude(ownership, epoch);
         Ok(())
     }
 

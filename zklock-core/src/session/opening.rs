@@ -47,7 +47,8 @@ impl Silence {
     /// on another one, after attempts at other silent servers: see ARCHITECTURE.md.
     pub(crate) fn of(self, session: Duration) -> Duration {
         match self {
-            Self::Fixed(silence) => silence,
+            // The servers may have granted a shorter session than the one that the setting was made for.
+            Self::Fixed(silence) => silence.min(session * 2 / 5),
             Self::ForConnecting(within) => {
                 // Shorter stalls of busy machines must not break connections.
                 let shortest = Duration::from_millis(500).min(session * 2 / 5);

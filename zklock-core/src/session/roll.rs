@@ -62,7 +62,8 @@ impl RollCall {
 
     async fn call(&self, ops: &Ops, epoch: u64) -> Result<Option<Arc<HashSet<String>>>, Fault> {
         let mut last = self.last.lock().await;
-        if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch) {
+        // A server that did not know the request once is not asked again.
+        if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch || roll.nodes.is_none()) {
             return Ok(roll.nodes.clone());
         }
         let nodes = ops.ephemerals("/").await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
@@ -76,6 +77,10 @@ impl RollCall {
         if owner == Ownership::Ours {
             let is_in = |nodes: Vec<String>| nodes.iter().any(|node| node == path);
             if !ops.ephemerals(path).await?.is_none_or(is_in) {
+                // The node may have been deleted in between.
+                if ops.owner(path).await?.is_none() {
+                    return Ok(Ownership::Gone);
+                }
                 tracing::warn!(path, "the server silently replaced the session");
                 return Err(Fault::SessionOver);
             }

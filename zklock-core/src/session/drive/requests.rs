@@ -48,6 +48,7 @@ impl Driver {
     }
 
     async fn enter(&mut self, id: ContenderId) -> Event {
+        self.absence = None;
         self.epoch = self.session.link().epoch;
         let role = self.machine.claim().role();
         let entry = self.session.ops().enter(self.path.full(), id, role, &self.data).await;
@@ -58,7 +59,6 @@ impl Driver {
                 Event::SessionLost
             }
             Ok(node) => {
-                self.absence = None;
                 let children = entry.children.ok().map(|children| self.listed(children));
                 // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
                 let children = children.filter(|names| !self.is_suspicious(names));

@@ -50,7 +50,9 @@ async fn keep_looking(session: Arc<Session>, dir: String) {
                 session.lookouts.report(&dir, list, &names);
             }
             Err(Fault::NoNode) => session.lookouts.report(&dir, list, &[]),
-            Err(fault) => tracing::debug!(dir, ?fault, "a queue could not be listed"),
+            Err(Fault::Unknown(reason)) => tracing::debug!(dir, reason, "a queue could not be listed"),
+            // The contenders list the queue themselves, and report the refusal.
+            Err(_) => break,
         }
     }
     session.lookouts.forget(&dir);
