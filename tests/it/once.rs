@@ -13,7 +13,7 @@ use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::requests::{PATIENCE, requests};
+use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
 use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
 
@@ -95,12 +95,7 @@ async fn what_is_known_costs_nothing_and_what_is_not_two_requests(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let mut guards = Vec::new();
     for path in ["/one", "/other"] {
-        let client = Config::new(server.connect_string())
-            .session_timeout(PATIENCE)
-            .server_timeout(PATIENCE / 3)
-            .connect()
-            .await
-            .unwrap();
+        let client = quiet_client(&server).await;
         guards.push(client.mutex(path).unwrap().lock().await.unwrap());
     }
     assert!(guards[0].once_per(TICK, HOUR).await.unwrap());

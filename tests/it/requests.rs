@@ -20,12 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns a lock of a client whose session has this timeout.
 async fn quiet(server: &Server) -> Mutex {
-    let client = Config::new(server.connect_string())
-        .session_timeout(PATIENCE)
-        .server_timeout(PATIENCE / 3)
-        .connect()
-        .await
-        .unwrap();
+    let client = quiet_client(server).await;
     let mutex = client.mutex("/cost").unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     mutex
@@ -120,7 +115,7 @@ async fn requests_until(server: &Server, left: usize, future: impl Future<Output
 }
 
 /// Returns a client whose session sends no heartbeat within the time of a test.
-async fn quiet_client(server: &Server) -> Client {
+pub(crate) async fn quiet_client(server: &Server) -> Client {
     Config::new(server.connect_string())
         .session_timeout(PATIENCE)
         .server_timeout(PATIENCE / 3)

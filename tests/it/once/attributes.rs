@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
-use zklock::{Client, Config, LockError, distributed_lock, leader_only};
+use zklock::{Client, LockError, distributed_lock, leader_only};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
 use super::HOUR;
-use crate::requests::{PATIENCE, requests};
+use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
 
 #[distributed_lock(path = "/jobs/{id}", once_per = "1h")]
@@ -37,12 +37,7 @@ async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(
 #[tokio::test]
 async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
-    let client = Config::new(server.connect_string())
-        .session_timeout(PATIENCE)
-        .server_timeout(PATIENCE / 3)
-        .connect()
-        .await
-        .unwrap();
+    let client = quiet_client(&server).await;
     let calls = async {
         assert_eq!(job(7).await.unwrap(), Some(7));
         let skipped = async {

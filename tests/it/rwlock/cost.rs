@@ -3,24 +3,15 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Config, RwLock};
+use zklock::RwLock;
 
 use super::{PATH, watchers_on};
-use crate::requests::{PATIENCE, requests};
+use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::{Kind, Server, on_both_servers, soon, until};
-
-async fn connect(server: &Server) -> Client {
-    Config::new(server.connect_string())
-        .session_timeout(PATIENCE)
-        .server_timeout(PATIENCE / 3)
-        .connect()
-        .await
-        .unwrap()
-}
 
 /// Returns a lock of a client whose session sends no heartbeat within the time of a test.
 async fn quiet(server: &Server) -> RwLock {
-    let lock = connect(server).await.rwlock(PATH).unwrap();
+    let lock = quiet_client(server).await.rwlock(PATH).unwrap();
     lock.read().await.unwrap().release().await.unwrap();
     lock
 }
@@ -104,7 +95,7 @@ async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: 
     let guard = lock.write().await.unwrap();
     guard.on_revoke(|| ());
     let own = lock.participants().await.unwrap().remove(0);
-    let other = connect(&server).await;
+    let other = quiet_client(&server).await;
     other.break_lock(&own).await.unwrap();
     soon(guard.lost()).await;
     // A lost guard sends no requests, however long it is kept.
