@@ -1,0 +1,123 @@
+//! One task, which repeats operations.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zklock::MutexGuard;
+
+use crate::Failure;
+use crate::body::{Body, Entered, stay};
+use crate::fresh::Fresh;
+use crate::lock::{Lock, Place};
+use crate::options::{Options, Until};
+
+/// One task and its lock.
+pub(crate) struct Entrant {
+    options: Arc<Options>,
+    session: u32,
+    place: Place,
+    lock: Lock,
+    /// The outer hold of a lock that is entered again.
+    held: Option<MutexGuard>,
+}
+
+/// The operations of a task.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) latencies: Vec<Duration>,
+    /// The order and the session of each acquisition.
+    pub(crate) acquisitions: Vec<(u64, u32)>,
+    pub(crate) longest_wait: Duration,
+}
+
+impl Entrant {
+    /// Repeats operations at the task's own lock for a moment, without pauses.
+    pub(crate) async fn warmed_up(
+        options: Arc<Options>,
+        session: u32,
+        place: Place,
+    ) -> Result<Self, Failure> {
+        let lock = Lock::new(&options, &place)?;
+        let held = match &lock {
+            Lock::Reentrant(mutex, _) => Some(mutex.lock().await?),
+            _ => None,
+        };
+        let entrant = Self { options, session, place, lock, held };
+        let (body, until) = (Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP));
+        let warming = async {
+            let mut number = 0;
+            while !until.is_reached(number) {
+                entrant.lock.operate(number, &body).await?;
+                number += 1;
+            }
+            Ok::<_, Failure>(())
+        };
+        entrant.inside(warming).await?;
+        Ok(entrant)
+    }
+
+    /// Repeats operations, at the lock of the task or each at a fresh path.
+    pub(crate) async fn run(
+        self,
+        body: Arc<Body>,
+        fresh: Option<Arc<Fresh>>,
+        until: Until,
+    ) -> Result<Record, Failure> {
+        let mut record = Record::default();
+        let repeated = async {
+            let mut number = 0;
+            while !until.is_reached(number) {
+                let start = Instant::now();
+                let entered = match fresh.as_deref().map(Fresh::next) {
+                    None => self.lock.operate(number, &body).await?,
+                    Some(Some(name)) => self.operate_at(name, &body).await?,
+                    Some(None) => break,
+                };
+                record.add(self.session, start, entered);
+                stay(self.options.pause()).await;
+                number += 1;
+            }
+            body.end();
+            Ok::<_, Failure>(())
+        };
+        self.inside(repeated).await?;
+        Ok(record)
+    }
+
+    async fn operate_at(&self, name: String, body: &Body) -> Result<Entered, Failure> {
+        Lock::new(&self.options, &self.place.named(name))?.operate(0, body).await
+    }
+
+    /// Runs a future with the client of the session, and inside the outer hold if there is one.
+    async fn inside<F: Future>(&self, future: F) -> F::Output {
+        let future = async {
+            match &self.held {
+                Some(held) => held.scope(future).await,
+                None => future.await,
+            }
+        };
+        match &self.place {
+            Place::Zklock(client, _) => zklock::scope(client.clone(), future).await,
+            Place::Raw(_) => future.await,
+        }
+    }
+}
+
+impl Record {
+    fn add(&mut self, session: u32, start: Instant, entered: Entered) {
+        self.latencies.push(start.elapsed());
+        self.acquisitions.push((entered.order, session));
+        self.longest_wait = self.longest_wait.max(entered.at.duration_since(start));
+    }
+
+    /// Adds the operations of another task.
+    pub(crate) fn join(mut self, other: Self) -> Self {
+        self.latencies.extend(other.latencies);
+        self.acquisitions.extend(other.acquisitions);
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self
+    }
+}
+
+/// Long enough for connections, caches and branch predictors.
+const WARM_UP: Duration = Duration::from_millis(300);

@@ -1,0 +1,137 @@
+//! Measures how fast locks are taken and released, and how many requests that costs.
+//!
+//! ```text
+//! cargo bench --bench contention -- mutex --sessions 8 --tasks 1 --seconds 3
+//! ```
+//!
+//! prints one line; `--help` says what the scenarios are and what the figures mean.
+//!
+//! * `options`: the command line.
+//! * `lock`, `raw`, `fresh`: one operation, and the paths that it uses.
+//! * `entrant`: one task, which repeats operations.
+//! * `body`: what a task does while it holds a lock.
+//! * `curator`, `Contention.java`: the same scenarios with Curator.
+//! * `figures`, `counters`: the result, and what the server counts.
+
+#![allow(clippy::print_stdout, reason = "the result goes to standard output")]
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use clap::{CommandFactory, Parser};
+use tokio::task::JoinSet;
+use zklock_testkit::ZooKeeper;
+
+use crate::body::Body;
+use crate::counters::Counters;
+use crate::entrant::{Entrant, Record};
+use crate::figures::Figures;
+use crate::fresh::Fresh;
+use crate::lock::Sessions;
+use crate::options::{Contender, Options};
+
+mod body;
+mod counters;
+mod curator;
+mod entrant;
+mod figures;
+mod fresh;
+mod lock;
+mod options;
+mod raw;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    // `cargo test --benches` runs this program too, without arguments.
+    if std::env::args_os().len() == 1 {
+        println!("{}", Options::command().render_usage());
+        return ExitCode::SUCCESS;
+    }
+    match measure(Options::parse()) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("contention: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: Options) -> Result<String, Failure> {
+    options.check()?;
+    let own = if options.server.is_none() { Some(ZooKeeper::start()?) } else { None };
+    let given = options.server.as_deref();
+    let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
+    let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
+    if options.client == Contender::Curator {
+        return curator::measure(&options, &server, &namespace);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let bench = Bench { options: Arc::new(options), server, namespace };
+    Ok(runtime.block_on(bench.contend())?.line(&bench.options))
+}
+
+struct Bench {
+    options: Arc<Options>,
+    server: String,
+    /// The parent of all nodes of this measurement.
+    namespace: String,
+}
+
+impl Bench {
+    async fn contend(&self) -> Result<Figures, Failure> {
+        let fresh = match self.options.fresh_paths() {
+            Some(count) => Some(Arc::new(Fresh::create(&self.server, &self.namespace, count).await?)),
+            None => None,
+        };
+        let sessions = Sessions::open(&self.options, &self.server, &self.namespace).await?;
+        let figures = self.run(&sessions, fresh.as_ref()).await;
+        sessions.close().await?;
+        if let Some(fresh) = fresh {
+            fresh.delete(&self.server).await?;
+        }
+        figures
+    }
+
+    async fn run(&self, sessions: &Sessions, fresh: Option<&Arc<Fresh>>) -> Result<Figures, Failure> {
+        let entrants = self.warmed_up(sessions).await?;
+        let body = Arc::new(Body::new(self.options.hold()));
+        let before = Counters::of(&self.server)?;
+        let start = Instant::now();
+        let until = self.options.until(start);
+        let runs = entrants.into_iter().map(|entrant| entrant.run(body.clone(), fresh.cloned(), until));
+        let records = all(runs).await?;
+        let elapsed = start.elapsed();
+        let counted = Counters::of(&self.server)?.since(&before);
+        let record = records.into_iter().fold(Record::default(), Record::join);
+        Ok(Figures::new(record, body.contended(), elapsed, counted))
+    }
+
+    async fn warmed_up(&self, sessions: &Sessions) -> Result<Vec<Entrant>, Failure> {
+        let mut warming = Vec::new();
+        for session in 0..self.options.sessions {
+            for task in 0..self.options.tasks {
+                let place = sessions.place(session, &format!("{session}-{task}")).await?;
+                warming.push(Entrant::warmed_up(self.options.clone(), session, place));
+            }
+        }
+        all(warming).await
+    }
+}
+
+/// Runs the futures in separate tasks until all are done or the first one fails.
+async fn all<T: Send + 'static>(
+    futures: impl IntoIterator<Item = impl Future<Output = Result<T, Failure>> + Send + 'static>,
+) -> Result<Vec<T>, Failure> {
+    let mut tasks: JoinSet<_> = futures.into_iter().collect();
+    let mut values = Vec::with_capacity(tasks.len());
+    while let Some(value) = tasks.join_next().await {
+        values.push(value??);
+    }
+    Ok(values)
+}

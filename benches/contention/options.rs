@@ -1,0 +1,214 @@
+//! The command line.
+
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+
+use crate::Failure;
+
+/// Measures how fast locks are taken and released, and how many requests that costs.
+///
+/// One operation takes a lock, holds it for `--hold`, and then releases it; its latency covers all three,
+/// including the wait. Before the clock starts, all sessions are open, and every task has repeated operations
+/// for a moment. The requests and events are those that the server counted meanwhile (`zk_packets_received`
+/// and the sums of `watch_count`s of its four-letter word `mntr`), so no other client may use the server.
+/// `longest_run` is the largest number of consecutive acquisitions by one session while no task has ended;
+/// it is `-` where sessions do not share a lock. `longest_wait_ms` is the longest time from a call to its
+/// acquisition.
+#[derive(Parser)]
+#[command(name = "contention", bin_name = "cargo bench --bench contention --")]
+pub(crate) struct Options {
+    /// The scenario to measure.
+    #[arg(value_enum, default_value_t = Scenario::Mutex)]
+    pub(crate) scenario: Scenario,
+
+    /// The library to measure. Curator is searched for, and installed if it is missing, as the tests do.
+    #[arg(long, value_enum, default_value_t = Contender::Zklock)]
+    pub(crate) client: Contender,
+
+    /// The server to use, as `HOST:PORT`, which must allow `mntr`; by default, one is started.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) server: Option<String>,
+
+    /// The number of sessions, each with its own client.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sessions: u32,
+
+    /// The number of tasks in each session.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tasks: u32,
+
+    /// The number of operations of each task; the total is sessions × tasks × iterations.
+    ///
+    /// For `reentrant`, the number of thousands of operations.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) iterations: u32,
+
+    /// The time for which the tasks repeat operations, instead of `--iterations`.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "iterations")]
+    pub(crate) seconds: Option<Duration>,
+
+    /// Whether an operation waits until its lock is released.
+    #[arg(long, value_enum, default_value_t = Release::Awaited)]
+    pub(crate) release: Release,
+
+    /// The way in which a mutex is taken and released.
+    #[arg(long, value_enum, default_value_t = Through::Guard)]
+    pub(crate) through: Through,
+
+    /// How long a lock is held, such as `1ms`.
+    #[arg(long, value_name = "DURATION", default_value = "0s")]
+    hold: humantime::Duration,
+
+    /// How long a task pauses after each operation, such as `1ms`. The pause is no part of the latency.
+    #[arg(long, value_name = "DURATION", default_value = "0s")]
+    pause: humantime::Duration,
+
+    /// Gives each operation of `mutex` or `distinct` a path of its own.
+    ///
+    /// The paths exist before the clock starts, and the measured sessions have never used them. They suffice
+    /// for 8,000 operations per second; a measurement that uses them up ends early.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Accepted because cargo passes it to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// All tasks of all sessions take one lock.
+    Mutex,
+    /// Each task takes a lock of its own.
+    Distinct,
+    /// Each task holds a lock of its own, and enters it again. Each latency is the mean of 1,000 entries.
+    Reentrant,
+    /// All tasks of all sessions read under one lock, and write every tenth time.
+    Rw,
+    /// All tasks of all sessions take one of the three permits of one semaphore.
+    Semaphore,
+    /// All tasks of all sessions take two locks together.
+    Multi,
+    /// Each task creates and deletes an ephemeral sequential node below a node of its own, without zklock.
+    Raw,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Contender {
+    /// This library.
+    Zklock,
+    /// Apache Curator, with one thread for each task. It always awaits the release.
+    Curator,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Release {
+    /// `guard.release().await`.
+    Awaited,
+    /// The guard is dropped.
+    Background,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Through {
+    /// `mutex.lock()`, and the release of the guard.
+    Guard,
+    /// `mutex.run(…)`.
+    Run,
+    /// A function under `#[distributed_lock]`.
+    Attribute,
+}
+
+/// The end of a task.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    Operations(u32),
+    Time(Instant),
+}
+
+impl Until {
+    pub(crate) fn is_reached(self, operations: u32) -> bool {
+        match self {
+            Self::Operations(count) => operations >= count,
+            Self::Time(end) => Instant::now() >= end,
+        }
+    }
+}
+
+impl Options {
+    /// Refuses options that have no effect.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let is_mutex = matches!(self.scenario, Scenario::Mutex | Scenario::Distinct);
+        let is_raw = self.scenario == Scenario::Raw;
+        let is_default = self.through == Through::Guard && self.release == Release::Awaited;
+        if !is_mutex && (self.fresh || self.through != Through::Guard) {
+            return Err("only `mutex` and `distinct` take `--fresh` and `--through`".into());
+        }
+        if self.through != Through::Guard && self.release != Release::Awaited {
+            return Err("`--release` needs `--through guard`".into());
+        }
+        if (is_raw || self.client == Contender::Curator) && !is_default {
+            return Err("only zklock takes `--through` and `--release`".into());
+        }
+        if is_raw && self.client == Contender::Curator {
+            return Err("`raw` has no Curator".into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn hold(&self) -> Duration {
+        self.hold.into()
+    }
+
+    pub(crate) fn pause(&self) -> Duration {
+        self.pause.into()
+    }
+
+    pub(crate) fn until(&self, start: Instant) -> Until {
+        self.seconds.map_or(Until::Operations(self.iterations), |time| Until::Time(start + time))
+    }
+
+    /// Returns how many paths have to exist before the clock starts, if each operation has its own.
+    pub(crate) fn fresh_paths(&self) -> Option<u32> {
+        let tasks = self.sessions.saturating_mul(self.tasks);
+        let per_second = match self.pause().as_secs_f64() {
+            0.0 => FRESH_PATHS_PER_SECOND,
+            pause => FRESH_PATHS_PER_SECOND.min(f64::from(tasks) / pause),
+        };
+        let count = match self.seconds {
+            Some(time) => (time.as_secs_f64() * per_second).ceil() as u32,
+            None => self.iterations.saturating_mul(tasks),
+        };
+        self.fresh.then_some(count)
+    }
+
+    pub(crate) fn operations_per_sample(&self) -> u32 {
+        match self.scenario {
+            Scenario::Reentrant => ENTRIES_PER_SAMPLE,
+            _ => 1,
+        }
+    }
+
+    /// Returns whether several sessions contend for one lock.
+    pub(crate) fn is_shared(&self) -> bool {
+        let is_own = matches!(self.scenario, Scenario::Distinct | Scenario::Reentrant | Scenario::Raw);
+        self.sessions > 1 && !is_own && !self.fresh
+    }
+}
+
+/// Returns the name of a value on the command line.
+pub(crate) fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// More than a server on the same machine commits.
+const FRESH_PATHS_PER_SECOND: f64 = 8000.0;
+
+/// As many entries that a clock read before and after them does not count.
+pub(crate) const ENTRIES_PER_SAMPLE: u32 = 1000;
