@@ -1,4 +1,4 @@
-//! The programs that `cargo test --no-run` builds. Uses only `step`.
+//! The programs that cargo builds. Uses only `step`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use crate::step::{Outcome, Report, Step};
 
-/// The tests and the examples of the workspace.
+/// The tests, the benchmarks and the examples of one build.
+#[derive(Default)]
 pub(crate) struct Built {
     pub(crate) tests: Vec<Program>,
+    benches: Vec<Program>,
     pub(crate) examples: Vec<Program>,
 }
 
@@ -24,13 +26,27 @@ impl Built {
     pub(crate) fn build() -> Outcome<(Self, Report)> {
         let build =
             "test --locked --workspace --all-features --no-run --message-format json-render-diagnostics";
-        let report = Step::cargo(build).quiet()?;
-        let mut built = Self { tests: Vec::new(), examples: Vec::new() };
-        for line in report.output.lines() {
-            built.add(&serde_json::from_str(line)?);
-        }
+        let (built, report) = Self::by(build)?;
         if built.tests.is_empty() || built.examples.is_empty() {
             return Err(format!("`cargo {build}` built no tests or no examples").into());
+        }
+        Ok((built, report))
+    }
+
+    /// Builds the benchmark that is compared with Curator, and the example that starts its server.
+    pub(crate) fn benches() -> Outcome<(Self, Report)> {
+        Self::by(
+            "build --locked --release --package zklock --package zklock-testkit --bench contention \
+             --example with_zookeeper --message-format json-render-diagnostics",
+        )
+    }
+
+    /// Runs cargo, and collects the programs that it has built.
+    fn by(arguments: &str) -> Outcome<(Self, Report)> {
+        let report = Step::cargo(arguments).quiet()?;
+        let mut built = Self::default();
+        for line in report.output.lines() {
+            built.add(&serde_json::from_str(line)?);
         }
         Ok((built, report))
     }
@@ -45,16 +61,27 @@ impl Built {
         let Some(package) = Path::new(manifest).parent().map(Path::to_owned) else { return };
         let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
         let program = Program { name, path: path.into(), package };
-        if message["profile"]["test"] == true {
+        let kind = &message["target"]["kind"][0];
+        if kind == "bench" {
+            self.benches.push(program);
+        } else if message["profile"]["test"] == true {
             self.tests.push(program);
-        } else if message["target"]["kind"][0] == "example" {
+        } else if kind == "example" {
             self.examples.push(program);
         }
     }
 
     /// Returns the example of this name.
     pub(crate) fn example(&self, name: &str) -> Outcome<&Program> {
-        let found = self.examples.iter().find(|example| example.name == name);
-        found.ok_or_else(|| format!("there is no example {name}").into())
+        find(&self.examples, name).ok_or_else(|| format!("there is no example {name}").into())
     }
+
+    /// Returns the benchmark of this name.
+    pub(crate) fn bench(&self, name: &str) -> Outcome<&Program> {
+        find(&self.benches, name).ok_or_else(|| format!("there is no benchmark {name}").into())
+    }
+}
+
+fn find<'a>(programs: &'a [Program], name: &str) -> Option<&'a Program> {
+    programs.iter().find(|program| program.name == name)
 }

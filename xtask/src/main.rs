@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 use crate::step::{Outcome, Report, Step, announce};
 
+mod bench;
 mod built;
 mod check;
 mod lanes;
@@ -29,19 +30,19 @@ enum Command {
     Check,
     /// Runs `check` and `test` beside each other.
     Ci,
+    /// Measures the speed of zklock beside that of Curator, on a ZooKeeper that it starts.
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Test => test(),
-        Command::Check => check(),
-        Command::Ci => ci(),
+        Command::Test => test().map(|reports| summarize(&reports)),
+        Command::Check => check().map(|reports| summarize(&reports)),
+        Command::Ci => ci().map(|reports| summarize(&reports)),
+        Command::Bench(options) => bench::run(&options),
     };
     match outcome {
-        Ok(reports) => {
-            summarize(&reports);
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE

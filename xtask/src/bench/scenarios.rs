@@ -1,0 +1,95 @@
+//! The measurements that are made, and their arguments.
+
+/// Clients that are measured at the same work.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    arguments: &'static str,
+    /// The arguments for the bare requests, where no client has to wait for another one.
+    raw: Option<&'static str>,
+    /// The ways to use zklock, and their arguments.
+    zklock: &'static [(&'static str, &'static str)],
+}
+
+/// One of the clients in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    Raw,
+    Curator,
+    /// This library, in a way that has a name.
+    Zklock(&'static str),
+}
+
+impl Scenario {
+    const fn new(name: &'static str, arguments: &'static str) -> Self {
+        Self { name, arguments, raw: None, zklock: AWAITED }
+    }
+
+    const fn beside_raw(self, raw: &'static str) -> Self {
+        Self { raw: Some(raw), ..self }
+    }
+
+    const fn in_ways(self, zklock: &'static [(&'static str, &'static str)]) -> Self {
+        Self { zklock, ..self }
+    }
+
+    /// Returns the clients in the order of their turns, and their arguments.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = (Client, String)> {
+        let raw = self.raw.map(|raw| (Client::Raw, raw.to_owned()));
+        let curator = (Client::Curator, format!("{} --client curator", self.arguments));
+        let zklock = self.zklock.iter();
+        let zklock = zklock.map(|(way, more)| (Client::Zklock(way), format!("{} {more}", self.arguments)));
+        raw.into_iter().chain([curator]).chain(zklock)
+    }
+}
+
+/// `1×64` means one session with 64 tasks.
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("mutex 1×1", "mutex").beside_raw("raw").in_ways(AWAITED_OR_DROPPED),
+    Scenario::new("mutex 1×1, pause 1 ms", "mutex --pause 1ms").beside_raw("raw --pause 1ms").in_ways(CALLS),
+    Scenario::new("mutex 1×1, fresh paths, pause 1 ms", "mutex --fresh --pause 1ms")
+        .beside_raw("raw --pause 1ms")
+        .in_ways(CALLS),
+    Scenario::new("mutex 2×1", "mutex --sessions 2"),
+    Scenario::new("mutex 8×1", "mutex --sessions 8").in_ways(AWAITED_OR_DROPPED),
+    Scenario::new("mutex 32×1", "mutex --sessions 32"),
+    Scenario::new("mutex 1×100", "mutex --tasks 100"),
+    Scenario::new("mutex 8×16", "mutex --sessions 8 --tasks 16"),
+    Scenario::new("distinct 1×64", "distinct --tasks 64").beside_raw("raw --tasks 64"),
+    Scenario::new("distinct 1×64, fresh paths", "distinct --tasks 64 --fresh").beside_raw("raw --tasks 64"),
+    Scenario::new("rw 8×4, 9 reads to 1 write", "rw --sessions 8 --tasks 4"),
+    Scenario::new("semaphore 8×16, 3 permits", "semaphore --sessions 8 --tasks 16"),
+    Scenario::new("multi 8×1, 2 locks", "multi --sessions 8"),
+    Scenario::new("reentrant 1×1", "reentrant"),
+];
+
+const AWAITED: &[(&str, &str)] = &[("", "")];
+const AWAITED_OR_DROPPED: &[(&str, &str)] = &[("", ""), ("dropped", "--release background")];
+const CALLS: &[(&str, &str)] = &[("`run`", "--through run"), ("attribute", "--through attribute")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_of_a_scenario_has_its_turn() {
+        let scenario = Scenario::new("a", "mutex").beside_raw("raw").in_ways(AWAITED_OR_DROPPED);
+        let expected = [
+            (Client::Raw, "raw"),
+            (Client::Curator, "mutex --client curator"),
+            (Client::Zklock(""), "mutex "),
+            (Client::Zklock("dropped"), "mutex --release background"),
+        ];
+        assert_eq!(
+            scenario.clients().collect::<Vec<_>>(),
+            expected.map(|(client, text)| (client, text.to_owned()))
+        );
+    }
+
+    #[test]
+    fn scenarios_have_names_of_their_own() {
+        let mut names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SCENARIOS.len());
+    }
+}
