@@ -16,6 +16,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -30,8 +31,7 @@ import org.apache.curator.retry.RetryNTimes;
 /**
  * Measures Curator's locks as the benchmark `contention` measures zklock's: `Contention NAME=VALUE…`.
  *
- * The names are those of its options; times are in nanoseconds. Each session has one instance of each lock,
- * which all of its threads share. One line on standard output has the result.
+ * The names are those of its options; times are in nanoseconds. One line on standard output has the result.
  */
 public class Contention {
     private static final int SESSION_MS = 30_000;
@@ -63,7 +63,8 @@ public class Contention {
         for (int session = 0; session < number("sessions"); session++) {
             CuratorFramework client = connect();
             clients.add(client);
-            Locks locks = new Locks(client, options.get("namespace") + "/locks/");
+            boolean each = options.get("instances").equals("task");
+            Locks locks = new Locks(client, options.get("namespace") + "/locks/", each);
             for (int task = 0; task < number("tasks"); task++) {
                 Lock lock = locks.lock(options.get("scenario"), session + "-" + task, fresh != null);
                 tasks.add(new Task(session, lock, locks, fresh));
@@ -370,38 +371,45 @@ public class Contention {
 
         private final CuratorFramework client;
         private final String parent;
+        /** Whether each thread has instances of its own. Threads that share one wake each other for each event. */
+        private final boolean each;
         private final Map<String, Lock> shared = new HashMap<>();
 
-        Locks(CuratorFramework client, String parent) {
+        Locks(CuratorFramework client, String parent, boolean each) {
             this.client = client;
             this.parent = parent;
+            this.each = each;
         }
 
         Lock lock(String scenario, String own, boolean fresh) {
             switch (scenario) {
                 case "mutex":
-                    return fresh ? mutex(own) : shared.computeIfAbsent("shared", this::mutex);
+                    return fresh ? mutex(own) : shared(this::mutex);
                 case "distinct":
                     return mutex(own);
                 case "reentrant":
                     return new Reentrant(new InterProcessMutex(client, parent + own));
                 case "rw":
-                    return shared.computeIfAbsent("shared", this::readWrite);
+                    return shared(this::readWrite);
                 case "semaphore":
-                    return shared.computeIfAbsent("shared", this::semaphore);
+                    return shared(this::semaphore);
                 case "multi":
-                    return shared.computeIfAbsent("a and b", name -> multi());
+                    return shared(this::multi);
                 default:
                     throw new IllegalArgumentException(scenario);
             }
+        }
+
+        private Lock shared(Function<String, Lock> recipe) {
+            return each ? recipe.apply("shared") : shared.computeIfAbsent("shared", recipe);
         }
 
         Lock mutex(String name) {
             return simple(new InterProcessMutex(client, parent + name));
         }
 
-        private Lock multi() {
-            return simple(new InterProcessMultiLock(client, List.of(parent + "a", parent + "b")));
+        private Lock multi(String name) {
+            return simple(new InterProcessMultiLock(client, List.of(parent + name + "-a", parent + name + "-b")));
         }
 
         private Lock readWrite(String name) {

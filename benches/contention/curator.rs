@@ -24,6 +24,7 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         .arg(format!("scenario={}", name(&options.scenario)))
         .arg(format!("sessions={}", options.sessions))
         .arg(format!("tasks={}", options.tasks))
+        .arg(format!("instances={}", name(&options.instances)))
         .arg(until)
         .arg(format!("hold={}", options.hold().as_nanos()))
         .arg(format!("pause={}", options.pause().as_nanos()))

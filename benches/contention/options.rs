@@ -26,6 +26,10 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Contender::Zklock)]
     pub(crate) client: Contender,
 
+    /// The instances of Curator's lock that several threads take.
+    #[arg(long, value_enum, default_value_t = Instances::Task)]
+    pub(crate) instances: Instances,
+
     /// The server to use, as `HOST:PORT`, which must allow `mntr`; by default, one is started.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) server: Option<String>,
@@ -103,6 +107,14 @@ pub(crate) enum Contender {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Instances {
+    /// One for each task, which is faster.
+    Task,
+    /// One for each session. Each event of it wakes all threads that wait for it, and each lists the queue.
+    Session,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Release {
     /// `guard.release().await`.
     Awaited,
@@ -150,6 +162,9 @@ impl Options {
         }
         if (is_raw || self.client == Contender::Curator) && !is_default {
             return Err("only zklock takes `--through` and `--release`".into());
+        }
+        if self.client != Contender::Curator && self.instances != Instances::Task {
+            return Err("only Curator takes `--instances`".into());
         }
         if is_raw && self.client == Contender::Curator {
             return Err("`raw` has no Curator".into());

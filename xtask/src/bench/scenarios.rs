@@ -6,39 +6,51 @@ pub(crate) struct Scenario {
     arguments: &'static str,
     /// The arguments for the bare requests, where no client has to wait for another one.
     raw: Option<&'static str>,
+    /// The ways to use Curator, and their arguments. The first one is compared with zklock.
+    curator: Ways,
     /// The ways to use zklock, and their arguments.
-    zklock: &'static [(&'static str, &'static str)],
+    zklock: Ways,
 }
+
+/// Names of ways to use a library, and their arguments. The name of the usual way is empty.
+type Ways = &'static [(&'static str, &'static str)];
 
 /// One of the clients in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     Raw,
-    Curator,
+    /// Apache Curator, in a way that has a name.
+    Curator(&'static str),
     /// This library, in a way that has a name.
     Zklock(&'static str),
 }
 
 impl Scenario {
     const fn new(name: &'static str, arguments: &'static str) -> Self {
-        Self { name, arguments, raw: None, zklock: AWAITED }
+        Self { name, arguments, raw: None, curator: USUAL, zklock: USUAL }
     }
 
     const fn beside_raw(self, raw: &'static str) -> Self {
         Self { raw: Some(raw), ..self }
     }
 
-    const fn in_ways(self, zklock: &'static [(&'static str, &'static str)]) -> Self {
+    const fn beside_shared_instances(self) -> Self {
+        Self { curator: SHARED_TOO, ..self }
+    }
+
+    const fn in_ways(self, zklock: Ways) -> Self {
         Self { zklock, ..self }
     }
 
     /// Returns the clients in the order of their turns, and their arguments.
     pub(crate) fn clients(&self) -> impl Iterator<Item = (Client, String)> {
         let raw = self.raw.map(|raw| (Client::Raw, raw.to_owned()));
-        let curator = (Client::Curator, format!("{} --client curator", self.arguments));
-        let zklock = self.zklock.iter();
-        let zklock = zklock.map(|(way, more)| (Client::Zklock(way), format!("{} {more}", self.arguments)));
-        raw.into_iter().chain([curator]).chain(zklock)
+        let with = |more: &str| format!("{} {more}", self.arguments).trim_end().to_owned();
+        let curator = self.curator.iter();
+        let curator =
+            curator.map(move |(way, more)| (Client::Curator(way), with(&format!("--client curator {more}"))));
+        let zklock = self.zklock.iter().map(move |(way, more)| (Client::Zklock(way), with(more)));
+        raw.into_iter().chain(curator).chain(zklock)
     }
 }
 
@@ -52,8 +64,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("mutex 2×1", "mutex --sessions 2"),
     Scenario::new("mutex 8×1", "mutex --sessions 8").in_ways(AWAITED_OR_DROPPED),
     Scenario::new("mutex 32×1", "mutex --sessions 32"),
-    Scenario::new("mutex 1×100", "mutex --tasks 100"),
-    Scenario::new("mutex 8×16", "mutex --sessions 8 --tasks 16"),
+    Scenario::new("mutex 1×100", "mutex --tasks 100").beside_shared_instances(),
+    Scenario::new("mutex 8×16", "mutex --sessions 8 --tasks 16").beside_shared_instances(),
     Scenario::new("distinct 1×64", "distinct --tasks 64").beside_raw("raw --tasks 64"),
     Scenario::new("distinct 1×64, fresh paths", "distinct --tasks 64 --fresh").beside_raw("raw --tasks 64"),
     Scenario::new("rw 8×4, 9 reads to 1 write", "rw --sessions 8 --tasks 4"),
@@ -62,9 +74,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("reentrant 1×1", "reentrant"),
 ];
 
-const AWAITED: &[(&str, &str)] = &[("", "")];
-const AWAITED_OR_DROPPED: &[(&str, &str)] = &[("", ""), ("dropped", "--release background")];
-const CALLS: &[(&str, &str)] = &[("`run`", "--through run"), ("attribute", "--through attribute")];
+const USUAL: Ways = &[("", "")];
+/// Threads that share an instance are much slower, so zklock is compared with threads that do not.
+const SHARED_TOO: Ways = &[("", ""), ("shared instance", "--instances session")];
+const AWAITED_OR_DROPPED: Ways = &[("", ""), ("dropped", "--release background")];
+const CALLS: Ways = &[("`run`", "--through run"), ("attribute", "--through attribute")];
 
 #[cfg(test)]
 mod tests {
@@ -72,11 +86,13 @@ mod tests {
 
     #[test]
     fn each_client_of_a_scenario_has_its_turn() {
-        let scenario = Scenario::new("a", "mutex").beside_raw("raw").in_ways(AWAITED_OR_DROPPED);
+        let scenario = Scenario::new("a", "mutex").beside_raw("raw");
+        let scenario = scenario.beside_shared_instances().in_ways(AWAITED_OR_DROPPED);
         let expected = [
             (Client::Raw, "raw"),
-            (Client::Curator, "mutex --client curator"),
-            (Client::Zklock(""), "mutex "),
+            (Client::Curator(""), "mutex --client curator"),
+            (Client::Curator("shared instance"), "mutex --client curator --instances session"),
+            (Client::Zklock(""), "mutex"),
             (Client::Zklock("dropped"), "mutex --release background"),
         ];
         assert_eq!(

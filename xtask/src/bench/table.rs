@@ -29,11 +29,11 @@ impl Table {
     /// Adds the medians of the clients of one scenario.
     pub(crate) fn add(&mut self, scenario: &'static str, medians: Vec<(Client, Line)>) {
         let line_of = |client| medians.iter().find(|(of, _)| *of == client).map(|(_, line)| *line);
-        let (raw, curator) = (line_of(Client::Raw), line_of(Client::Curator));
+        let (raw, curator) = (line_of(Client::Raw), line_of(Client::Curator("")));
         for (client, line) in medians {
             let ratio = |other: Option<Line>| match client {
                 Client::Zklock(_) => other.map(|other| Ratio::new(&line, &other)),
-                Client::Raw | Client::Curator => None,
+                Client::Raw | Client::Curator(_) => None,
             };
             let (beside_curator, beside_raw) = (ratio(curator), ratio(raw));
             self.rows.push(Row { scenario, client, line, beside_curator, beside_raw });
@@ -60,9 +60,8 @@ impl Row {
         let Line { ops_per_s, p50_us, p99_us, requests_per_op, .. } = self.line;
         let client = match self.client {
             Client::Raw => "raw".to_owned(),
-            Client::Curator => "Curator".to_owned(),
-            Client::Zklock("") => "zklock".to_owned(),
-            Client::Zklock(way) => format!("zklock, {way}"),
+            Client::Curator(way) => in_way("Curator", way),
+            Client::Zklock(way) => in_way("zklock", way),
         };
         let run = self.line.longest_run.map_or_else(String::new, |run| format!("{run:.0}"));
         let ratio = |ratio: &Option<Ratio>, of: fn(&Ratio) -> f64| {
@@ -84,6 +83,10 @@ impl Row {
             ratio(&self.beside_raw, |ratio| ratio.p50),
         ]
     }
+}
+
+fn in_way(library: &str, way: &str) -> String {
+    if way.is_empty() { library.to_owned() } else { format!("{library}, {way}") }
 }
 
 /// Formats microseconds with three digits, or with all digits in front of the point.
@@ -132,13 +135,15 @@ mod tests {
         let mut table = Table::default();
         let medians = vec![
             (Client::Raw, line(4000.0, 200.0)),
-            (Client::Curator, line(1000.0, 500.0)),
+            (Client::Curator(""), line(1000.0, 500.0)),
+            (Client::Curator("shared"), line(10.0, 5000.0)),
             (Client::Zklock(""), line(3000.0, 250.0)),
         ];
         table.add("mutex", medians);
         let expected = [
             "| mutex | raw | 4000 | 200 | 900 | 3.00 | 0.50 |  | 4.2 |  |  |  |  |",
             "| mutex | Curator | 1000 | 500 | 900 | 3.00 | 0.50 |  | 4.2 |  |  |  |  |",
+            "| mutex | Curator, shared | 10 | 5000 | 900 | 3.00 | 0.50 |  | 4.2 |  |  |  |  |",
             "| mutex | zklock | 3000 | 250 | 900 | 3.00 | 0.50 |  | 4.2 | 3.00 | 0.50 | 0.75 | 1.25 |",
         ];
         assert_eq!(rows(&table), expected);
@@ -148,7 +153,7 @@ mod tests {
     fn a_scenario_without_raw_has_no_ratio_to_it() {
         let mut table = Table::default();
         let shared = Line { longest_run: Some(7.0), ..line(2000.0, 0.08) };
-        table.add("rw", vec![(Client::Curator, line(1000.0, 0.16)), (Client::Zklock("dropped"), shared)]);
+        table.add("rw", vec![(Client::Curator(""), line(1000.0, 0.16)), (Client::Zklock("dropped"), shared)]);
         let row = "| rw | zklock, dropped | 2000 | 0.080 | 900 | 3.00 | 0.50 | 7 | 4.2 | 2.00 | 0.50 |  |  |";
         assert_eq!(rows(&table)[1], row);
     }
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn all_rows_have_as_many_cells_as_the_heading() {
         let mut table = Table::default();
-        table.add("mutex", vec![(Client::Curator, line(1.0, 1.0))]);
+        table.add("mutex", vec![(Client::Curator(""), line(1.0, 1.0))]);
         let cells: Vec<_> = table.to_string().lines().map(|row| row.matches('|').count()).collect();
         assert_eq!(cells, [HEADINGS.len() + 1; 3]);
     }
