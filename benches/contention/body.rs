@@ -1,4 +1,4 @@
-//! What a task does while it holds a lock.
+//! The critical section: the part of an operation in which its task holds the lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

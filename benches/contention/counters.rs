@@ -1,4 +1,4 @@
-//! What the server counts.
+//! The counters of the server.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -12,7 +12,7 @@ pub(crate) struct Counters {
     events: Option<u64>,
 }
 
-/// What a server counted between two times.
+/// The change of the counters between two times.
 pub(crate) struct Counted {
     pub(crate) requests: u64,
     /// The watches that fired. Servers before 3.6 do not count them.

@@ -9,9 +9,9 @@
 //! * `options`: the command line.
 //! * `lock`, `raw`, `fresh`: one operation, and the paths that it uses.
 //! * `entrant`: one task, which repeats operations.
-//! * `body`: what a task does while it holds a lock.
+//! * `body`: the critical section.
 //! * `curator`, `Contention.java`: the same scenarios with Curator.
-//! * `figures`, `counters`: the result, and what the server counts.
+//! * `figures`, `counters`: the result, and the counters of the server.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
