@@ -1,6 +1,9 @@
 //! The same scenarios with Curator, in a Java process.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use zklock_testkit::Curator;
 
@@ -17,8 +20,8 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
     let output = Command::new(curator.java())
         .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
         .arg("-cp")
-        .arg(std::env::join_paths(curator.classpath())?)
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/contention/Contention.java"))
+        .arg(std::env::join_paths([&compiled(&curator)?].into_iter().chain(curator.classpath()))?)
+        .arg("Contention")
         .arg(format!("server={server}"))
         .arg(format!("namespace={namespace}"))
         .arg(format!("scenario={}", name(&options.scenario)))
@@ -39,3 +42,34 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         _ => Err(format!("Contention.java ended with {}: {text}", output.status).into()),
     }
 }
+
+/// Returns the directory of the program's classes, and compiles them unless they are as new as their source.
+///
+/// The compiler takes as long as a short measurement, so `java` does not compile the source each time.
+fn compiled(curator: &Curator) -> Result<PathBuf, Failure> {
+    let changed = fs::metadata(SOURCE)?.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let classes = parent.join(format!("contention-{}", changed.as_nanos()));
+    if classes.is_dir() {
+        return Ok(classes);
+    }
+    fs::create_dir_all(parent)?;
+    let new = tempfile::tempdir_in(parent)?;
+    let status = Command::new(curator.java().with_file_name("javac"))
+        .arg("-cp")
+        .arg(std::env::join_paths(curator.classpath())?)
+        .arg("-d")
+        .arg(new.path())
+        .arg(SOURCE)
+        .status()?;
+    if !status.success() {
+        return Err(format!("javac ended with {status}").into());
+    }
+    // Another process may have been faster.
+    match fs::rename(new.path(), &classes) {
+        Err(error) if !classes.is_dir() => Err(error.into()),
+        Ok(()) | Err(_) => Ok(classes),
+    }
+}
+
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/contention/Contention.java");
