@@ -8,10 +8,12 @@
 
 mod doubt;
 mod keeper;
+mod permit;
 mod revocation;
 mod revoking;
 mod state;
 mod tenure;
+pub(crate) mod writes;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use crate::session::drive::Driver;
 
 use self::keeper::{Order, Report};
 
+pub(crate) use self::permit::WritePermit;
 pub(crate) use self::revocation::REVOKE;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::tenure::Tenure;

@@ -1,12 +1,8 @@
 //! Writes that are applied only while the lock is held.
 
-use std::sync::Arc;
-
-use futures_util::future::select_all;
-
 use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, LossReason, Refusal};
-use crate::lease::Tenure;
+use crate::lease::WritePermit;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::ops::{Guarded, Write};
@@ -66,32 +62,30 @@ impl<K> Guard<K> {
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        self.check()?;
-        let tenures = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
-        write_under(self.client.worker(), tenures, path, write).await
+        let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
+        let permit = WritePermit::take(&tenures)?;
+        write_under(self.client.worker(), permit, path, write).await
     }
 }
 
-/// Writes to `path`, below the client's namespace, if all of the leases are held at that moment.
+/// Writes to `path`, below the client's namespace, if all of the permit's leases are held at that moment.
 pub(crate) async fn write_under(
     worker: &Worker,
-    tenures: Vec<Arc<Tenure>>,
+    permit: WritePermit,
     path: &str,
     write: Write,
 ) -> Result<(), LockError> {
     let target = NodePath::new(worker.root(), path)?;
     check_size(&write, path)?;
     let within = worker.default_wait();
-    let full = target.full().to_owned();
-    let asked = tenures.clone();
-    let request = async move { guarded(&asked, &full, &write).await };
-    match worker.call(within, request).await {
+    let tenures = permit.tenures().to_vec();
+    match worker.call(within, guarded(permit, target, write)).await {
         Ok(Ok(Guarded::Applied)) => Ok(()),
         Ok(Ok(Guarded::Unguarded(index))) => {
             let tenure = &tenures[index];
             Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted)))
         }
-        Ok(Err(fault)) => Err(fault.into_error(path)),
+        Ok(Err(error)) => Err(error),
         Err(Unanswered::InTime) => {
             Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
         }
@@ -103,17 +97,11 @@ pub(crate) async fn write_under(
 ///
 /// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
 /// replaces its node either before that or after the write.
-async fn guarded(tenures: &[Arc<Tenure>], path: &str, write: &Write) -> Result<Guarded, Fault> {
-    let Some(first) = tenures.first() else {
-        return Ok(Guarded::Applied);
-    };
-    let lost = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost())));
-    let nodes = tokio::select! {
-        biased;
-        nodes = Tenure::nodes(tenures) => nodes,
-        (_, index, _) = lost => return Ok(Guarded::Unguarded(index)),
-    };
-    first.session().ops().guarded(&nodes, path, write).await
+async fn guarded(permit: WritePermit, target: NodePath, write: Write) -> Result<Guarded, LockError> {
+    let session = permit.tenures()[0].session().clone();
+    let ready = permit.ready().await?;
+    let answer = ready.send(|guards| session.ops().guarded(guards, target.full(), &write)).await;
+    answer.map_err(|fault| fault.into_error(target.relative()))
 }
 
 /// Refuses data so long that the server would close the connection.
@@ -129,3 +117,141 @@ fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
 
 /// Less than the servers' default `jute.maxbuffer`.
 const LONGEST_DATA: usize = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use super::*;
+    use crate::lease::writes::Writing;
+    use crate::{Config, Heartbeat};
+
+    /// A server, and a configuration of clients whose only transactions are their guarded writes.
+    fn proxied() -> (EmbeddedServer, Proxy, Config) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+        (server, proxy, config)
+    }
+
+    async fn soon<T>(future: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+    }
+
+    fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {
+        guard.holds.iter().map(|hold| hold.tenure().writes().state()).collect()
+    }
+
+    async fn drained<K>(guard: &Guard<K>) -> Writing {
+        soon(guard.holds[0].tenure().writes().drained()).await
+    }
+
+    #[tokio::test]
+    async fn a_write_is_under_way_from_its_first_step_until_it_is_answered() {
+        let (_server, proxy, config) = proxied();
+        let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        // The client's thread stands still, so the write's task does not run yet.
+        let (go_on, stopped) = mpsc::channel::<()>();
+        guard.client.worker().spawn(async move {
+            stopped.recv().ok();
+        });
+        let mut write = Box::pin(guard.create("/data", "x"));
+        assert_eq!(writing(&guard), [Writing::Idle]);
+        assert!(poll!(&mut write).is_pending());
+        assert_eq!(writing(&guard), [Writing::UnderWay]);
+        drop(go_on);
+        soon(held.struck()).await;
+        assert_eq!(writing(&guard), [Writing::UnderWay]);
+        held.release();
+        soon(write).await.unwrap();
+        assert_eq!(writing(&guard), [Writing::Idle]);
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_caller_has_gone_is_under_way_until_it_is_answered() {
+        let (server, proxy, config) = proxied();
+        let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        let mut write = Box::pin(guard.create("/data", "x"));
+        assert!(poll!(&mut write).is_pending());
+        drop(write);
+        soon(held.struck()).await;
+        assert_eq!(writing(&guard), [Writing::UnderWay]);
+        held.release();
+        assert_eq!(drained(&guard).await, Writing::Idle);
+        assert!(server.node("/data").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_refused_write_leaves_no_doubt() {
+        let (server, _proxy, config) = proxied();
+        let client = config.connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        guard.create("no path", "x").await.unwrap_err();
+        guard.create("/data", vec![0; LONGEST_DATA]).await.unwrap_err();
+        guard.set_data("/nowhere", "x").await.unwrap_err();
+        assert_eq!(writing(&guard), [Writing::Idle]);
+        server.delete("/a");
+        let unguarded = guard.create("/data", "x").await;
+        assert!(matches!(unguarded, Err(LockError::Lost { .. })), "{unguarded:?}");
+        let lost = guard.create("/data", "x").await;
+        assert!(matches!(lost, Err(LockError::Lost { .. })), "{lost:?}");
+        assert_eq!(writing(&guard), [Writing::Idle]);
+    }
+
+    #[tokio::test]
+    async fn a_broken_connection_makes_all_locks_of_a_write_doubtful() {
+        let (_server, proxy, config) = proxied();
+        let client = config.connect().await.unwrap();
+        for path in ["/request", "/reply"] {
+            let members = [format!("{path}/1"), format!("{path}/2")];
+            let guard = client.multi(members.iter().map(String::as_str)).unwrap().lock().await.unwrap();
+            guard.create(&format!("{path}/before"), "x").await.unwrap();
+            assert_eq!(writing(&guard), [Writing::Idle; 2]);
+            let cut = if path == "/request" {
+                proxy.on_request(Opcode::MULTI).cut(How::Fin)
+            } else {
+                proxy.on_reply(Opcode::MULTI).cut(How::Rst)
+            };
+            let written = soon(guard.create(&format!("{path}/after"), "x")).await;
+            assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+            assert_eq!((writing(&guard), cut.hits()), (vec![Writing::Doubtful; 2], 1));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_takes_longer_than_the_clients_wait_is_doubtful_and_stays_so() {
+        let (server, proxy, config) = proxied();
+        let client = config.default_wait(Duration::from_secs(2)).connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let held = proxy.on_request(Opcode::MULTI).hold();
+        let written = soon(guard.create("/late", "x")).await;
+        assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+        assert_eq!(writing(&guard), [Writing::Doubtful]);
+        assert!(server.node("/late").is_none());
+        held.release();
+        guard.create("/behind", "x").await.unwrap();
+        assert!(server.node("/late").is_some());
+        assert_eq!(writing(&guard), [Writing::Doubtful]);
+    }
+
+    #[tokio::test]
+    async fn the_task_of_a_client_that_has_ended_sends_nothing_and_leaves_no_doubt() {
+        let (server, _proxy, config) = proxied();
+        let client = config.connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let permit = WritePermit::take(&[guard.holds[0].tenure().clone()]).unwrap();
+        soon(client.shutdown(Duration::ZERO)).await;
+        let written = write_under(client.worker(), permit, "/data", Write::Create(Vec::new())).await;
+        assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+        assert_eq!(writing(&guard), [Writing::Idle]);
+        assert!(server.node("/data").is_none());
+    }
+}

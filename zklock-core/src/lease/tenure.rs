@@ -18,6 +18,7 @@ use crate::token::FencingToken;
 
 use super::revocation::Revocation;
 use super::state::LeaseState;
+use super::writes::Writes;
 
 /// The state that the holder and the keeper of one lease share.
 pub(crate) struct Tenure {
@@ -36,6 +37,7 @@ pub(crate) struct Tenure {
     is_announced: AtomicBool,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
+    writes: Writes,
 }
 
 impl Tenure {
@@ -53,6 +55,7 @@ impl Tenure {
             revocation: Revocation::default(),
             is_announced: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
+            writes: Writes::default(),
             session,
         }
     }
@@ -103,6 +106,11 @@ impl Tenure {
 
     pub(crate) fn token(&self) -> FencingToken {
         self.token
+    }
+
+    /// The guarded writes under this lease, those of holders that have ended included.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -180,6 +188,10 @@ impl Tenure {
 
 impl fmt::Debug for Tenure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tenure").field("path", &self.path).field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("Tenure")
+            .field("path", &self.path)
+            .field("token", &self.token)
+            .field("writing", &self.writes.state())
+            .finish_non_exhaustive()
     }
 }

@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
-use futures_util::future::select_all;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason, Refusal};
-use crate::lease::Tenure;
+use crate::lease::{Tenure, WritePermit};
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::fault::Fault;
-use crate::session::ops::{Base, Stamped};
+use crate::session::ops::{Base, Guards, Stamped};
 use crate::tick::{Foreign, Period, Record, Tick};
 
 /// One attempt to begin a period.
@@ -33,7 +32,7 @@ pub(super) enum Obstacle {
     Fault(Fault),
     /// The lease with this index is lost.
     Lost(usize, LossReason),
-    /// The check failed.
+    /// The lock is lost, or the check failed.
     Over(LockError),
 }
 
@@ -43,6 +42,12 @@ impl From<Fault> for Obstacle {
             Fault::SessionOver => Self::Lost(0, LossReason::SessionEnded),
             fault => Self::Fault(fault),
         }
+    }
+}
+
+impl From<LockError> for Obstacle {
+    fn from(over: LockError) -> Self {
+        Self::Over(over)
     }
 }
 
@@ -75,10 +80,12 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
             read => read,
         };
         let record = Record::new(before, self.period, self.claim);
-        let nodes = self.nodes().await?;
-        (self.check)().map_err(Obstacle::Over)?;
-        let ops = session.ops();
-        match ops.stamp(&nodes, self.path.full(), record.to_string().as_bytes(), base).await {
+        // One permit for each request: the attempt goes on without its caller, and the lock may have a later
+        // holder by now.
+        let permit = WritePermit::take(&self.tenures)?.ready().await?;
+        (self.check)()?;
+        let (ops, data) = (session.ops(), record.to_string());
+        match permit.send(|guards| ops.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
             Ok(Stamped::At(written)) => Ok(Some(record.written_at(written))),
             Ok(Stamped::Created) | Err(Fault::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
             Ok(Stamped::Unguarded(index)) => Err(Obstacle::Lost(index, LossReason::NodeDeleted)),
@@ -87,16 +94,6 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
                 Ok(None)
             }
             Err(fault) => Err(fault.into()),
-        }
-    }
-
-    /// Returns the paths of the lock's own nodes, once no downgrade is replacing one of them.
-    async fn nodes(&self) -> Result<Vec<Arc<str>>, Obstacle> {
-        let lost = select_all(self.tenures.iter().map(|tenure| Box::pin(tenure.lost())));
-        tokio::select! {
-            biased;
-            nodes = Tenure::nodes(&self.tenures) => Ok(nodes),
-            (reason, index, _) = lost => Err(Obstacle::Lost(index, reason)),
         }
     }
 }
@@ -130,7 +127,7 @@ async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Optio
             return Ok(Some(tick));
         }
         let record = Record::question(tick, period);
-        match session.ops().stamp(&[], path.full(), record.to_string().as_bytes(), base).await {
+        match session.ops().stamp(Guards::none(), path.full(), record.to_string().as_bytes(), base).await {
             Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
             Err(Fault::Refused(Refusal::BadVersion)) => is_overtaken = true,
             // Another client deleted the node.
@@ -164,3 +161,78 @@ async fn read(session: &Session, path: &NodePath) -> Result<(Option<Tick>, Base)
 
 /// The pause after an attempt whose outcome is unknown.
 const PAUSE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use super::*;
+    use crate::lease::writes::Writing;
+    use crate::{Client, Config, Heartbeat, MutexGuard};
+
+    const PERIOD: Duration = Duration::from_secs(3600);
+
+    /// A client whose only transactions are its stamps.
+    async fn proxied() -> (EmbeddedServer, Proxy, Client) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+        let client = config.connect().await.unwrap();
+        (server, proxy, client)
+    }
+
+    async fn soon<T>(future: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+    }
+
+    fn tenure(guard: &MutexGuard) -> &Tenure {
+        guard.holds()[0].tenure()
+    }
+
+    #[tokio::test]
+    async fn each_stamp_of_an_attempt_is_under_way_until_it_is_answered() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        // The first one finds no parent, and the second one creates the node.
+        for nth in 1..=2 {
+            let held = proxy.on_reply(Opcode::MULTI).nth(nth).hold();
+            let tick = format!("/tick/of/{nth}/own");
+            let mut start = Box::pin(guard.once_per(&tick, PERIOD));
+            tokio::select! {
+                biased;
+                answer = &mut start => panic!("answered without stamp {nth}: {answer:?}"),
+                () = soon(held.struck()) => {}
+            }
+            assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay, "stamp {nth}");
+            held.release();
+            assert!(soon(start).await.unwrap());
+            assert_eq!(tenure(&guard).writes().state(), Writing::Idle, "stamp {nth}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stamp_whose_caller_has_gone_is_under_way_until_it_is_answered() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        let mut start = Box::pin(guard.once_per("/tick", PERIOD));
+        assert!(poll!(&mut start).is_pending());
+        drop(start);
+        soon(held.struck()).await;
+        assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay);
+        held.release();
+        assert_eq!(soon(tenure(&guard).writes().drained()).await, Writing::Idle);
+    }
+
+    #[tokio::test]
+    async fn a_stamp_of_unknown_outcome_leaves_doubt_although_the_attempt_finds_its_answer() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let cut = proxy.on_reply(Opcode::MULTI).cut(How::Rst);
+        assert!(soon(guard.once_per("/tick", PERIOD)).await.unwrap());
+        assert_eq!((tenure(&guard).writes().state(), cut.hits()), (Writing::Doubtful, 1));
+    }
+}

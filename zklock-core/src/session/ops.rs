@@ -20,7 +20,7 @@ use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Kind, OWN_INTERVAL, Subject, Watch};
 
-pub(crate) use self::data::{Base, Described, Guarded, Stamped, Write};
+pub(crate) use self::data::{Base, Described, Guarded, Guards, Stamped, Write};
 
 /// The access control list (ACL) of the nodes that a client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Writes that are applied only while their leader leads.
 
+use std::slice;
 use std::time::Duration;
 
 use crate::error::LockError;
 use crate::guard::write::write_under;
+use crate::lease::WritePermit;
 use crate::once;
 use crate::session::ops::Write;
 
@@ -83,6 +85,39 @@ impl Leadership {
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
         self.check()?;
-        write_under(&self.term.worker, vec![self.term.tenure.clone()], path, write).await
+        let permit = WritePermit::take(slice::from_ref(&self.term.tenure))?;
+        write_under(&self.term.worker, permit, path, write).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use crate::lease::writes::Writing;
+    use crate::{Config, Heartbeat};
+
+    #[tokio::test]
+    async fn a_write_of_a_leader_is_under_way_until_it_is_answered_and_doubtful_without_an_answer() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        // Heartbeats that are transactions could be taken for the write.
+        let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+        let client = config.connect().await.unwrap();
+        let latch = client.leader("/a").unwrap();
+        let term = latch.leadership().await.unwrap();
+        let writing = || term.term.tenure.writes().state();
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        let mut write = Box::pin(term.create("/data", "x"));
+        assert!(poll!(&mut write).is_pending());
+        assert_eq!(writing(), Writing::UnderWay);
+        held.release();
+        write.await.unwrap();
+        assert_eq!(writing(), Writing::Idle);
+        proxy.on_reply(Opcode::MULTI).cut(How::Rst);
+        term.set_data("/data", "y").await.unwrap_err();
+        assert_eq!(writing(), Writing::Doubtful);
     }
 }

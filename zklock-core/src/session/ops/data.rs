@@ -11,6 +11,25 @@ use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
 use super::Ops;
 
+/// The nodes that one write checks: it is applied only if all of them exist.
+#[derive(Debug)]
+pub(crate) struct Guards(Vec<Arc<str>>);
+
+impl Guards {
+    /// Returns the guards of a write under leases, for `lease::permit` alone.
+    ///
+    /// A write of an earlier holder would pass the checks of a later one of the same nodes. So every write is counted,
+    /// and the permit does that.
+    pub(crate) fn checking(nodes: Vec<Arc<str>>) -> Self {
+        Self(nodes)
+    }
+
+    /// Returns the guards of a write that needs no lease.
+    pub(crate) fn none() -> Self {
+        Self(Vec::new())
+    }
+}
+
 /// A write that is applied only if all of its guard nodes exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
@@ -89,14 +108,9 @@ enum Committed {
 
 impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
-    pub(crate) async fn guarded(
-        &self,
-        guards: &[Arc<str>],
-        path: &str,
-        write: &Write,
-    ) -> Result<Guarded, Fault> {
+    pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
         let acls = self.acl.acls();
-        let committed = self.commit_under(guards, |writer| match write {
+        let committed = self.commit_under(&guards, |writer| match write {
             Write::SetData(data) => writer.add_set_data(path, data, None),
             Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Write::Delete => writer.add_delete(path, None),
@@ -110,13 +124,13 @@ impl Ops {
     /// Writes the data of a node if it is in the state `base` and all of `guards` exist, in one transaction.
     pub(crate) async fn stamp(
         &self,
-        guards: &[Arc<str>],
+        guards: Guards,
         path: &str,
         data: &[u8],
         base: Base,
     ) -> Result<Stamped, Fault> {
         let acls = self.acl.acls();
-        let committed = self.commit_under(guards, |writer| match base {
+        let committed = self.commit_under(&guards, |writer| match base {
             Base::Missing => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Base::Version(version) => writer.add_set_data(path, data, Some(version)),
         });
@@ -130,19 +144,19 @@ impl Ops {
     /// Commits the request that `add` adds, in one transaction with a check that all of `guards` exist.
     async fn commit_under(
         &self,
-        guards: &[Arc<str>],
+        guards: &Guards,
         add: impl FnOnce(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
     ) -> Result<Committed, Fault> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
-        for guard in guards {
+        for guard in &guards.0 {
             writer.add_check_version(guard, -1)?;
         }
         add(&mut writer)?;
         let sent = self.clock.now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
-                if index < guards.len() =>
+                if index < guards.0.len() =>
             {
                 self.clock.answered(Ack::Write, sent, &Ok(()));
                 Ok(Committed::Unguarded(index))

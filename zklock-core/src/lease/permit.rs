@@ -1,0 +1,237 @@
+//! The right to send one guarded write.
+
+use std::sync::Arc;
+
+use futures_util::future::select_all;
+
+use crate::error::LockError;
+use crate::session::fault::Fault;
+use crate::session::ops::Guards;
+
+use super::tenure::Tenure;
+
+/// The right to send one guarded write, which counts as under way in each of its leases until the permit ends.
+///
+/// A write that is sent under a permit checks the leases' nodes, and so tells its holder from the next client's,
+/// but not from a later holder of the same nodes. Such a holder must not begin before the outcome is known.
+///
+/// A permit that is dropped before the write is sent leaves nothing behind. One that is dropped afterwards, without
+/// a definite answer, makes all of its leases doubtful forever, whatever the cause: the connection broke, the time
+/// is over while the request is still queued, or the task was aborted.
+#[derive(Debug)]
+#[must_use = "a write that is sent without its permit may be applied for the next holder"]
+pub(crate) struct WritePermit {
+    tenures: Vec<Arc<Tenure>>,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// The write was not sent, or has a definite answer.
+    Settled,
+    /// The write may have been sent, and has no definite answer.
+    Sent,
+}
+
+/// A permit whose write can be sent now: none of its leases' nodes is being replaced.
+#[derive(Debug)]
+#[must_use = "the write is not sent yet"]
+pub(crate) struct ReadyPermit {
+    permit: WritePermit,
+    guards: Guards,
+}
+
+impl WritePermit {
+    /// Takes the permit, unless a lease is lost.
+    ///
+    /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
+    pub(crate) fn take(tenures: &[Arc<Tenure>]) -> Result<Self, LockError> {
+        tenures.iter().for_each(|tenure| tenure.writes().begin());
+        let permit = Self { tenures: tenures.to_vec(), progress: Progress::Settled };
+        // The look comes behind the count, so that an end of the leases either is seen here, or sees the write.
+        tenures.iter().try_for_each(|tenure| tenure.check())?;
+        Ok(permit)
+    }
+
+    pub(crate) fn tenures(&self) -> &[Arc<Tenure>] {
+        &self.tenures
+    }
+
+    /// Waits until no downgrade is replacing a node of the leases. Fails if one of them is lost meanwhile.
+    ///
+    /// The caller sends the write before it awaits anything else. A later downgrade is then behind the write.
+    pub(crate) async fn ready(self) -> Result<ReadyPermit, LockError> {
+        let lost = select_all(self.tenures.iter().map(|tenure| Box::pin(tenure.lost())));
+        let nodes = tokio::select! {
+            biased;
+            nodes = Tenure::nodes(&self.tenures) => nodes,
+            (reason, index, _) = lost => return Err(self.tenures[index].lost_error(reason)),
+        };
+        Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })
+    }
+}
+
+impl ReadyPermit {
+    /// Sends the one write that the permit is for, and waits for its answer.
+    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let Self { mut permit, guards } = self;
+        permit.progress = Progress::Sent;
+        let answer = write(guards).await;
+        if is_definite(&answer) {
+            permit.progress = Progress::Settled;
+        }
+        answer
+    }
+}
+
+/// Returns `true` if the write was applied, or will certainly not be.
+fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
+    match answer {
+        Ok(_) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => true,
+        Err(Fault::Unknown(_) | Fault::SessionOver) => false,
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        for tenure in &self.tenures {
+            match self.progress {
+                Progress::Settled => tenure.writes().settle(),
+                Progress::Sent => tenure.writes().doubt(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::Config;
+    use crate::error::{LossReason, Refusal};
+    use crate::lease::writes::Writing;
+    use crate::multi::MultiGuard;
+
+    /// Two held locks.
+    struct Held {
+        tenures: Vec<Arc<Tenure>>,
+        _guard: MultiGuard,
+        _server: EmbeddedServer,
+    }
+
+    impl Held {
+        async fn new() -> Self {
+            let server = EmbeddedServer::start().unwrap();
+            let client = Config::new(server.connect_string()).connect().await.unwrap();
+            let guard = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
+            let tenures = guard.holds().iter().map(|hold| hold.tenure().clone()).collect();
+            Self { tenures, _guard: guard, _server: server }
+        }
+
+        fn take(&self) -> WritePermit {
+            WritePermit::take(&self.tenures).unwrap()
+        }
+
+        async fn ready(&self) -> ReadyPermit {
+            self.take().ready().await.unwrap()
+        }
+
+        fn writing(&self) -> Vec<Writing> {
+            self.tenures.iter().map(|tenure| tenure.writes().state()).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_definite_answer_settles_the_write() {
+        let held = Held::new().await;
+        let answers =
+            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied), Err(Fault::Refused(Refusal::BadVersion))];
+        for answer in answers {
+            let permit = held.ready().await;
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+            permit.send(|_| ready(answer)).await.ok();
+            assert_eq!(held.writing(), [Writing::Idle; 2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_outcome_makes_every_lease_doubtful_forever() {
+        for fault in [Fault::Unknown("the connection broke".into()), Fault::SessionOver] {
+            let held = Held::new().await;
+            let permit = held.ready().await;
+            permit.send(|_| ready(Err::<(), _>(fault))).await.unwrap_err();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+            held.ready().await.send(|_| ready(Ok(()))).await.unwrap();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_permit_that_is_dropped_before_its_write_is_sent_leaves_no_doubt() {
+        let held = Held::new().await;
+        drop(held.take());
+        drop(held.ready().await);
+        drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+        // A downgrade is under way.
+        held.tenures[1].node.send_replace(None);
+        let waiting = held.take().ready();
+        {
+            let mut waiting = pin!(waiting);
+            assert!(poll!(&mut waiting).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_dropped_before_its_answer_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        {
+            let mut sent = pin!(sent);
+            assert!(poll!(&mut sent).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_takes_too_long_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        timeout(Duration::ZERO, sent).await.unwrap_err();
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_write_under_one_lease_leaves_the_others_alone() {
+        let held = Held::new().await;
+        let _permit = WritePermit::take(&held.tenures[1..]).unwrap();
+        assert_eq!(held.writing(), [Writing::Idle, Writing::UnderWay]);
+    }
+
+    #[tokio::test]
+    async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
+        let held = Held::new().await;
+        let earlier = held.take();
+        held.tenures[0].node.send_replace(None);
+        held.tenures[1].lose(LossReason::NodeDeleted);
+        let taken = WritePermit::take(&held.tenures).unwrap_err();
+        let waited = earlier.ready().await.unwrap_err();
+        for error in [taken, waited] {
+            assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error:?}");
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Counts the guarded writes under way below one lease.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::Notify;
+
+/// The guarded writes of one lease whose outcomes are not known.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    /// The number of writes under way, and [`DOUBT`].
+    tally: AtomicU32,
+    /// Told when no write is under way any more, or the outcome of one will never be known.
+    drained: Notify,
+}
+
+/// The answer to the question whether a later holder of the same node could see a write of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// Every write has been applied, or will never be.
+    Idle,
+    /// The outcome of at least one write is not known yet.
+    UnderWay,
+    /// A write of unknown outcome may be applied as long as the node exists. This never ends.
+    Doubtful,
+}
+
+impl Writes {
+    /// Returns the present state, and changes nothing.
+    pub(crate) fn state(&self) -> Writing {
+        match self.tally.load(Ordering::SeqCst) {
+            0 => Writing::Idle,
+            tally if tally & DOUBT != 0 => Writing::Doubtful,
+            _ => Writing::UnderWay,
+        }
+    }
+
+    /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the queue within the process will wait for it"))]
+    pub(crate) async fn drained(&self) -> Writing {
+        loop {
+            let mut told = pin!(self.drained.notified());
+            // Registered before the look, so that no change after the look is missed.
+            told.as_mut().enable();
+            match self.state() {
+                Writing::UnderWay => told.await,
+                drained => return drained,
+            }
+        }
+    }
+
+    /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).
+    pub(super) fn begin(&self) {
+        self.tally.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Ends a write that has been applied, or will never be.
+    pub(super) fn settle(&self) {
+        let before = self.tally.fetch_sub(1, Ordering::SeqCst);
+        if before & !DOUBT == 1 {
+            self.drained.notify_waiters();
+        }
+    }
+
+    /// Ends a write of unknown outcome.
+    pub(super) fn doubt(&self) {
+        // Before the write stops to count, so that no look in between finds the lease idle.
+        self.tally.fetch_or(DOUBT, Ordering::SeqCst);
+        self.tally.fetch_sub(1, Ordering::SeqCst);
+        self.drained.notify_waiters();
+    }
+}
+
+/// The bit that tells that the outcome of a write will never be known. The other bits are a number.
+const DOUBT: u32 = 1 << 31;
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    #[test]
+    fn writes_are_idle_again_when_the_last_one_is_settled() {
+        let writes = Writes::default();
+        assert_eq!(writes.state(), Writing::Idle);
+        writes.begin();
+        writes.begin();
+        writes.settle();
+        assert_eq!(writes.state(), Writing::UnderWay);
+        writes.settle();
+        assert_eq!(writes.state(), Writing::Idle);
+    }
+
+    #[test]
+    fn one_doubtful_write_is_never_forgotten() {
+        let writes = Writes::default();
+        writes.begin();
+        writes.begin();
+        writes.doubt();
+        assert_eq!(writes.state(), Writing::Doubtful);
+        writes.settle();
+        assert_eq!(writes.state(), Writing::Doubtful);
+        writes.begin();
+        writes.settle();
+        assert_eq!(writes.state(), Writing::Doubtful);
+    }
+
+    #[tokio::test]
+    async fn drained_waits_for_the_last_write() {
+        let writes = Writes::default();
+        assert_eq!(writes.drained().await, Writing::Idle);
+        writes.begin();
+        writes.begin();
+        let mut drained = pin!(writes.drained());
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        writes.settle();
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        writes.settle();
+        assert_eq!(poll!(&mut drained), Poll::Ready(Writing::Idle));
+    }
+
+    #[tokio::test]
+    async fn drained_waits_on_if_another_write_has_begun_in_between() {
+        let writes = Writes::default();
+        writes.begin();
+        let mut drained = pin!(writes.drained());
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        writes.settle();
+        writes.begin();
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        writes.settle();
+        assert_eq!(poll!(&mut drained), Poll::Ready(Writing::Idle));
+    }
+
+    #[tokio::test]
+    async fn drained_does_not_wait_for_others_once_a_write_is_doubtful() {
+        let writes = Writes::default();
+        writes.begin();
+        writes.begin();
+        let mut drained = pin!(writes.drained());
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        writes.doubt();
+        assert_eq!(poll!(&mut drained), Poll::Ready(Writing::Doubtful));
+    }
+}
