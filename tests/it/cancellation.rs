@@ -163,7 +163,8 @@ async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches(kind: Kind) {
     space.until_queued(PATH, 1).await;
     guard.release().await.unwrap();
     let watches = || space.server().four_letter("wchp").unwrap();
-    until(|| async { !watches().contains(&space.full(PATH)) }, "no watch is left").await;
+    let below = space.full(&format!("{PATH}/"));
+    until(|| async { !watches().contains(&below) }, "no watch is left").await;
 }
 
 #[apply(on_both_servers)]

@@ -14,6 +14,7 @@ mod leader;
 mod loss;
 mod multi;
 mod mutex;
+mod numbers;
 mod once;
 mod outage;
 mod parents;

@@ -10,7 +10,7 @@ use tracing::{Event, Id, Level, Metadata, Subscriber};
 use zklock::LossReason;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 /// A subscriber that keeps the warnings and errors of this process.
 struct Loud;
@@ -101,5 +101,7 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble(kind: 
     let guard = mutex.lock().await.unwrap();
     space.delete_children(&path).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    // The holder is told before the loss is logged.
+    until(|| async { !logged(&path).is_empty() }, "the loss is logged").await;
     assert!(logged(&path)[0].contains("lock lost"), "{:?}", logged(&path));
 }

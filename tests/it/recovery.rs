@@ -82,8 +82,10 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal(kind: Kind) {
 async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    lock(&client).await.release().await.unwrap();
+    let other = space.client().await;
     for times in 1..5 {
+        // After the contender of another client, this one has to list.
+        lock(&other).await.release().await.unwrap();
         let lists = proxy.on_reply(Opcode::GET_CHILDREN).times(times);
         let missing = lists.rewrite(|reply| refused(reply, ErrorCode::NO_NODE));
         let guard = soon(lock(&client)).await;

@@ -36,16 +36,20 @@ pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) 
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_free_lock_costs_three_requests_and_entering_again_none(kind: Kind) {
+async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_none(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
-    let mutex = quiet(&server).await;
-    let free = async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap().release().await.unwrap();
-        }
-    };
-    assert_eq!(requests(&server, free).await, 30);
+    // Another client creates the parents.
+    let _other = quiet(&server).await;
+    let mutex = quiet_client(&server).await.mutex("/cost").unwrap();
+    // The second time, the client also watches the queue's node, and then it goes by its numbers.
+    for cost in [3, 4, 2, 2, 2] {
+        let free = async { mutex.lock().await.unwrap().release().await.unwrap() };
+        assert_eq!(requests(&server, free).await, cost);
+    }
     let guard = mutex.lock().await.unwrap();
+    // A holder that did not list watches its own node, unless it releases the lock soon.
+    let own = mutex.participants().await.unwrap().remove(0).node;
+    until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
     let again = guard.scope(async {
         for _ in 0..10 {
             mutex.lock().await.unwrap().release().await.unwrap();
@@ -68,14 +72,14 @@ async fn a_taken_lock_costs_five_requests_or_six_after_a_second_and_a_try_three(
     let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
     assert_eq!(requests(&server, tried).await, 3);
 
-    let by_the_waiter = wait_until_watched(&server, (guard, &waiter), 3).await;
+    let by_the_waiter = wait_until_watched(&server, (guard, &waiter), 5).await;
     assert_eq!(by_the_waiter, 5);
     // The waiter watches its own node, too, when it has waited for a second.
     let guard = holder.lock().await.unwrap();
     assert!(waiter.try_lock().await.unwrap().is_none());
     let own = holder.participants().await.unwrap().remove(0).node;
     until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
-    assert_eq!(wait_until_watched(&server, (guard, &waiter), 4).await, 6);
+    assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 6);
 }
 
 /// Waits for the lock of `guard` until the server has this many watches, and passes it on. Returns how many requests the
@@ -84,7 +88,8 @@ async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mute
     let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
     let is_watched = || async {
         questions.set(questions.get() + 1);
-        // The holder watches its own node. The waiter watches the holder's node, the queue and maybe its own.
+        // The holder watches its own node. The waiter watches the holder's node, the children of the queue and
+        // maybe its own node. Both watch the queue's node.
         server.four_letter("mntr").unwrap().contains(&are_set)
     };
     let passes = async {
@@ -200,17 +205,16 @@ async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) 
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn free_members_cost_three_requests_each_and_inside_none(kind: Kind) {
+async fn free_members_cost_what_a_free_lock_does_each_and_inside_none(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let multi = quiet_client(&server).await.multi(["/cost/a", "/cost/b"]).unwrap();
     multi.lock().await.unwrap().release().await.unwrap();
-    let free = async {
-        for _ in 0..10 {
-            multi.lock().await.unwrap().release().await.unwrap();
-        }
-    };
-    assert_eq!(requests(&server, free).await, 60);
+    for cost in [4, 2, 2] {
+        let free = async { multi.lock().await.unwrap().release().await.unwrap() };
+        assert_eq!(requests(&server, free).await, 2 * cost);
+    }
     let guard = multi.lock().await.unwrap();
+    until(|| async { server.watch_count() == 4 }, "the holder watches its nodes and the two queues").await;
     let again = guard.scope(async {
         for _ in 0..10 {
             multi.lock().await.unwrap().release().await.unwrap();
@@ -307,7 +311,7 @@ async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
     };
     let all = requests(&server, downgraded).await - questions.get();
     // Listing the participants costs a list and the data of the only one.
-    assert_eq!(all - 2, 3 + 2, "the writer, with the release, and the downgrade");
+    assert_eq!(all - 2, 4 + 2, "the second acquisition, with the release, and the downgrade");
 }
 
 const TICK: &str = "/ticks/hourly";

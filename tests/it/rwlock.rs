@@ -66,7 +66,7 @@ fn watchers(space: &Space, node: &str) -> BTreeSet<i64> {
 }
 
 /// Returns the sessions that watch the data of the node with this path on the server.
-fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
+pub(crate) fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
     let watches = server.four_letter("wchp").unwrap();
     let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
     let sessions = of_node.map_while(|line| line.trim().strip_prefix("0x"));

@@ -21,7 +21,7 @@ use crate::events::LockEventKind;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
-use crate::session::drive::{Contention, Driver, Outcome, Progress};
+use crate::session::drive::{Contention, Driver, Numbers, Outcome, Progress};
 
 mod agreement;
 mod attempt;
@@ -111,7 +111,9 @@ impl Attempt {
             let outcome = match &self.wanted {
                 Wanted::Place(place) => {
                     let claim = Claim::Place(place.clone());
-                    let driver = Driver::new(session, self.bid(self.path.clone(), claim));
+                    let mut bid = self.bid(self.path.clone(), claim);
+                    bid.numbers = Numbers::Used;
+                    let driver = Driver::new(session, bid);
                     let held = self.drive(driver, self.patience.contention, &self.cancel).await;
                     held.map(|lease| vec![lease])
                 }

@@ -11,6 +11,7 @@
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
+//! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session.
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
 //! * [`traffic`] bounds the requests under way.
@@ -35,6 +36,7 @@ mod opening;
 pub(crate) mod ops;
 mod presence;
 mod roll;
+mod succession;
 mod traffic;
 
 use std::collections::HashSet;
@@ -50,6 +52,7 @@ use self::fault::Fault;
 use self::lookout::Lookouts;
 use self::ops::Ops;
 use self::roll::RollCall;
+use self::succession::Succession;
 use self::traffic::Traffic;
 
 pub(crate) use self::opening::{OpenError, Opening, Silence};
@@ -84,6 +87,7 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     roll: RollCall,
     lookouts: Lookouts,
+    succession: Succession,
     traffic: Traffic,
 }
 

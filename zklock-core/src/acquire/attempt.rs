@@ -12,7 +12,7 @@ use crate::events::LockEventKind;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
-use crate::session::drive::{Bid, Contention, Driver, Outcome, Progress};
+use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
 use super::patience::Patience;
 use super::wanted::Wanted;
@@ -42,7 +42,7 @@ impl Attempt {
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
-        Bid { path, claim, data: self.worker.identity(), counter: None }
+        Bid { path, claim, data: self.worker.identity(), counter: None, numbers: Numbers::Ignored }
     }
 
     /// Drives a contender, and starts a lease once it holds the lock.

@@ -12,7 +12,7 @@ use crate::events::{Hub, LockEventKind};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
-use crate::session::drive::Driver;
+use crate::session::drive::{Company, Driver};
 use crate::session::{Health, Session};
 use crate::token::FencingToken;
 
@@ -26,6 +26,7 @@ pub(crate) struct Tenure {
     /// The path of the lock's node on the server; `None` while the node is being replaced.
     pub(super) node: watch::Sender<Option<Arc<str>>>,
     token: FencingToken,
+    company: Company,
     events: Hub,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
@@ -48,6 +49,7 @@ impl Tenure {
             node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
+            company: driver.company(),
             events,
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
@@ -191,6 +193,7 @@ impl fmt::Debug for Tenure {
         f.debug_struct("Tenure")
             .field("path", &self.path)
             .field("token", &self.token)
+            .field("company", &self.company)
             .field("writing", &self.writes.state())
             .finish_non_exhaustive()
     }

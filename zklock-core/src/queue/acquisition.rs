@@ -28,14 +28,14 @@
 mod downgrade;
 mod exchange;
 mod memory;
+mod place;
 
 use super::claim::Claim;
-use super::contender::{Contender, ContenderId};
-use super::turn::{self, Turn};
+use super::contender::{Contender, ContenderId, Sequence};
 
-use self::memory::{Intent, Seniority, Traces};
+use self::memory::{Intent, Seniority, Standing, Traces};
 
-pub(crate) use self::exchange::{Action, End, Event, Node, Replacement};
+pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 
 /// One attempt to hold a lock, within one session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +47,7 @@ pub(crate) struct Acquisition {
     intent: Intent,
     traces: Traces,
     seniority: Seniority,
+    standing: Standing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +70,8 @@ impl Acquisition {
     pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
         let state = State::Creating;
         let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
-        let machine = Self { id, claim, session, state, intent, traces, seniority };
+        let standing = Standing::Unknown;
+        let machine = Self { id, claim, session, state, intent, traces, seniority, standing };
         (machine, Action::Enter(id))
     }
 
@@ -106,6 +108,15 @@ impl Acquisition {
         }
     }
 
+    /// Returns the number of the contender that has left, if the next contender of this client is first with
+    /// the next number.
+    pub(crate) fn last_number(&self) -> Option<Sequence> {
+        match self.standing {
+            Standing::Left(number) => Some(number),
+            Standing::First(_) | Standing::Unknown => None,
+        }
+    }
+
     /// Updates the number of permits. A waiting contender lists the queue again.
     fn recount(&mut self, of: u32) -> Option<Action> {
         self.claim = Claim::Permit { of };
@@ -132,7 +143,7 @@ impl Acquisition {
             self.intent = Intent::WITHDRAW;
         }
         match (self.state.clone(), outcome) {
-            (State::Creating, Event::Entered(node, children)) => self.entered(node, children),
+            (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
             (State::Creating, Event::ParentMissing) => self.prepare(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
@@ -154,21 +165,17 @@ impl Acquisition {
             (State::Held(node), Event::Downgrade) => self.downgrade(node),
             (State::Held(node), _) => self.hold(node),
             (State::Downgrading(replacement), outcome) => self.downgraded(replacement, outcome),
-            (State::Withdrawing(_), Event::Deleted) => self.gone(),
+            (State::Withdrawing(_), Event::Deleted) => {
+                self.standing = self.standing.left();
+                self.gone()
+            }
             (State::Withdrawing(_), Event::Refused) => self.finish(End::Abandoned),
-            (State::Withdrawing(names), _) => self.delete(names),
+            (State::Withdrawing(names), Event::Skipped) => self.delete(names),
+            (State::Withdrawing(names), _) => {
+                self.standing = Standing::Unknown;
+                self.delete(names)
+            }
             (State::Finished(end), _) => Action::Finish(end),
-        }
-    }
-
-    fn entered(&mut self, node: Node, children: Option<Vec<String>>) -> Action {
-        if node.owner != self.session {
-            // The server silently reconnected this client as another session, so this session is over.
-            return self.finish(End::Lost);
-        }
-        match children {
-            Some(children) => self.place(node, &children),
-            None => self.queue(node),
         }
     }
 
@@ -185,39 +192,6 @@ impl Acquisition {
             Some(node) => self.queue(node),
             None => self.none_left(),
         }
-    }
-
-    /// Finds the contender's place among the children, and returns the action that follows from it.
-    fn place(&mut self, node: Node, children: &[String]) -> Action {
-        if self.intent != Intent::Acquire {
-            return self.delete(vec![node.name]);
-        }
-        let contenders = turn::contenders(children, self.claim.also_behind());
-        let stale = turn::stale(&contenders, self.id, &node.name);
-        if !stale.is_empty() {
-            self.state = State::Trimming(node);
-            return Action::Delete(stale);
-        }
-        if self.seniority == Seniority::Newcomer {
-            if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.claim) {
-                return self.give_up(node, End::Mixed(other));
-            }
-            self.seniority = Seniority::Settled;
-        }
-        match Turn::of(&contenders, &node.name, &self.claim) {
-            Turn::Missing => self.gone(),
-            Turn::Unnumbered => self.give_up(node, End::Unnumbered),
-            Turn::Head => self.hold(node),
-            Turn::Behind(ahead) => {
-                self.state = State::Waiting(node);
-                Action::Watch(ahead)
-            }
-        }
-    }
-
-    fn give_up(&mut self, node: Node, end: End) -> Action {
-        self.intent = Intent::Withdraw(end);
-        self.delete(vec![node.name])
     }
 
     fn hold(&mut self, node: Node) -> Action {
@@ -243,6 +217,7 @@ impl Acquisition {
         match self.intent {
             Intent::Withdraw(end) => self.finish(end),
             Intent::Acquire => {
+                self.standing = Standing::Unknown;
                 self.state = State::Creating;
                 Action::Enter(self.id)
             }
@@ -260,6 +235,7 @@ impl Acquisition {
     }
 
     fn locate(&mut self) -> Action {
+        self.standing = Standing::Unknown;
         self.state = State::Locating;
         Action::Locate(self.id)
     }
@@ -288,8 +264,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::claim::Role;
-    use super::turn::{Ahead, Obstacle};
+    use super::place::number_of;
     use super::*;
+    use crate::queue::turn::{Ahead, Obstacle};
 
     const SESSION: i64 = 7;
 
@@ -322,7 +299,7 @@ mod tests {
     }
 
     fn head(node: &Node) -> Event {
-        Event::Entered(node.clone(), Some(vec![node.name.clone()]))
+        Event::Entered(node.clone(), Sight::Listed(vec![node.name.clone()]))
     }
 
     #[test]
@@ -337,7 +314,7 @@ mod tests {
     fn a_taken_lock_is_held_when_a_list_shows_no_predecessor() {
         let mut machine = started();
         let (first, second) = (node(1), "x-lock-0000000000".to_owned());
-        let children = Some(vec![second.clone(), first.name.clone()]);
+        let children = Sight::Listed(vec![second.clone(), first.name.clone()]);
         check(&mut machine, Event::Entered(first.clone(), children), behind(&second));
         check(&mut machine, Event::PredecessorGone, Action::List);
         check(&mut machine, Event::Listed(vec![first.name.clone()]), Action::Hold(first));
@@ -424,7 +401,7 @@ mod tests {
         check(&mut machine, Event::Located(vec![]), Action::Enter(second));
         let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)), ..node(5) };
         let children = vec![node(4).name, own.name.clone()];
-        check(&mut machine, Event::Entered(own.clone(), Some(children)), delete(&node(4)));
+        check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children)), delete(&node(4)));
         check(&mut machine, Event::Deleted, Action::List);
         check(&mut machine, Event::Listed(vec![own.name.clone()]), Action::Hold(own));
     }
@@ -449,7 +426,7 @@ mod tests {
     #[test]
     fn a_waiter_whose_node_was_deleted_enters_again_at_the_tail() {
         let mut machine = started();
-        let children = Some(vec!["x-lock-0000000000".into(), node(1).name]);
+        let children = Sight::Listed(vec!["x-lock-0000000000".into(), node(1).name]);
         machine.on(Event::Entered(node(1), children));
         check(&mut machine, Event::OwnNodeGone, Action::Enter(id().next_attempt()));
     }
@@ -464,7 +441,7 @@ mod tests {
     #[test]
     fn a_refused_list_withdraws_the_node() {
         let mut machine = started();
-        check(&mut machine, Event::Entered(node(1), None), Action::List);
+        check(&mut machine, Event::Entered(node(1), Sight::Nothing), Action::List);
         check(&mut machine, Event::Refused, delete(&node(1)));
         check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     }
@@ -497,17 +474,52 @@ mod tests {
         let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
         let children = vec!["a-lease-0000000001".to_owned(), own.name.clone()];
         let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
-        check(&mut machine, Event::Entered(own.clone(), Some(children.clone())), full);
+        check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children.clone())), full);
         check(&mut machine, Event::Permits(2), Action::List);
         check(&mut machine, Event::Listed(children), Action::Hold(own));
         assert_eq!(machine.on(Event::Permits(1)), None);
     }
 
     #[test]
+    fn the_number_of_a_first_contender_serves_the_next_one_after_an_answered_delete() {
+        let after = |last| Event::Entered(node(8), Sight::After(number_of(&node(last)).unwrap()));
+        let mut machine = started();
+        check(&mut machine, after(7), Action::Hold(node(8)));
+        assert_eq!(machine.last_number(), None);
+        check(&mut machine, Event::Cancel, delete(&node(8)));
+        check(&mut machine, Event::Skipped, delete(&node(8)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+        assert_eq!(machine.last_number(), number_of(&node(8)));
+        for last in [6, 8, 9] {
+            check(&mut started(), after(last), Action::List);
+        }
+        let mut cancelled = started();
+        cancelled.on(Event::Cancel);
+        check(&mut cancelled, after(7), delete(&node(8)));
+    }
+
+    #[test]
+    fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
+        let mut machine = started();
+        machine.on(head(&node(1)));
+        machine.on(Event::Cancel);
+        check(&mut machine, Event::Unknown, delete(&node(1)));
+        check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+        assert_eq!(machine.last_number(), None);
+        let (mut reader, _) = Acquisition::start(id(), Claim::place(Role::Read), SESSION);
+        let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)), ..node(2) };
+        let children = vec!["a-__READ__0000000001".to_owned(), own.name.clone()];
+        check(&mut reader, Event::Entered(own.clone(), Sight::Listed(children)), Action::Hold(own));
+        reader.on(Event::Cancel);
+        reader.on(Event::Deleted);
+        assert_eq!(reader.last_number(), None);
+    }
+
+    #[test]
     fn who_comes_to_the_queue_of_another_recipe_withdraws() {
         let mut machine = started();
         let children = vec!["a-__READ__0000000000".to_owned(), node(1).name];
-        check(&mut machine, Event::Entered(node(1), Some(children)), delete(&node(1)));
+        check(&mut machine, Event::Entered(node(1), Sight::Listed(children)), delete(&node(1)));
         check(&mut machine, Event::Deleted, Action::Finish(End::Mixed(Role::Read)));
     }
 }

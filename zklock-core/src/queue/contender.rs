@@ -116,12 +116,22 @@ impl Sequence {
     pub(crate) fn is_unique(self) -> bool {
         (0..i32::MAX).contains(&self.0)
     }
+
+    /// Tells whether the server gave no number between `other` and this one, and neither of them twice.
+    pub(crate) fn is_next_after(self, other: Self) -> bool {
+        self.is_unique() && other.is_unique() && self.distance_from(other) == 1
+    }
 }
 
 impl fmt::Display for Sequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:010}", self.0)
     }
+}
+
+/// Tells whether a child's name may end in a sequence, whatever stands in front of it.
+pub(crate) fn is_numbered(name: &str) -> bool {
+    name.bytes().rev().take_while(u8::is_ascii_digit).count() >= FEWEST_DIGITS
 }
 
 /// Splits `name` at the last occurrence of `base`, if a sequence follows it.
@@ -137,6 +147,8 @@ fn parse_id(prefix: &str) -> Option<ContenderId> {
     (uuid.len() == 36).then(|| uuid.parse().ok().map(ContenderId))?
 }
 
+/// The number of digits of a negative sequence. Others have one more.
+const FEWEST_DIGITS: usize = 9;
 const PROTECTED: &str = "_c_";
 /// The bits of a uuid's last field that count attempts.
 const ATTEMPTS: u64 = 0xffff;
@@ -207,11 +219,32 @@ mod tests {
     }
 
     #[test]
+    fn any_name_that_ends_in_a_sequence_is_numbered() {
+        for name in
+            ["0000000001", "x0000000001", "ff__lock__0000000000", "a-lock--000000005", "x-12345678901"]
+        {
+            assert!(is_numbered(name), "{name}");
+        }
+        for name in ["", "locks", "x-00000001", "0000000001x", "é00000000"] {
+            assert!(!is_numbered(name), "{name}");
+        }
+    }
+
+    #[test]
     fn the_order_survives_the_roll_over() {
         let order = [i32::MAX - 1, i32::MAX, i32::MIN, i32::MIN + 1].map(Sequence);
         for pair in order.windows(2) {
             assert_eq!(pair[1].distance_from(pair[0]), 1);
             assert_eq!(pair[0].distance_from(pair[1]), -1);
+        }
+    }
+
+    #[test]
+    fn the_next_number_is_greater_by_one_and_given_once() {
+        let is_next = |own, last| Sequence(own).is_next_after(Sequence(last));
+        assert!(is_next(1, 0) && is_next(i32::MAX - 1, i32::MAX - 2));
+        for (own, last) in [(0, 0), (0, 1), (2, 0), (i32::MAX, i32::MAX - 1), (i32::MIN, i32::MAX), (0, -1)] {
+            assert!(!is_next(own, last), "{own} after {last}");
         }
     }
 

@@ -11,12 +11,14 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
-use super::acquisition::{Acquisition, Action, End, Event, Node};
+use super::acquisition::{Acquisition, Action, End, Event, Node, Sight};
 use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
 use super::turn::{self, Obstacle, Turn};
+use numbers::Memory;
 use server::{Server, View};
 
+mod numbers;
 mod server;
 
 #[derive(Clone)]
@@ -45,6 +47,9 @@ struct Peer {
     late: Option<ContenderId>,
     fence: Fence,
     cancelled: Cancelled,
+    memory: Memory,
+    /// The claims of the acquisitions that follow this one, the next one last.
+    later: Vec<Claim>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,9 +91,10 @@ enum Step {
     LocateTooEarly,
     OutsiderDeletesParent,
     Downgrade,
+    EnterAgain,
 }
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     Step::Deliver,
     Step::LoseRequest,
     Step::DelayCreate,
@@ -106,9 +112,15 @@ const STEPS: [Step; 17] = [
     Step::LocateTooEarly,
     Step::OutsiderDeletesParent,
     Step::Downgrade,
+    Step::EnterAgain,
 ];
 
 impl Step {
+    /// Tells whether the peer's connection breaks, and another one takes its place.
+    fn breaks_the_connection(self) -> bool {
+        matches!(self, Self::LoseRequest | Self::DelayCreate | Self::LoseReply | Self::LoseListReply)
+    }
+
     /// Tells whether the step takes one fault from the budget.
     fn is_fault(self) -> bool {
         match self {
@@ -128,19 +140,23 @@ impl Step {
             | Self::NoticeExpiry
             | Self::Cancel
             | Self::Skip
-            | Self::Downgrade => false,
+            | Self::Downgrade
+            | Self::EnterAgain => false,
         }
     }
 }
 
 impl World {
-    fn new(claims: &[Claim], faults: usize) -> Self {
-        let peer = |(index, claim): (usize, &Claim)| {
-            let id = ContenderId::new(Uuid::from_u64_pair(index as u64, 1 << 20));
-            let (machine, action) = Acquisition::start(id, claim.clone(), Server::session_of(index));
+    /// Returns a world in which each peer makes acquisitions with these claims, one after the other.
+    fn new(claims: &[&[Claim]], faults: usize) -> Self {
+        let peer = |(index, claims): (usize, &&[Claim])| {
+            let mut later: Vec<_> = claims.iter().rev().cloned().collect();
+            let claim = later.pop().expect("each peer makes an acquisition");
+            let (machine, action) =
+                Acquisition::start(id_of(index, later.len()), claim, Server::session_of(index));
             let session = Session::Alive;
-            let (late, fence, cancelled) = (None, Fence::Tight, Cancelled::No);
-            Rc::new(Peer { machine, action: Some(action), session, late, fence, cancelled })
+            let (late, fence, cancelled, memory) = (None, Fence::Tight, Cancelled::No, Memory::default());
+            Rc::new(Peer { machine, action: Some(action), session, late, fence, cancelled, memory, later })
         };
         let peers = claims.iter().enumerate().map(peer).collect::<Vec<_>>();
         Self { server: Server::new(peers.len()), peers, faults_left: faults }
@@ -163,7 +179,7 @@ impl World {
     /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
     fn may_take(&self, index: usize, step: Step) -> bool {
         let Peer { action: Some(action), session, late, fence, cancelled, .. } = &*self.peers[index] else {
-            return false;
+            return step == Step::EnterAgain && self.may_enter_again(index);
         };
         if step.is_fault() && self.faults_left == 0 {
             return false;
@@ -187,6 +203,7 @@ impl World {
                 matches!(action, Action::Locate(_)) && late.is_some() && *fence == Fence::Tight
             }
             Step::OutsiderDeletesParent => self.server.has_parent() && self.server.nodes().is_empty(),
+            Step::EnterAgain => false,
             Step::Downgrade => {
                 let is_writer = self.role_of(index) == Role::Write && *cancelled == Cancelled::No;
                 is_writer && matches!(action, Action::Hold(_))
@@ -203,7 +220,18 @@ impl World {
         if step.is_fault() {
             self.faults_left -= 1;
         }
-        let action = self.peers[index].action.clone().expect("a peer without an action takes no step");
+        if step == Step::EnterAgain {
+            return self.enter_again(index);
+        }
+        let action = self.peers[index].action.clone().expect("a peer without an action takes no other step");
+        let has_moved = self.perform_on(index, step, action);
+        if step.breaks_the_connection() {
+            self.peer(index).memory.forget();
+        }
+        has_moved
+    }
+
+    fn perform_on(&mut self, index: usize, step: Step, action: Action) -> bool {
         match step {
             Step::NoticeExpiry => self.report(index, Event::SessionLost),
             Step::Cancel => {
@@ -237,9 +265,36 @@ impl World {
             Step::Downgrade => self.report(index, Event::Downgrade),
             Step::OutsiderDeletesParent => {
                 self.server.outsider_deletes_parent();
+                (0..self.peers.len()).for_each(|index| self.peer(index).memory.miss_the_parent());
                 true
             }
+            Step::EnterAgain => false,
         }
+    }
+
+    fn may_enter_again(&self, index: usize) -> bool {
+        let peer = &self.peers[index];
+        peer.session == Session::Alive && peer.late.is_none() && !peer.later.is_empty()
+    }
+
+    fn enter_again(&mut self, index: usize) -> bool {
+        let peer = self.peer(index);
+        let claim = peer.later.pop().expect("another acquisition follows");
+        let (machine, action) =
+            Acquisition::start(id_of(index, peer.later.len()), claim, Server::session_of(index));
+        (peer.machine, peer.action, peer.cancelled) = (machine, Some(action), Cancelled::No);
+        peer.memory.enter();
+        true
+    }
+
+    fn sight(&mut self, index: usize) -> Sight {
+        let children = self.server.list().unwrap_or_default();
+        let peer = self.peer(index);
+        let sight = peer.memory.sight(children);
+        if !peer.later.is_empty() {
+            peer.memory.watch();
+        }
+        sight
     }
 
     fn peer(&mut self, index: usize) -> &mut Peer {
@@ -251,6 +306,7 @@ impl World {
         match peer.machine.on(event) {
             Some(Action::Finish(end)) => {
                 peer.action = None;
+                peer.memory.leave(peer.machine.last_number());
                 self.check_end(index, end);
             }
             Some(action) => peer.action = Some(action),
@@ -276,7 +332,7 @@ impl World {
 
     fn lose_list_reply(&mut self, index: usize, action: &Action) -> bool {
         match self.apply(index, action) {
-            Some(Event::Entered(node, _)) => self.report(index, Event::Entered(node, None)),
+            Some(Event::Entered(node, _)) => self.report(index, Event::Entered(node, Sight::Nothing)),
             _ => false,
         }
     }
@@ -312,8 +368,11 @@ impl World {
                 Some(Event::Prepared)
             }
             Action::Enter(id) => Some(match self.server.create(index, *id, self.role_of(index)) {
-                Some(node) => Event::Entered(node, self.server.list()),
-                None => Event::ParentMissing,
+                Some(node) => Event::Entered(node, self.sight(index)),
+                None => {
+                    self.peer(index).memory.forget();
+                    Event::ParentMissing
+                }
             }),
             Action::Locate(id) => {
                 let Some(children) = self.server.list() else {
@@ -450,8 +509,19 @@ fn is_request(action: &Action) -> bool {
     !matches!(action, Action::Hold(_) | Action::Finish(_))
 }
 
+/// Returns the identity of the acquisition of this peer that so many others follow.
+fn id_of(index: usize, later: usize) -> ContenderId {
+    ContenderId::new(Uuid::from_u64_pair(index as u64, (1 + later as u64) << 20))
+}
+
 /// Explores every reachable state and returns their number.
 fn explore(claims: &[Claim], faults: usize) -> usize {
+    let claims: Vec<_> = claims.iter().map(std::slice::from_ref).collect();
+    explore_rounds(&claims, faults)
+}
+
+/// Explores every reachable state of peers that make several acquisitions each, and returns their number.
+fn explore_rounds(claims: &[&[Claim]], faults: usize) -> usize {
     let start = World::new(claims, faults);
     let mut seen = FxHashSet::from_iter([start.key()]);
     let mut recovering = FxHashSet::default();
@@ -488,7 +558,8 @@ fn three_contenders_exclude_each_other_and_leave_nothing_under_any_two_faults() 
 
 #[test]
 fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
-    let mut world = World::new(&mutexes(3), 0);
+    let claims = mutexes(1);
+    let mut world = World::new(&[&claims[..]; 3], 0);
     for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
     }
@@ -516,4 +587,43 @@ fn a_reader_and_two_writers_exclude_each_other_under_any_fault() {
 fn three_contenders_never_hold_more_than_two_permits_under_any_two_faults() {
     let states = explore(&vec![Claim::Permit { of: 2 }; 3], 2);
     assert!(states > 100_000, "only {states} states were reached");
+}
+
+fn places<const N: usize>(roles: [Role; N]) -> [Claim; N] {
+    roles.map(Claim::place)
+}
+
+#[test]
+fn mutexes_that_are_taken_again_exclude_each_other_although_parents_are_made_anew() {
+    let (twice, once) = (places([Role::Exclusive; 2]), places([Role::Exclusive]));
+    let states = explore_rounds(&[&twice, &once], 2) + explore_rounds(&[&twice, &twice], 1);
+    assert!(states > 20_000, "only {states} states were reached");
+}
+
+#[test]
+fn writers_that_were_readers_before_exclude_everybody() {
+    let (turns, reads) = (places([Role::Read, Role::Write]), places([Role::Read]));
+    let back = places([Role::Write, Role::Read]);
+    let states = explore_rounds(&[&turns, &reads], 2)
+        + explore_rounds(&[&back, &back], 1)
+        + explore_rounds(&[&turns, &back], 1);
+    assert!(states > 20_000, "only {states} states were reached");
+}
+
+#[test]
+fn a_lock_that_is_taken_again_alone_is_held_without_a_list_until_its_numbers_are_used_up() {
+    let claims = places([Role::Exclusive; 3]);
+    let mut world = World::new(&[&claims], 0);
+    // The first create finds no parent.
+    for requests in [3, 1] {
+        for _ in 0..requests {
+            assert!(world.peers[0].held().is_none() && world.take(0, Step::Deliver));
+        }
+        assert!(world.peers[0].held().is_some());
+        assert!(
+            world.take(0, Step::Cancel) && world.take(0, Step::Deliver) && world.take(0, Step::EnterAgain)
+        );
+    }
+    assert!(world.take(0, Step::Deliver));
+    assert_eq!(world.peers[0].action, Some(Action::List));
 }

@@ -17,12 +17,17 @@ use crate::queue::contender::ContenderId;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
+use super::succession::Loan;
 use super::traffic::Passage;
 use super::{Health, Ownership, Session};
 
+mod numbers;
+mod outcome;
 mod requests;
 mod unwatched;
 mod waiting;
+
+pub(crate) use self::outcome::{Company, Contention, Numbers, Outcome, Progress};
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {
@@ -33,6 +38,7 @@ pub(crate) struct Bid {
     pub(crate) data: Arc<[u8]>,
     /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
+    pub(crate) numbers: Numbers,
 }
 
 /// The driver of one acquisition within one session.
@@ -49,6 +55,10 @@ pub(crate) struct Driver {
     pub(super) children: Option<Watch>,
     /// Resolves when the own node is gone, once the contender has waited long.
     pub(super) absence: Option<Absence>,
+    company: Company,
+    /// The knowledge of the last acquisition. It goes back when this one is finished.
+    loan: Option<Loan>,
+    numbers: Numbers,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
     /// The connection's epoch in which the place in the queue was last seen.
@@ -59,53 +69,10 @@ pub(crate) struct Driver {
 /// Resolves when a node is gone.
 type Absence = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The reaction to contenders in front.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contention {
-    Wait,
-    Leave,
-}
-
-/// The progress of an acquisition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// No session is open.
-    Connecting,
-    /// The place in the queue is not confirmed yet.
-    Entering,
-    /// This many contenders are in front.
-    Queued(usize),
-}
-
-/// The outcome of an acquisition.
-pub(crate) enum Outcome<T = Node> {
-    /// It is the contender's turn, its node belongs to this session, and the lease is valid.
-    Held(T),
-    /// Others are in front; the contender was withdrawn.
-    Contended,
-    /// The caller cancelled, and the contender was withdrawn.
-    Cancelled,
-    /// The lock cannot be acquired, for this reason.
-    Refused(LockError),
-    /// The session ended, and the contender with it.
-    SessionLost,
-}
-
-impl<T> Outcome<T> {
-    pub(crate) fn map<U>(self, held: impl FnOnce(T) -> U) -> Outcome<U> {
-        match self {
-            Self::Held(value) => Outcome::Held(held(value)),
-            Self::Contended => Outcome::Contended,
-            Self::Cancelled => Outcome::Cancelled,
-            Self::Refused(error) => Outcome::Refused(error),
-            Self::SessionLost => Outcome::SessionLost,
-        }
-    }
-}
-
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
-        let Bid { path, claim, data, counter } = bid;
+        let Bid { path, claim, data, counter, numbers } = bid;
+        let loan = session.borrow(&path, &claim, numbers);
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, claim, session.id());
         let epoch = session.link().epoch;
@@ -120,6 +87,9 @@ impl Driver {
             refusal: None,
             children: None,
             absence: None,
+            company: Company::Possible,
+            loan,
+            numbers,
             is_settled: false,
             epoch,
             pause,
@@ -143,6 +113,11 @@ impl Driver {
     /// Returns the connection's epoch in which the place in the queue was last seen.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Tells whether other contenders are known to be absent.
+    pub(crate) fn company(&self) -> Company {
+        self.company
     }
 
     /// Drives the acquisition until the lock is held or the contender is gone.
@@ -260,6 +235,9 @@ impl Driver {
         }
         if let Some(action) = self.machine.on(event) {
             self.action = action;
+        }
+        if let Action::Finish(_) = self.action {
+            self.give_back();
         }
     }
 

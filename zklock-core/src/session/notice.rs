@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use tokio::time::sleep;
 
 /// The reason for a watch.
@@ -75,6 +76,11 @@ impl Budget {
         }
         Some(Share { budget: self.clone(), key })
     }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.0.lock().unwrap().bytes
+    }
 }
 
 impl Drop for Share {
@@ -90,8 +96,8 @@ impl Drop for Share {
     }
 }
 
-/// Each path is sent with a length prefix.
-fn size_on_the_wire(path: &str) -> usize {
+/// Returns the size of a path as it is sent, with a length prefix.
+pub(super) fn size_on_the_wire(path: &str) -> usize {
     path.len() + size_of::<u32>()
 }
 
@@ -116,6 +122,14 @@ impl Watch {
         match self {
             Self::Event(fires) => fires.await,
             Self::Pause(pause) => sleep(pause).await,
+        }
+    }
+
+    /// Tells whether the watch has fired. After that, it must not be asked again.
+    pub(crate) fn has_fired(&mut self) -> bool {
+        match self {
+            Self::Event(fires) => fires.now_or_never().is_some(),
+            Self::Pause(_) => true,
         }
     }
 
@@ -158,11 +172,11 @@ mod tests {
         let (budget, path) = (Budget::default(), "x".repeat(1020));
         let shares: Vec<_> =
             (0..1000).map(|_| budget.share(Subject::Own, Kind::Children, &path).unwrap()).collect();
-        assert_eq!(budget.0.lock().unwrap().bytes, 1024);
+        assert_eq!(budget.bytes(), 1024);
         let data = budget.share(Subject::Own, Kind::Data, &path).unwrap();
-        assert_eq!(budget.0.lock().unwrap().bytes, 2048);
+        assert_eq!(budget.bytes(), 2048);
         drop((shares, data));
-        assert_eq!(budget.0.lock().unwrap().bytes, 0);
+        assert_eq!(budget.bytes(), 0);
     }
 
     #[tokio::test]
@@ -177,6 +191,6 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         assert!(watch.is_none());
-        assert_eq!(budget.0.lock().unwrap().bytes, 0);
+        assert_eq!(budget.bytes(), 0);
     }
 }

@@ -13,6 +13,7 @@ use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::lookout::Lookouts;
 use super::ops::{Acl, Ops};
 use super::roll::RollCall;
+use super::succession::Succession;
 use super::traffic::Traffic;
 use super::{Health, Link, Session, connection, heartbeat};
 
@@ -110,6 +111,7 @@ impl Opening {
             strangers: Mutex::default(),
             roll: RollCall::new(client.session_id().0),
             lookouts: Lookouts::default(),
+            succession: Succession::default(),
             traffic: Traffic::default(),
             ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl),
         });

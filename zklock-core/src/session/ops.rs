@@ -5,6 +5,7 @@
 //! therefore travel in one round trip, and are processed in that order.
 
 mod data;
+mod entry;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,14 +14,14 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::queue::acquisition::Node;
-use crate::queue::claim::Role;
 use crate::queue::contender::{Contender, ContenderId};
 
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
-use super::notice::{Budget, Kind, OWN_INTERVAL, Subject, Watch};
+use super::notice::{Budget, Kind, OWN_INTERVAL, Share, Subject, Watch};
 
 pub(crate) use self::data::{Base, Described, Guarded, Guards, Stamped, Write};
+pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 
 /// The access control list (ACL) of the nodes that a client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,12 +43,6 @@ impl Acl {
             Self::CreatorAll => zk::Acls::creator_all(),
         }
     }
-}
-
-/// The outcomes of creating a contender and listing the queue in one round trip.
-pub(crate) struct Entry {
-    pub(crate) node: Result<Node, Fault>,
-    pub(crate) children: Result<Children, Fault>,
 }
 
 /// A list of children, with the watch that signals a change.
@@ -76,28 +71,6 @@ impl Ops {
     /// Drops this handle of the session, which is closed once the requests under way are done.
     pub(crate) fn close(&self) {
         self.client.write().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// Creates a contender below `dir` and lists the contenders, in one round trip.
-    pub(crate) async fn enter(&self, dir: &str, id: ContenderId, role: Role, data: &[u8]) -> Entry {
-        let client = match self.client() {
-            Ok(client) => client,
-            Err(over) => return Entry { node: Err(over.clone()), children: Err(over) },
-        };
-        let prefix = id.node_prefix(role);
-        let path = format!("{dir}/{prefix}");
-        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
-        let sent = self.clock.now();
-        let create = client.create(&path, data, &options);
-        let list = self.listing(&client, dir);
-        let (created, listed) = join!(create, list);
-        let node = self.note(Ack::Write, sent, created).map(|(stat, sequence)| Node {
-            // The server prints the sequence as a signed 32-bit number, which the library widens.
-            name: format!("{prefix}{:010}", sequence.into_i64()),
-            zxid: stat.czxid,
-            owner: stat.ephemeral_owner,
-        });
-        Entry { node, children: self.note(Ack::Read, sent, listed) }
     }
 
     /// Creates `dir` and its missing ancestors as containers, which the server removes when unused.
@@ -153,7 +126,7 @@ impl Ops {
         let sent = self.clock.now();
         let watched = client.get_and_watch_data(path).await;
         let (_, _, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Some(Watch::event(watcher.changed().map(drop), share)))
+        Ok(Some(change(watcher, share)))
     }
 
     pub(crate) async fn exists(&self, path: &str) -> Result<bool, Fault> {
@@ -243,10 +216,9 @@ impl Ops {
         match self.watched.share(Subject::Own, Kind::Children, dir) {
             Some(share) => {
                 let request = client.list_and_watch_children(dir);
-                Either::Left(request.map_ok(|(names, watcher)| {
-                    let watch = Watch::event(watcher.changed().map(drop), share);
-                    Children { names, watch }
-                }))
+                Either::Left(
+                    request.map_ok(|(names, watcher)| Children { names, watch: change(watcher, share) }),
+                )
             }
             None => {
                 let request = client.list_children(dir);
@@ -266,6 +238,11 @@ impl Ops {
         self.clock.answered(ack, sent, &outcome);
         outcome
     }
+}
+
+/// Returns the watch of the client library as one that gives its share back.
+fn change(watcher: zk::OneshotWatcher, share: Share) -> Watch {
+    Watch::event(watcher.changed().map(drop), share)
 }
 
 /// Commits a transaction that changes nothing. Everything that was proposed before it is visible to requests that

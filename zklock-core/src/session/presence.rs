@@ -15,20 +15,18 @@ impl Driver {
     ///
     /// A contender that waited long watches its own node already. For others, listing the children also set a
     /// watch, which takes no extra request and fires when the own node is deleted. If it fires for another
-    /// reason, a watch on the own node replaces it after [`MOMENT`]. Most locks that others wait for are
-    /// released within that time, and the second watch is not needed.
+    /// reason, or if the contender knew without a list that it was first, a watch on the own node is set after
+    /// [`MOMENT`]. Most locks are released within that time, and that watch is not needed.
     pub(crate) fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + use<> {
         let (session, children, absence) = (self.session.clone(), self.children.take(), self.absence.take());
         async move {
             match (absence, children) {
                 // The other watch is kept, because dropping it would cost a request to remove it.
                 (Some(absence), _children) => return absence.await,
-                (None, Some(children)) => {
-                    children.changed().await;
-                    sleep(MOMENT).await;
-                }
+                (None, Some(children)) => children.changed().await,
                 (None, None) => {}
             }
+            sleep(MOMENT).await;
             gone(session, path).await;
         }
     }

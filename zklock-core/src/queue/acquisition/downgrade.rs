@@ -3,7 +3,7 @@
 use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::Contender;
 
-use super::{Acquisition, Action, Event, Intent, Node, Replacement, State, Traces};
+use super::{Acquisition, Action, Event, Intent, Node, Replacement, Standing, State, Traces};
 
 impl Acquisition {
     /// Replaces the writer's node with a reader's. The name changes but the sequence does not, so
@@ -12,6 +12,8 @@ impl Acquisition {
         let Some(contender) = Contender::parse(&node.name) else {
             return self.hold(node);
         };
+        // The transaction takes the next number.
+        self.standing = Standing::Unknown;
         self.id = self.id.next_attempt();
         let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence);
         let replacement = Replacement { old: node, new };
@@ -45,7 +47,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::queue::acquisition::End;
+    use crate::queue::acquisition::{End, Sight};
     use crate::queue::contender::ContenderId;
 
     const SESSION: i64 = 7;
@@ -67,7 +69,11 @@ mod tests {
         let (mut machine, _) = Acquisition::start(id(), Claim::place(Role::Write), SESSION);
         let name = format!("{}0000000001", id().node_prefix(Role::Write));
         let writer = Node { name: name.clone(), zxid: 101, owner: SESSION };
-        check(&mut machine, Event::Entered(writer.clone(), Some(vec![name])), Action::Hold(writer.clone()));
+        check(
+            &mut machine,
+            Event::Entered(writer.clone(), Sight::Listed(vec![name])),
+            Action::Hold(writer.clone()),
+        );
         (machine, writer)
     }
 

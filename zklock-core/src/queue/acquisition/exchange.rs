@@ -1,7 +1,7 @@
 //! The events and actions that an acquisition and its driver exchange.
 
 use crate::queue::claim::Role;
-use crate::queue::contender::ContenderId;
+use crate::queue::contender::{ContenderId, Sequence};
 use crate::queue::turn::Ahead;
 
 /// A node of this acquisition, as reported by the server.
@@ -14,11 +14,23 @@ pub(crate) struct Node {
     pub(crate) owner: i64,
 }
 
+/// The knowledge about the queue at the time when a contender's node was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// The children, from the list sent with the create.
+    Listed(Vec<String>),
+    /// The last contender of this client had this number, was first, and is certainly deleted. The parent is
+    /// the same as then.
+    After(Sequence),
+    /// Nothing is known, so that the children have to be listed.
+    Nothing,
+}
+
 /// An event that the driver reports to the acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The node was created. The children come from the list sent with it; with `None` they are listed again.
-    Entered(Node, Option<Vec<String>>),
+    /// The node was created.
+    Entered(Node, Sight),
     /// The parents are missing, so that nothing was created or listed.
     ParentMissing,
     /// The parents exist.
@@ -53,7 +65,7 @@ pub(crate) enum Event {
 /// An action that the driver performs next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
-    /// Create the node and list the children in one round trip.
+    /// Create the node, and list the children in the same round trip unless the node's number may do.
     Enter(ContenderId),
     /// Create the parents.
     Prepare,

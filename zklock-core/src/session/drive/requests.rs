@@ -1,14 +1,15 @@
 //! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
 use crate::error::{LockError, Refusal};
-use crate::queue::acquisition::{Action, Event, Replacement};
+use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::contender::{Contender, ContenderId, is_numbered};
 use crate::session::fault::Fault;
-use crate::session::ops::Children;
+use crate::session::notice::Watch;
+use crate::session::ops::{Children, Entry, Newcomer};
 use crate::session::traffic::Passage;
 
-use super::Driver;
+use super::{Company, Driver, Numbers};
 
 impl Driver {
     /// Sends a request, and gives its passage back before a pause that may follow.
@@ -48,26 +49,41 @@ impl Driver {
     }
 
     async fn enter(&mut self, id: ContenderId) -> Event {
-        self.absence = None;
+        (self.absence, self.company) = (None, Company::Possible);
         self.epoch = self.session.link().epoch;
+        let (last, flight) = self.last_number();
         let role = self.machine.claim().role();
-        let entry = self.session.ops().enter(self.path.full(), id, role, &self.data).await;
-        match entry.node {
+        let newcomer = Newcomer { dir: self.path.full(), id, role, data: &self.data };
+        let Entry { node, children, queue } = self.session.ops().enter(newcomer, flight).await;
+        if node.is_err() {
+            // The outcome is unknown, or the parents are missing.
+            self.loan = None;
+        }
+        match node {
             Ok(node) if node.owner != self.session.id() => {
                 tracing::warn!(path = %self.path, "the server silently replaced the session");
                 self.session.give_up();
                 Event::SessionLost
             }
             Ok(node) => {
-                let children = entry.children.ok().map(|children| self.listed(children));
-                // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
-                let children = children.filter(|names| !self.is_suspicious(names));
-                self.is_settled |= children.is_some();
-                Event::Entered(node, children)
+                self.keep_watching(&node, queue);
+                let sight = match last {
+                    Some(last) => self.after(last),
+                    None => self.among(&node, children),
+                };
+                Event::Entered(node, sight)
             }
             Err(Fault::NoNode) => Event::ParentMissing,
             Err(fault) => self.failed(fault),
         }
+    }
+
+    fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
+        let children = children.map(|children| self.listed(children, &own.name));
+        // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
+        let children = children.filter(|names| !self.is_suspicious(names));
+        self.is_settled |= children.is_some();
+        children.map_or(Sight::Nothing, Sight::Listed)
     }
 
     async fn delete(&mut self, names: Vec<String>) -> Event {
@@ -110,7 +126,8 @@ impl Driver {
     /// The permits of a semaphore are nodes one level further down, which a contender here would not exclude.
     /// The check is made once, so that it does not disturb a contender that was here before the semaphore.
     async fn look_around(&mut self, children: Children) -> Event {
-        let names = self.listed(children);
+        let own = self.machine.node().map(|node| node.name.clone());
+        let names = self.listed(children, own.as_deref().unwrap_or_default());
         if self.is_suspicious(&names) {
             match self.session.ops().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
@@ -128,11 +145,19 @@ impl Driver {
     }
 
     fn is_suspicious(&self, children: &[String]) -> bool {
-        let has = |name: &str| children.iter().any(|child| child == name);
-        !self.is_settled && self.machine.claim().role() != Role::Permit && has(GATE) && has(LEASES)
+        !self.is_settled && self.machine.claim().role() != Role::Permit && are_of_a_semaphore(children)
     }
 
-    fn listed(&mut self, children: Children) -> Vec<String> {
+    fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
+        let is_other = |name: &&String| name.as_str() != own && is_numbered(name);
+        self.company = match (&children.watch, children.names.iter().find(is_other)) {
+            (Watch::Event(_), None) => Company::Alone,
+            _ => Company::Possible,
+        };
+        if are_of_a_semaphore(&children.names) {
+            // The permits are one level further down, where the numbers of this level say nothing.
+            self.numbers = Numbers::Ignored;
+        }
         self.children = Some(children.watch);
         if self.is_settled {
             return children.names;
@@ -166,6 +191,10 @@ impl Driver {
             }
         }
     }
+}
+
+fn are_of_a_semaphore(children: &[String]) -> bool {
+    [GATE, LEASES].iter().all(|name| children.iter().any(|child| child == name))
 }
 
 fn is_permit(name: &str) -> bool {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::FutureExt;
 use zookeeper_client as zk;
 
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
-use super::Ops;
+use super::{Ops, change};
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -222,7 +221,7 @@ impl Ops {
             Some(share) => {
                 let read = client.get_and_watch_data(path).await;
                 let (data, _, watcher) = self.note(Ack::Read, sent, read)?;
-                Ok(Watched { data, watch: Watch::event(watcher.changed().map(drop), share) })
+                Ok(Watched { data, watch: change(watcher, share) })
             }
             None => {
                 let (data, _) = self.note(Ack::Read, sent, client.get_data(path).await)?;

@@ -1,0 +1,246 @@
+//! Locks that a client takes again without a list, because the number of its contender follows that of its last one,
+//! and all that makes it list instead.
+
+use rstest_reuse::apply;
+use zklock::{Client, Health, LockError, Mutex};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+const PATH: &str = "/numbers/7";
+
+/// A client behind a proxy that has taken a mutex so often that it knows the number of its last contender.
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    mutex: Mutex,
+    outsider: zk::Client,
+}
+
+impl Scene {
+    async fn new(kind: Kind) -> Self {
+        let space = Space::new(kind);
+        let (proxy, client) = space.proxied().await;
+        // This creates the parents.
+        space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+        let (mutex, outsider) = (client.mutex(PATH).unwrap(), space.outsider().await);
+        let scene = Self { space, proxy, client, mutex, outsider };
+        scene.turn().await;
+        scene.turn().await;
+        assert_eq!(scene.lists_of_a_turn().await, 0);
+        scene
+    }
+
+    fn parent(&self) -> String {
+        self.space.full(PATH)
+    }
+
+    fn lists(&self) -> u64 {
+        self.proxy.requests(Opcode::GET_CHILDREN)
+    }
+
+    /// Takes the lock and releases it.
+    async fn turn(&self) {
+        soon(self.mutex.lock()).await.unwrap().release().await.unwrap();
+    }
+
+    async fn lists_of_a_turn(&self) -> u64 {
+        let before = self.lists();
+        self.turn().await;
+        self.lists() - before
+    }
+
+    /// Checks that the next turn lists, and that the client soon goes by its number again.
+    async fn lists_once(&self) {
+        assert_eq!(self.lists_of_a_turn().await, 1);
+        // The watch may have to be set anew.
+        self.turn().await;
+        assert_eq!(self.lists_of_a_turn().await, 0);
+    }
+
+    /// Returns the number that the contender of the next turn gets.
+    async fn next_number(&self) -> u32 {
+        let guard = soon(self.mutex.lock()).await.unwrap();
+        let own = self.space.children(PATH).await.remove(0);
+        guard.release().await.unwrap();
+        own[own.len() - 10..].parse::<u32>().unwrap() + 1
+    }
+}
+
+fn plain() -> zk::CreateOptions<'static> {
+    zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all())
+}
+
+fn sequential() -> zk::CreateOptions<'static> {
+    zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all())
+}
+
+/// Creates and deletes a child of the lock with a number.
+async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
+    let (_, sequence) = outsider.create(&format!("{parent}/x-"), b"", &sequential()).await.unwrap();
+    outsider.delete(&format!("{parent}/x-{sequence}"), None).await.unwrap();
+    sequence.into_i64().try_into().unwrap()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let child = format!("{}/child", scene.parent());
+    come_and_go(&scene.outsider, &scene.parent()).await;
+    scene.lists_once().await;
+    scene.outsider.create(&child, b"", &plain()).await.unwrap();
+    scene.outsider.delete(&child, None).await.unwrap();
+    scene.lists_once().await;
+    let mut writer = scene.outsider.new_multi_writer();
+    writer.add_create(&child, b"", &plain()).unwrap();
+    writer.add_delete(&child, None).unwrap();
+    writer.commit().await.unwrap();
+    scene.lists_once().await;
+    // A request that creates nothing changes nothing.
+    scene.outsider.list_children(&scene.parent()).await.unwrap();
+    scene.outsider.delete(&child, None).await.unwrap_err();
+    assert_eq!(scene.lists_of_a_turn().await, 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_of_a_parent_that_was_made_anew_grants_nothing(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let other = scene.space.client().await.mutex(PATH).unwrap();
+    let (parent, next) = (scene.parent(), scene.next_number().await);
+    scene.outsider.delete(&parent, None).await.unwrap();
+    scene.outsider.create(&parent, b"", &plain()).await.unwrap();
+    while come_and_go(&scene.outsider, &parent).await < next - 2 {}
+    let guard = other.lock().await.unwrap();
+    assert!(scene.mutex.try_lock().await.unwrap().is_none(), "the contender had the number {next}");
+    guard.release().await.unwrap();
+    scene.turn().await;
+    assert_eq!(scene.lists_of_a_turn().await, 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_parent_that_was_written_to_makes_the_next_turn_list(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    scene.outsider.set_data(&scene.parent(), b"changed", None).await.unwrap();
+    scene.lists_once().await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_of_another_connection_or_session_is_not_used(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let connections = scene.proxy.connections();
+    scene.proxy.cut(How::Rst);
+    let is_back =
+        || async { scene.proxy.connections() > connections && scene.client.health() == Health::Connected };
+    until(is_back, "the client is connected again").await;
+    scene.lists_once().await;
+    let session = scene.client.session_id();
+    scene.space.end_session_of(&scene.client);
+    let is_new =
+        || async { scene.client.session_id() != session && scene.client.health() == Health::Connected };
+    until(is_new, "the client has another session").await;
+    scene.turn().await;
+    scene.lists_once().await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_delete_that_had_no_answer_makes_the_next_turn_list(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    // The code of `OperationTimeout` says nothing about the request, and leaves the connection alone.
+    let unknown = scene.proxy.on_reply(Opcode::DELETE).rewrite(|reply| {
+        let mut reply = reply.to_vec();
+        reply[12..16].copy_from_slice(&(-7_i32).to_be_bytes());
+        reply
+    });
+    scene.turn().await;
+    assert_eq!(unknown.hits(), 1);
+    scene.lists_once().await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_after_a_reader_that_had_others_in_front_waits_for_them(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let lock = scene.client.rwlock(PATH).unwrap();
+    let other = scene.space.client().await.rwlock(PATH).unwrap();
+    let in_front = other.read().await.unwrap();
+    for _ in 0..3 {
+        lock.read().await.unwrap().release().await.unwrap();
+        assert!(lock.try_write().await.unwrap().is_none());
+    }
+    in_front.release().await.unwrap();
+    lock.write().await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_and_writers_of_one_client_follow_each_other_without_a_list(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let lock = scene.client.rwlock(PATH).unwrap();
+    let before = scene.lists();
+    lock.read().await.unwrap().release().await.unwrap();
+    lock.write().await.unwrap().release().await.unwrap();
+    lock.read().await.unwrap().release().await.unwrap();
+    assert_eq!(scene.lists(), before);
+    // The transaction of a downgrade takes a number.
+    lock.write().await.unwrap().downgrade().await.unwrap().release().await.unwrap();
+    lock.write().await.unwrap().release().await.unwrap();
+    assert_eq!(scene.lists(), before + 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_that_honours_others_has_a_number_of_its_own(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let kazoo = format!("{}/0f__lock__", scene.parent());
+    let (_, sequence) = scene.outsider.create(&kazoo, b"", &sequential()).await.unwrap();
+    let behind = scene.client.mutex(PATH).unwrap().also_behind(["__lock__"]);
+    for _ in 0..3 {
+        scene.turn().await;
+        assert!(behind.try_lock().await.unwrap().is_none());
+    }
+    scene.outsider.delete(&format!("{kazoo}{sequence}"), None).await.unwrap();
+    behind.lock().await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_mutex_where_a_semaphore_is_lists_each_time(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    for node in ["locks", "leases"] {
+        scene.outsider.create(&format!("{}/{node}", scene.parent()), b"", &plain()).await.unwrap();
+    }
+    scene.turn().await;
+    for _ in 0..3 {
+        // The list is repeated on its own, and one of the permits follows it.
+        assert_eq!(scene.lists_of_a_turn().await, 3);
+    }
+    let permit = format!("{}/leases/x-lease-", scene.parent());
+    scene.outsider.create(&permit, b"", &sequential()).await.unwrap();
+    let refused = failed(soon(scene.mutex.lock()).await);
+    assert!(matches!(refused, LockError::MixedRecipes { .. }), "{refused}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn candidates_of_an_election_list_each_time(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let terms = async |count: u64| {
+        for _ in 0..count {
+            let latch = scene.client.leader_latch(PATH).unwrap();
+            soon(latch.leadership()).await.unwrap();
+            soon(latch.close()).await.unwrap();
+        }
+    };
+    scene.space.delete_children(PATH).await;
+    let before = scene.lists();
+    terms(4).await;
+    assert!(scene.lists() >= before + 4, "{} lists", scene.lists() - before);
+}

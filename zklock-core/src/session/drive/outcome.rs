@@ -1,0 +1,66 @@
+//! The progress and the outcome of an acquisition.
+
+use crate::error::LockError;
+use crate::queue::acquisition::Node;
+
+/// The reaction to contenders in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contention {
+    Wait,
+    Leave,
+}
+
+/// The progress of an acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// No session is open.
+    Connecting,
+    /// The place in the queue is not confirmed yet.
+    Entering,
+    /// This many contenders are in front.
+    Queued(usize),
+}
+
+/// The outcome of an acquisition.
+pub(crate) enum Outcome<T = Node> {
+    /// It is the contender's turn, its node belongs to this session, and the lease is valid.
+    Held(T),
+    /// Others are in front; the contender was withdrawn.
+    Contended,
+    /// The caller cancelled, and the contender was withdrawn.
+    Cancelled,
+    /// The lock cannot be acquired, for this reason.
+    Refused(LockError),
+    /// The session ended, and the contender with it.
+    SessionLost,
+}
+
+impl<T> Outcome<T> {
+    pub(crate) fn map<U>(self, held: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Held(value) => Outcome::Held(held(value)),
+            Self::Contended => Outcome::Contended,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Refused(error) => Outcome::Refused(error),
+            Self::SessionLost => Outcome::SessionLost,
+        }
+    }
+}
+
+/// Whether other contenders of the queue are known to be absent when a contender gets its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// The last list showed no other child with a number, and its watch fires when one comes.
+    Alone,
+    /// Others are there, or it is not known that they are not.
+    Possible,
+}
+
+/// Whether an acquisition may know by its number that it is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// The contender of a mutex or a read-write lock.
+    Used,
+    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
+    Ignored,
+}

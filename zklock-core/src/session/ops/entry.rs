@@ -1,0 +1,92 @@
+//! Creates contenders.
+
+use futures_util::future::{OptionFuture, TryFutureExt};
+use tokio::join;
+use zookeeper_client as zk;
+
+use crate::queue::acquisition::Node;
+use crate::queue::claim::Role;
+use crate::queue::contender::ContenderId;
+use crate::session::clock::Ack;
+use crate::session::fault::Fault;
+use crate::session::notice::{Kind, Subject, Watch};
+
+use super::{Children, Ops, change};
+
+/// A contender to be created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newcomer<'a> {
+    /// The path of the queue.
+    pub(crate) dir: &'a str,
+    pub(crate) id: ContenderId,
+    pub(crate) role: Role,
+    pub(crate) data: &'a [u8],
+}
+
+/// The requests that are sent together with a create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flight {
+    Nothing,
+    List,
+    /// A list, and a watch on the data of the queue's node if there is room for it.
+    ListAndWatch,
+}
+
+/// The outcomes of creating a contender, and of the requests in the same flight.
+pub(crate) struct Entry {
+    pub(crate) node: Result<Node, Fault>,
+    pub(crate) children: Option<Children>,
+    pub(crate) queue: Option<Queue>,
+}
+
+/// The node of a queue, with the watch that signals a change of its data or its deletion.
+pub(crate) struct Queue {
+    pub(crate) watch: Watch,
+    /// The zxid of its creation.
+    pub(crate) zxid: i64,
+}
+
+impl Ops {
+    /// Creates a contender, and sends the requests of its flight in the same round trip.
+    pub(crate) async fn enter(&self, newcomer: Newcomer<'_>, flight: Flight) -> Entry {
+        let Newcomer { dir, id, role, data } = newcomer;
+        let client = match self.client() {
+            Ok(client) => client,
+            Err(over) => return Entry { node: Err(over), children: None, queue: None },
+        };
+        let prefix = id.node_prefix(role);
+        let path = format!("{dir}/{prefix}");
+        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
+        let sent = self.clock.now();
+        let create = client.create(&path, data, &options);
+        let list = match flight {
+            Flight::Nothing => None,
+            Flight::List | Flight::ListAndWatch => Some(self.listing(&client, dir)),
+        };
+        let watch = match flight {
+            Flight::Nothing | Flight::List => None,
+            Flight::ListAndWatch => self.watching(&client, dir),
+        };
+        let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
+        let node = self.note(Ack::Write, sent, created).map(|(stat, sequence)| Node {
+            // The server prints the sequence as a signed 32-bit number, which the library widens.
+            name: format!("{prefix}{:010}", sequence.into_i64()),
+            zxid: stat.czxid,
+            owner: stat.ephemeral_owner,
+        });
+        let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
+        let queue = watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok());
+        Entry { node, children, queue }
+    }
+
+    /// Issues a read of the queue's node with a watch, or returns `None` if there is no room for one.
+    fn watching<'a>(
+        &self,
+        client: &'a zk::Client,
+        dir: &'a str,
+    ) -> Option<impl Future<Output = Result<Queue, zk::Error>> + Send + use<'a>> {
+        let share = self.watched.share(Subject::Own, Kind::Data, dir)?;
+        let read = client.get_and_watch_data(dir);
+        Some(read.map_ok(|(_, stat, watcher)| Queue { watch: change(watcher, share), zxid: stat.czxid }))
+    }
+}
