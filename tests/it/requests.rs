@@ -40,11 +40,18 @@ async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_n
     let server = Server::start_granting(kind, PATIENCE);
     // Another client creates the parents.
     let _other = quiet(&server).await;
-    let mutex = quiet_client(&server).await.mutex("/cost").unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let mutex = quiet_client_at(proxy.connect_string()).await.mutex("/cost").unwrap();
+    let of_locks = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE];
+    let counted = || of_locks.map(|opcode| proxy.requests(opcode));
     // The second time, the client also watches the queue's node, and then it goes by its numbers.
-    for cost in [3, 4, 2, 2, 2] {
+    for (cost, lists) in [(3, 1), (4, 1), (2, 0), (2, 0), (2, 0)] {
+        let before = counted();
         let free = async { mutex.lock().await.unwrap().release().await.unwrap() };
-        assert_eq!(requests(&server, free).await, cost);
+        let all = requests(&server, free).await;
+        // On a busy machine, it may hold the lock for so long that it watches its own node.
+        assert!((cost..=cost + 1).contains(&all), "{all} requests instead of {cost}");
+        assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), [1, lists, 1]);
     }
     let guard = mutex.lock().await.unwrap();
     // A holder that did not list watches its own node, unless it releases the lock soon.
@@ -61,7 +68,7 @@ async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_n
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests_or_six_after_a_second_and_a_try_three(kind: Kind) {
+async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
@@ -72,14 +79,35 @@ async fn a_taken_lock_costs_five_requests_or_six_after_a_second_and_a_try_three(
     let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
     assert_eq!(requests(&server, tried).await, 3);
 
-    let by_the_waiter = wait_until_watched(&server, (guard, &waiter), 5).await;
-    assert_eq!(by_the_waiter, 5);
-    // The waiter watches its own node, too, when it has waited for a second.
-    let guard = holder.lock().await.unwrap();
-    assert!(waiter.try_lock().await.unwrap().is_none());
-    let own = holder.participants().await.unwrap().remove(0).node;
-    until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
-    assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 6);
+    assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 5);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = quiet_client_at(proxy.connect_string()).await;
+    let (holder, other) = (quiet(&server).await, quiet(&server).await);
+    // The waiter watches the node in front, and its own when it has waited for a second.
+    // The second acquisition watches the queue's node as well.
+    for (reads, cost) in [(1, 5), (3, 1 + 6)] {
+        let guard = holder.lock().await.unwrap();
+        let between = tokio::spawn({
+            let other = other.clone();
+            async move { other.lock().await.unwrap().release().await }
+        });
+        until(|| async { holder.participants().await.unwrap().len() == 2 }, "another one waits").await;
+        let mutex = client.mutex("/cost").unwrap();
+        let (requests, replies) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
+        let waiting = tokio::spawn(async move { mutex.lock().await.unwrap().release().await });
+        let watches = || async { proxy.replies(Opcode::GET_DATA) == replies + reads };
+        until(watches, "the waiter watches").await;
+        guard.release().await.unwrap();
+        soon(between).await.unwrap().unwrap();
+        soon(waiting).await.unwrap().unwrap();
+        assert_eq!(proxy.requests_total() - requests, cost);
+    }
 }
 
 /// Waits for the lock of `guard` until the server has this many watches, and passes it on. Returns how many requests the
@@ -88,8 +116,8 @@ async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mute
     let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
     let is_watched = || async {
         questions.set(questions.get() + 1);
-        // The holder watches its own node. The waiter watches the holder's node, the children of the queue and
-        // maybe its own node. Both watch the queue's node.
+        // The holder watches its own node. The waiter watches that, too, its own node and the children of the queue.
+        // Both watch the queue's node.
         server.four_letter("mntr").unwrap().contains(&are_set)
     };
     let passes = async {
@@ -121,12 +149,11 @@ async fn requests_until(server: &Server, left: usize, future: impl Future<Output
 
 /// Returns a client whose session sends no heartbeat within the time of a test.
 pub(crate) async fn quiet_client(server: &Server) -> Client {
-    Config::new(server.connect_string())
-        .session_timeout(PATIENCE)
-        .server_timeout(PATIENCE / 3)
-        .connect()
-        .await
-        .unwrap()
+    quiet_client_at(server.connect_string()).await
+}
+
+async fn quiet_client_at(connect: &str) -> Client {
+    Config::new(connect).session_timeout(PATIENCE).server_timeout(PATIENCE / 3).connect().await.unwrap()
 }
 
 #[apply(on_both_servers)]
@@ -211,7 +238,9 @@ async fn free_members_cost_what_a_free_lock_does_each_and_inside_none(kind: Kind
     multi.lock().await.unwrap().release().await.unwrap();
     for cost in [4, 2, 2] {
         let free = async { multi.lock().await.unwrap().release().await.unwrap() };
-        assert_eq!(requests(&server, free).await, 2 * cost);
+        // On a busy machine, the first member may be held for so long that its node is watched.
+        let all = requests(&server, free).await;
+        assert!((2 * cost..=2 * cost + 2).contains(&all), "{all} requests instead of {}", 2 * cost);
     }
     let guard = multi.lock().await.unwrap();
     until(|| async { server.watch_count() == 4 }, "the holder watches its nodes and the two queues").await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, Config, LockError, MutexGuard};
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{Hold, How, Proxy};
 
 use crate::rwlock::watchers_on;
 use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
@@ -98,6 +98,65 @@ async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_no
     space.until_empty(PATH).await;
 }
 
+/// The way in which the client learns that its own node went first, and then the one in front of it.
+#[derive(Clone, Copy, Debug)]
+enum News {
+    OneByOne,
+    Together,
+    AfterAReconnect,
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_end_of_the_only_contender_in_front_is_the_turn_of_the_next_one_without_a_list(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let holder = lock(&space.client().await).await;
+    let waiting = spawn_lock(&client);
+    until(|| async { proxy.replies(Opcode::GET_DATA) == 2 }, "the waiter watches both nodes").await;
+    let lists = proxy.requests(Opcode::GET_CHILDREN);
+    holder.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(proxy.requests(Opcode::GET_CHILDREN), lists);
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it(kind: Kind) {
+    for news in [News::OneByOne, News::Together, News::AfterAReconnect] {
+        let space = Space::new(kind);
+        let (proxy, client) = space.proxied().await;
+        let (other, outsider) = (space.client().await, space.outsider().await);
+        let holder = lock(&other).await;
+        let waiting = spawn_lock(&client);
+        until(|| async { proxy.replies(Opcode::GET_DATA) == 2 }, "the waiter watches both nodes").await;
+        let own = space.full(&queue(&other).await[1]);
+        let held = match news {
+            News::OneByOne => None,
+            News::Together => Some(proxy.on_notification().hold()),
+            News::AfterAReconnect => {
+                proxy.refuse();
+                proxy.cut(How::Rst);
+                None
+            }
+        };
+        outsider.delete(&own, None).await.unwrap();
+        if let News::OneByOne = news {
+            until(|| async { proxy.requests(Opcode::CREATE2) == 2 }, "the waiter enters again").await;
+        }
+        holder.release().await.unwrap();
+        held.iter().for_each(Hold::release);
+        proxy.heal();
+        let guard = soon(waiting).await.unwrap().unwrap();
+        guard.verify().await.unwrap();
+        let nodes = queue(&other).await;
+        assert!(nodes.len() == 1 && space.full(&nodes[0]) != own, "{news:?}: {nodes:?}");
+        guard.release().await.unwrap();
+    }
+}
+
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
@@ -122,8 +181,8 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
     }
     assert_eq!(
         lists() - before,
-        WAITERS as u64,
-        "one list for each contender that left in front of a waiter"
+        WAITERS as u64 - 1,
+        "one list for each contender that left in front of a waiter with others in front of it"
     );
     space.until_empty(PATH).await;
 }

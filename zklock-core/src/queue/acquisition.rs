@@ -3,10 +3,10 @@
 //! ```text
 //!             Entered               Head
 //!  Creating ───────────► Queued ───────────► Held
-//!    │  ▲                 │  ▲
-//!    │  │ none of mine    │  │ PredecessorGone
-//!    │  │                 ▼  │
-//!    ▼  │               Waiting
+//!    │  ▲                 │  ▲                ▲
+//!    │  │ none of mine    │  │ PredecessorGone│ Inherited
+//!    │  │                 ▼  │                │
+//!    ▼  │           Waiting, Next ────────────┘
 //!  Locating ── mine found ─► Queued          (create's outcome unknown)
 //!  any ─ Cancel ──────► Locating/Withdrawing ─ none of mine left ─► Withdrawn
 //!  any ─ SessionLost ─► Lost                 (ephemerals die with the session)
@@ -59,6 +59,8 @@ enum State {
     Trimming(Node),
     Queued(Node),
     Waiting(Node),
+    /// Waiting for one contender, whose end is the own turn.
+    Next(Node),
     Held(Node),
     Downgrading(Replacement),
     Withdrawing(Vec<String>),
@@ -100,9 +102,11 @@ impl Acquisition {
     /// Returns the contender's node while it is known and has a place in the queue.
     pub(crate) fn node(&self) -> Option<&Node> {
         match &self.state {
-            State::Trimming(node) | State::Queued(node) | State::Waiting(node) | State::Held(node) => {
-                Some(node)
-            }
+            State::Trimming(node)
+            | State::Queued(node)
+            | State::Waiting(node)
+            | State::Next(node)
+            | State::Held(node) => Some(node),
             State::Downgrading(replacement) => Some(&replacement.old),
             _ => None,
         }
@@ -129,7 +133,7 @@ impl Acquisition {
     fn cancel(&mut self) -> Option<Action> {
         self.intent = Intent::WITHDRAW;
         match &self.state {
-            State::Waiting(node) | State::Held(node) => {
+            State::Waiting(node) | State::Next(node) | State::Held(node) => {
                 let name = node.name.clone();
                 Some(self.delete(vec![name]))
             }
@@ -160,8 +164,9 @@ impl Acquisition {
             (State::Trimming(node), _) => self.queue(node),
             (State::Queued(node), Event::Listed(children)) => self.place(node, &children),
             (State::Queued(_), Event::ParentMissing) => self.gone(),
-            (State::Waiting(_) | State::Held(_), Event::OwnNodeGone) => self.gone(),
-            (State::Queued(node) | State::Waiting(node), _) => self.queue(node),
+            (State::Waiting(_) | State::Next(_) | State::Held(_), Event::OwnNodeGone) => self.gone(),
+            (State::Next(node), Event::Inherited) => self.hold(node),
+            (State::Queued(node) | State::Waiting(node) | State::Next(node), _) => self.queue(node),
             (State::Held(node), Event::Downgrade) => self.downgrade(node),
             (State::Held(node), _) => self.hold(node),
             (State::Downgrading(replacement), outcome) => self.downgraded(replacement, outcome),
@@ -295,7 +300,7 @@ mod tests {
     }
 
     fn behind(name: &str) -> Action {
-        Action::Watch(Ahead { obstacle: Obstacle::Contender(name.into()), count: 1 })
+        Action::Watch(Ahead { obstacle: Obstacle::Sole(name.into()), count: 1 })
     }
 
     fn head(node: &Node) -> Event {
@@ -318,6 +323,22 @@ mod tests {
         check(&mut machine, Event::Entered(first.clone(), children), behind(&second));
         check(&mut machine, Event::PredecessorGone, Action::List);
         check(&mut machine, Event::Listed(vec![first.name.clone()]), Action::Hold(first));
+    }
+
+    #[test]
+    fn a_lock_whose_only_predecessor_was_deleted_is_held_without_a_list() {
+        let second = "x-lock-0000000000".to_owned();
+        let enter = |predecessors: &[&String]| {
+            let mut machine = started();
+            let children = predecessors.iter().map(|name| (*name).clone()).chain([node(1).name]).collect();
+            machine.on(Event::Entered(node(1), Sight::Listed(children)));
+            machine
+        };
+        check(&mut enter(&[&second]), Event::Inherited, Action::Hold(node(1)));
+        check(&mut enter(&[&second, &"y-lock-0000000000".to_owned()]), Event::Inherited, Action::List);
+        let mut cancelled = enter(&[&second]);
+        check(&mut cancelled, Event::Cancel, delete(&node(1)));
+        check(&mut cancelled, Event::Inherited, delete(&node(1)));
     }
 
     #[test]

@@ -46,10 +46,10 @@ fn turn_of(children: &[String], own: &str) -> Turn {
     Turn::of(&contenders(children, &[]), own, &Claim::place(Role::Exclusive))
 }
 
-/// Returns the obstacle of a contender, without the number of contenders in front of it.
-fn watched(children: &[String], own: &str) -> Result<Obstacle, Turn> {
+/// Returns the contender that a contender watches, without the number of contenders in front of it.
+fn watched(children: &[String], own: &str) -> Result<String, Turn> {
     match turn_of(children, own) {
-        Turn::Behind(ahead) => Ok(ahead.obstacle),
+        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name) | Obstacle::Sole(name), .. }) => Ok(name),
         other => Err(other),
     }
 }
@@ -82,9 +82,15 @@ proptest! {
     fn whoever_waits_watches_somebody_in_front_that_waits_or_holds(children in readers_and_writers()) {
         for (place, name) in children.iter().enumerate() {
             let role = Contender::parse(name).unwrap().role;
-            if let Turn::Behind(Ahead { obstacle: Obstacle::Contender(watched), count }) =
-                Turn::of(&contenders(&children, &[]), name, &Claim::place(role))
-            {
+            let turn = Turn::of(&contenders(&children, &[]), name, &Claim::place(role));
+            if let Turn::Behind(Ahead { obstacle, count }) = turn {
+                let is_sole = matches!(obstacle, Obstacle::Sole(_));
+                let (Obstacle::Contender(watched) | Obstacle::Sole(watched)) = obstacle else {
+                    return Err(TestCaseError::fail("nobody waits for anyone"));
+                };
+                let in_the_way = children[..place].iter().filter(|name| role == Role::Write || name.contains("WRIT"));
+                let are_sole = in_the_way.count() == 1 && (role == Role::Read || watched.contains("READ"));
+                prop_assert_eq!(is_sole, are_sole);
                 prop_assert_eq!(count, place);
                 let watched = children.iter().position(|child| *child == watched).unwrap();
                 prop_assert!(watched < place);
@@ -100,7 +106,7 @@ proptest! {
     ) {
         prop_assert_eq!(turn_of(&children, &contenders[0]), Turn::Head);
         for pair in contenders.windows(2) {
-            prop_assert_eq!(watched(&children, &pair[1]), Ok(Obstacle::Contender(pair[0].clone())));
+            prop_assert_eq!(watched(&children, &pair[1]), Ok(pair[0].clone()));
         }
     }
 

@@ -101,27 +101,45 @@ pub(super) fn size_on_the_wire(path: &str) -> usize {
     path.len() + size_of::<u32>()
 }
 
+/// The change that fired a watch, as far as anybody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The watched node was deleted.
+    Deleted,
+    /// Anything else. The node may have been deleted as well.
+    Other,
+}
+
 /// A signal to look at a node or at a list of children again.
 pub(crate) enum Watch {
     /// Fires when the server reports a change.
-    Event(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
+    Event(Pin<Box<dyn Future<Output = Change> + Send + Sync>>),
     /// Fires after a pause, because there was no room for a watch.
     Pause(Duration),
 }
 
 impl Watch {
     /// Returns a watch that gives its share back when it fires.
-    pub(crate) fn event(fires: impl Future<Output = ()> + Send + Sync + 'static, share: Share) -> Self {
+    pub(crate) fn event(fires: impl Future<Output = Change> + Send + Sync + 'static, share: Share) -> Self {
         Self::Event(Box::pin(async move {
-            fires.await;
+            let change = fires.await;
             drop(share);
+            change
         }))
     }
 
-    pub(crate) async fn changed(self) {
+    pub(crate) async fn changed(mut self) {
+        self.change().await;
+    }
+
+    /// Waits for the change. After that, it must not be asked again.
+    pub(crate) async fn change(&mut self) -> Change {
         match self {
             Self::Event(fires) => fires.await,
-            Self::Pause(pause) => sleep(pause).await,
+            Self::Pause(pause) => {
+                sleep(*pause).await;
+                Change::Other
+            }
         }
     }
 
@@ -183,7 +201,7 @@ mod tests {
     async fn a_watch_that_fired_takes_no_room() {
         let (budget, (fire, fired)) = (Budget::default(), tokio::sync::oneshot::channel::<()>());
         let share = budget.share(Subject::Own, Kind::Children, "/a").unwrap();
-        let mut watch = Some(Watch::event(async move { drop(fired.await) }, share));
+        let mut watch = Some(Watch::event(fired.map(|_| Change::Other), share));
         fire.send(()).unwrap();
         tokio::select! {
             biased;

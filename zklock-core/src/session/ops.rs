@@ -6,10 +6,10 @@
 
 mod data;
 mod entry;
+mod watching;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use futures_util::future::{Either, FutureExt, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
 
@@ -18,7 +18,7 @@ use crate::queue::contender::{Contender, ContenderId};
 
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
-use super::notice::{Budget, Kind, OWN_INTERVAL, Share, Subject, Watch};
+use super::notice::{Budget, Watch};
 
 pub(crate) use self::data::{Base, Described, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
@@ -113,22 +113,6 @@ impl Ops {
         self.note(Ack::Read, sent, client.list_children(dir).await)
     }
 
-    /// Watches an existing node for its deletion and for changes of its data. Returns `None`, without a
-    /// request, if there is no room for a watch.
-    ///
-    /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
-    /// stay forever (CURATOR-107).
-    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watch>, Fault> {
-        let client = self.client()?;
-        let Some(share) = self.watched.share(subject, Kind::Data, path) else {
-            return Ok(None);
-        };
-        let sent = self.clock.now();
-        let watched = client.get_and_watch_data(path).await;
-        let (_, _, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Some(change(watcher, share)))
-    }
-
     pub(crate) async fn exists(&self, path: &str) -> Result<bool, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
@@ -207,27 +191,6 @@ impl Ops {
         }
     }
 
-    /// Issues a list of children, with a watch if the budget allows one.
-    fn listing<'a>(
-        &self,
-        client: &'a zk::Client,
-        dir: &'a str,
-    ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
-        match self.watched.share(Subject::Own, Kind::Children, dir) {
-            Some(share) => {
-                let request = client.list_and_watch_children(dir);
-                Either::Left(
-                    request.map_ok(|(names, watcher)| Children { names, watch: change(watcher, share) }),
-                )
-            }
-            None => {
-                let request = client.list_children(dir);
-                let watch = Watch::Pause(OWN_INTERVAL);
-                Either::Right(request.map_ok(|names| Children { names, watch }))
-            }
-        }
-    }
-
     fn client(&self) -> Result<Arc<zk::Client>, Fault> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::SessionOver)
     }
@@ -238,11 +201,6 @@ impl Ops {
         self.clock.answered(ack, sent, &outcome);
         outcome
     }
-}
-
-/// Returns the watch of the client library as one that gives its share back.
-fn change(watcher: zk::OneshotWatcher, share: Share) -> Watch {
-    Watch::event(watcher.changed().map(drop), share)
 }
 
 /// Commits a transaction that changes nothing. Everything that was proposed before it is visible to requests that

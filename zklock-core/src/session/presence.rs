@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::Session;
 use super::drive::Driver;
 use super::fault::Fault;
-use super::notice::{OWN_INTERVAL, Subject};
+use super::notice::{Change, OWN_INTERVAL, Subject, Watch};
 
 impl Driver {
     /// Resolves when the own node, at this path, is gone. Never resolves if that cannot be known.
@@ -29,6 +29,13 @@ impl Driver {
             sleep(MOMENT).await;
             gone(session, path).await;
         }
+    }
+}
+
+/// Resolves when the node with this watch is gone.
+pub(super) async fn gone_from(session: Arc<Session>, path: String, mut watch: Watch) {
+    if watch.change().await == Change::Other {
+        gone(session, path).await;
     }
 }
 

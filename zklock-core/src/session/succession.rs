@@ -242,7 +242,9 @@ const MOST_BYTES: usize = 32 * 1024;
 
 #[cfg(test)]
 mod tests {
-    use super::super::notice::{Budget, Kind, Subject};
+    use futures_util::future::FutureExt;
+
+    use super::super::notice::{Budget, Change, Kind, Subject};
     use super::*;
 
     fn key(n: usize) -> Key {
@@ -290,7 +292,7 @@ mod tests {
         let mut loan = memory.lend(key(1), now).unwrap();
         let share = budget.share(Subject::Own, Kind::Data, &key(1).path).unwrap();
         let (fire, fired) = tokio::sync::oneshot::channel::<()>();
-        loan.watch(Watch::event(async move { drop(fired.await) }, share), 0);
+        loan.watch(Watch::event(fired.map(|_| Change::Other), share), 0);
         assert!(loan.is_current(0));
         drop(fire);
         assert!(!loan.is_current(0) && !loan.is_current(0));

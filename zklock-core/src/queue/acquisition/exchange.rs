@@ -41,6 +41,8 @@ pub(crate) enum Event {
     Listed(Vec<String>),
     /// The obstacle in front changed or vanished.
     PredecessorGone,
+    /// The only contender to wait for was deleted while the own node existed, on the connection that listed them.
+    Inherited,
     /// The semaphore's number of permits is now this one.
     Permits(u32),
     /// The holder lets readers share the lock.

@@ -1,7 +1,7 @@
 //! The place of a contender in its queue.
 
 use crate::queue::contender::{Contender, Sequence};
-use crate::queue::turn::{self, Turn};
+use crate::queue::turn::{self, Obstacle, Turn};
 
 use super::{Acquisition, Action, End, Intent, Node, Seniority, Sight, Standing, State};
 
@@ -47,7 +47,10 @@ impl Acquisition {
             Turn::Head if contenders.len() == 1 => self.first(node),
             Turn::Head => self.hold(node),
             Turn::Behind(ahead) => {
-                self.state = State::Waiting(node);
+                self.state = match ahead.obstacle {
+                    Obstacle::Sole(_) => State::Next(node),
+                    Obstacle::Contender(_) | Obstacle::Anyone => State::Waiting(node),
+                };
                 Action::Watch(ahead)
             }
         }

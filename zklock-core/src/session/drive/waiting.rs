@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::queue::acquisition::Event;
 use crate::queue::turn::Obstacle;
 use crate::session::fault::Fault;
-use crate::session::notice::{Subject, Watch};
+use crate::session::notice::{Change, Subject, Watch};
 use crate::session::presence;
 
 use super::{Absence, Driver};
@@ -16,8 +16,74 @@ use super::{Absence, Driver};
 impl Driver {
     pub(super) async fn wait_behind(&mut self, obstacle: Obstacle, cancel: &CancellationToken) -> Event {
         match obstacle {
+            Obstacle::Sole(predecessor) => self.wait_for_turn(&predecessor, cancel).await,
             Obstacle::Contender(predecessor) => self.wait_for(&predecessor, cancel).await,
             Obstacle::Anyone => self.wait_for_anyone(cancel).await,
+        }
+    }
+
+    /// Waits for the only contender in front. The turn has come with its end, and the queue need not be listed
+    /// again, if the own node existed until then.
+    async fn wait_for_turn(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
+        let own = match self.machine.node() {
+            // A wait that was long before has its own way of watching the own node.
+            Some(node) if self.absence.is_none() => self.path.child(&node.name),
+            Some(_) | None => return self.wait_for(predecessor, cancel).await,
+        };
+        let pair = match self.session.ops().watch_pair(&self.path.child(predecessor), &own).await {
+            Ok(Some(pair)) => pair,
+            Ok(None) => return self.wait_for(predecessor, cancel).await,
+            Err(fault) => return self.failed(fault),
+        };
+        let mut watch = match pair.own {
+            Ok(watch) => watch,
+            Err(Fault::NoNode) => return Event::OwnNodeGone,
+            Err(fault) => return self.failed(fault),
+        };
+        let ahead = match pair.predecessor {
+            Ok(watch) => Some(watch),
+            Err(Fault::NoNode) => None,
+            Err(fault) => return self.failed(fault),
+        };
+        let signal = self.until_signal(ahead, &mut watch, cancel).await;
+        if let Signal::Own(change) = signal {
+            return match change {
+                Change::Deleted => Event::OwnNodeGone,
+                Change::Other => Event::PredecessorGone,
+            };
+        }
+        // The watch outlives this wait, because dropping it would cost a request to remove it.
+        self.absence = Some(Box::pin(presence::gone_from(self.session.clone(), own, watch)));
+        match signal {
+            Signal::Event(event) => event,
+            Signal::Ahead(Change::Deleted) if self.session.link().epoch == self.epoch => Event::Inherited,
+            Signal::Ahead(_) | Signal::Own(_) => Event::PredecessorGone,
+        }
+    }
+
+    /// Waits for a change of the node in front, which is already gone if there is no watch, or of the own node.
+    ///
+    /// The events of a connection come in the order of the changes. If both nodes are gone by now, the own one
+    /// may have been the first, so it is looked at first.
+    async fn until_signal(
+        &mut self,
+        ahead: Option<Watch>,
+        own: &mut Watch,
+        cancel: &CancellationToken,
+    ) -> Signal {
+        let ahead = async {
+            match ahead {
+                Some(mut watch) => watch.change().await,
+                None => Change::Deleted,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Signal::Event(Event::Cancel),
+            () = self.session.over() => Signal::Event(Event::SessionLost),
+            change = own.change() => Signal::Own(change),
+            change = ahead => Signal::Ahead(change),
+            never = Watch::spend(&mut self.children) => match never {},
         }
     }
 
@@ -85,6 +151,15 @@ impl Driver {
             (Err(fault), None) => self.failed(fault),
         }
     }
+}
+
+/// The reason why the wait for one contender ends.
+enum Signal {
+    Event(Event),
+    /// The own node changed.
+    Own(Change),
+    /// The node in front changed.
+    Ahead(Change),
 }
 
 /// The interval at which a contender lists children for which there is no room for a watch.

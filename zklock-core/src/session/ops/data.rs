@@ -8,7 +8,8 @@ use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
-use super::{Ops, change};
+use super::Ops;
+use super::watching::change;
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]

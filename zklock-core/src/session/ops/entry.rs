@@ -11,7 +11,8 @@ use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, Subject, Watch};
 
-use super::{Children, Ops, change};
+use super::watching::change;
+use super::{Children, Ops};
 
 /// A contender to be created.
 #[derive(Clone, Copy, Debug)]

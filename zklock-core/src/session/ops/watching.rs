@@ -1,0 +1,87 @@
+//! Sets watches on nodes and on lists of children.
+
+use futures_util::future::{Either, FutureExt, TryFutureExt};
+use tokio::join;
+use zookeeper_client as zk;
+
+use crate::session::clock::Ack;
+use crate::session::fault::Fault;
+use crate::session::notice::{Change, Kind, OWN_INTERVAL, Share, Subject, Watch};
+
+use super::{Children, Ops};
+
+/// The watches on a predecessor and on the own node behind it.
+pub(crate) struct Pair {
+    pub(crate) predecessor: Result<Watch, Fault>,
+    pub(crate) own: Result<Watch, Fault>,
+}
+
+impl Ops {
+    /// Watches an existing node for its deletion and for changes of its data. Returns `None`, without a
+    /// request, if there is no room for a watch.
+    ///
+    /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
+    /// stay forever (CURATOR-107).
+    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watch>, Fault> {
+        let client = self.client()?;
+        let Some(share) = self.watched.share(subject, Kind::Data, path) else {
+            return Ok(None);
+        };
+        let sent = self.clock.now();
+        let watched = client.get_and_watch_data(path).await;
+        let (_, _, watcher) = self.note(Ack::Read, sent, watched)?;
+        Ok(Some(change(watcher, share)))
+    }
+
+    /// Watches a predecessor and the own node behind it in one round trip. Returns `None`, without a request,
+    /// if there is no room for both watches.
+    pub(crate) async fn watch_pair(&self, predecessor: &str, own: &str) -> Result<Option<Pair>, Fault> {
+        let client = self.client()?;
+        let front = self.watched.share(Subject::Predecessor, Kind::Data, predecessor);
+        let back = self.watched.share(Subject::Own, Kind::Data, own);
+        let (Some(front), Some(back)) = (front, back) else {
+            return Ok(None);
+        };
+        let sent = self.clock.now();
+        // The own node comes last: if it is there, it was there when the predecessor was found gone.
+        let predecessor = client.get_and_watch_data(predecessor);
+        let own = client.get_and_watch_data(own);
+        let (predecessor, own) = join!(predecessor, own);
+        let predecessor = self.note(Ack::Read, sent, predecessor);
+        let own = self.note(Ack::Read, sent, own);
+        Ok(Some(Pair {
+            predecessor: predecessor.map(|(_, _, watcher)| change(watcher, front)),
+            own: own.map(|(_, _, watcher)| change(watcher, back)),
+        }))
+    }
+
+    /// Issues a list of children, with a watch if the budget allows one.
+    pub(super) fn listing<'a>(
+        &self,
+        client: &'a zk::Client,
+        dir: &'a str,
+    ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
+        match self.watched.share(Subject::Own, Kind::Children, dir) {
+            Some(share) => {
+                let request = client.list_and_watch_children(dir);
+                Either::Left(
+                    request.map_ok(|(names, watcher)| Children { names, watch: change(watcher, share) }),
+                )
+            }
+            None => {
+                let request = client.list_children(dir);
+                let watch = Watch::Pause(OWN_INTERVAL);
+                Either::Right(request.map_ok(|names| Children { names, watch }))
+            }
+        }
+    }
+}
+
+/// Returns the watch of the client library as one that gives its share back.
+pub(super) fn change(watcher: zk::OneshotWatcher, share: Share) -> Watch {
+    let fires = watcher.changed().map(|event| match event.event_type {
+        zk::EventType::NodeDeleted => Change::Deleted,
+        _ => Change::Other,
+    });
+    Watch::event(fires, share)
+}
