@@ -4,9 +4,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection;
@@ -67,9 +69,23 @@ impl Drop for Listener {
 
 fn listen(address: SocketAddr) -> io::Result<(Runtime, TcpListener, SocketAddr)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let listener = runtime.block_on(TcpListener::bind(address))?;
+    let listener = runtime.block_on(bind(address))?;
     let bound = listener.local_addr()?;
     Ok((runtime, listener, bound))
+}
+
+/// Binds the address. A process that another thread is just starting has copies of all sockets of this process
+/// until it runs its program, and so keeps the port of a stopped server for a moment.
+async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let deadline = Instant::now() + PORT_WITHIN;
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                sleep(PAUSE).await;
+            }
+            bound => return bound,
+        }
+    }
 }
 
 /// Accepts connections and keeps the model's time; never returns.
@@ -87,8 +103,12 @@ async fn accept(core: &Arc<Core>, listener: &TcpListener) {
             Err(error) => {
                 // Often no file descriptors are left until other connections end.
                 tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(connection::RETRY).await;
+                sleep(connection::RETRY).await;
             }
         }
     }
 }
+
+/// The time within which a port is free again, and the pause between attempts to bind it.
+const PORT_WITHIN: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
