@@ -83,7 +83,7 @@ async fn wait(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
     let (start, deadline) = (Instant::now(), Duration::from_secs(options.wait));
     let mut waiting = JoinSet::new();
     for _ in 0..options.waiters {
-        let mutex = client.mutex("/crowd")?;
+        let mutex = client.mutex("/crowd")?.queueing_by_task();
         waiting.spawn(async move {
             let begun = Instant::now();
             let outcome = mutex.lock_timeout(deadline).await.map(drop);

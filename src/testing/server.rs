@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use zklock_core::{Client, Config};
+use zklock_core::{Client, Config, Release};
 use zklock_testkit::{EmbeddedServer, Proxy};
 
 use super::dropped_reply::DroppedReply;
@@ -80,6 +80,8 @@ impl TestServer {
             .session_timeout(self.inner.session_timeout)
             .tick_time(TICK)
             .sync_limit(TICK * 5)
+            // A test looks at a lock through other clients right after a call.
+            .release(Release::Acknowledged)
     }
 }
 

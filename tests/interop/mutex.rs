@@ -25,6 +25,25 @@ async fn java_and_rust_exclude_each_other(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_tasks_of_one_client_let_java_in_after_64_sections_at_most(kind: Kind) {
+    let space = Space::new(kind);
+    let contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
+    let round = async |client: &Client, turn: Turn<'_>| {
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        turn.section().await;
+        guard.release().await.unwrap();
+    };
+    let entered = contest.run_with_tasks(&space, 30, round).await;
+    // As long as Java competes, the sections in Rust are turns between sections in Java.
+    let is_java = |name: &String| name.starts_with("java");
+    let (first, last) = (entered.iter().position(is_java), entered.iter().rposition(is_java));
+    let competing = &entered[first.unwrap()..=last.unwrap()];
+    let runs = competing.split(is_java).map(<[_]>::len);
+    assert!(runs.clone().max() > Some(1) && runs.max() <= Some(64), "{competing:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(kind: Kind) {
     let space = Space::new(kind);
     let mut first = space.actor("mutex", PATH).await;

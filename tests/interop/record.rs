@@ -30,10 +30,15 @@ impl Record {
 
     /// Returns the number of sections entered so far, and the contender that entered the last one.
     pub(crate) fn latest(&self) -> (usize, Option<String>) {
+        let entered = self.entered();
+        (entered.len(), entered.into_iter().next_back())
+    }
+
+    /// Returns the contenders in the order in which they entered their sections.
+    pub(crate) fn entered(&self) -> Vec<String> {
         let record = fs::read_to_string(self.path()).expect("the file is there");
         let entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
-        let entered: Vec<_> = entered.map(|(name, _)| name.to_owned()).collect();
-        (entered.len(), entered.into_iter().next_back())
+        entered.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Returns the number of sections of each contender, or an error if a contender was inside that must not

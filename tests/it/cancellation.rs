@@ -52,7 +52,8 @@ async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
 async fn an_acquisition_dropped_at_any_poll_leaves_no_node(kind: Kind) {
     let space = Space::new(kind);
     let mutex = space.client().await.mutex(PATH).unwrap();
-    assert!(drop_at_every_poll(&space, &mutex).await > 1);
+    // The caller's future has a single await, which may be over at the first poll of a slow thread.
+    assert!(drop_at_every_poll(&space, &mutex).await > 0);
 }
 
 #[apply(on_both_servers)]
@@ -118,7 +119,7 @@ async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass(kind: Kind) {
     let quitter = other.mutex(PATH).unwrap();
     let quitter = tokio::spawn(async move { quitter.lock().await });
     space.until_queued(PATH, 2).await;
-    let last = client.mutex(PATH).unwrap();
+    let last = space.client().await.mutex(PATH).unwrap();
     let last = tokio::spawn(async move { last.lock().await });
     space.until_queued(PATH, 3).await;
     quitter.abort();

@@ -1,4 +1,4 @@
-//! Many waiters at one lock, and many held locks, in one process.
+//! Many contenders at one lock, and many held locks, in one process.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ impl Crowd {
 fn crowd_in(client: &Client, path: &str, wait: Duration) -> JoinSet<zklock::LockError> {
     let mut waiting = JoinSet::new();
     for _ in 0..CROWD {
-        let mutex = client.mutex(path).unwrap();
+        let mutex = client.mutex(path).unwrap().queueing_by_task();
         waiting.spawn(async move { failed(mutex.lock_timeout(wait).await.map(drop)) });
     }
     waiting
@@ -103,7 +103,7 @@ async fn waiters_without_watches_share_one_list_and_are_answered_in_time(kind: K
 async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: Kind) {
     let crowd = Crowd::of(kind).await;
     let holder = crowd.holder("/crowd").await;
-    let mutex = crowd.client.mutex("/crowd").unwrap();
+    let mutex = crowd.client.mutex("/crowd").unwrap().queueing_by_task();
     let (mut waiting, tokens) = (JoinSet::new(), Arc::new(Mutex::new(Vec::with_capacity(CROWD))));
     for _ in 0..CROWD {
         let (mutex, tokens) = (mutex.clone(), tokens.clone());

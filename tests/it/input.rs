@@ -295,8 +295,10 @@ async fn a_lock_whose_numbers_are_used_up_says_so_and_leaves_nothing() {
     mutex.lock().await.unwrap().release().await.unwrap();
     server.set_counter("/used/up", i32::MAX - 1).unwrap();
     let last = mutex.lock().await.unwrap();
+    let other = Config::new(server.connect_string()).connect().await.unwrap();
+    let other = other.mutex("/used/up").unwrap();
     for _ in 0..2 {
-        let error = failed(mutex.lock().await);
+        let error = failed(other.lock().await);
         let LockError::Refused { path, refusal: Refusal::OutOfNumbers, .. } = &error else {
             panic!("{error}");
         };

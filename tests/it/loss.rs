@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Client, Events, Health, LeaseState, LockError, LockEventKind, LossReason, MutexGuard};
+use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
@@ -251,11 +253,11 @@ async fn under_a_lost_lock_nothing_begins(kind: Kind) {
 #[tokio::test]
 async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again(kind: Kind) {
     let space = Space::new(kind);
-    let client = space.client().await;
+    let (proxy, client) = space.proxied().await;
     let mutex = client.mutex(PATH).unwrap();
     // The caller is not polled, like one whose thread is blocked.
     let mut waits = Box::pin(mutex.lock());
-    lose_unseen(&space, &client, &mut waits).await;
+    lose_unseen(&space, (&proxy, &client), &mut waits).await;
     let guard = soon(waits).await.unwrap();
     assert!(guard.is_held(), "{guard:?}");
     guard.release().await.unwrap();
@@ -266,26 +268,25 @@ async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again(kind: K
 #[tokio::test]
 async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error(kind: Kind) {
     let space = Space::new(kind);
-    let client = space.client().await;
+    let (proxy, client) = space.proxied().await;
     let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_millis(500), Instant::now());
     let mut waits = Box::pin(mutex.lock_timeout(wait));
-    lose_unseen(&space, &client, &mut waits).await;
+    lose_unseen(&space, (&proxy, &client), &mut waits).await;
     until(|| async { begun.elapsed() > wait }, "the wait is over").await;
     let error = failed(soon(waits).await);
     assert!(matches!(error, LockError::Lost { reason: LossReason::SessionEnded, .. }), "{error}");
 }
 
 /// Polls `waits` once, and returns after its lock was acquired and lost.
-async fn lose_unseen(space: &Space, client: &Client, waits: &mut (impl Future + Unpin)) {
-    let mut events = client.events();
+async fn lose_unseen(space: &Space, (proxy, client): (&Proxy, &Client), waits: &mut (impl Future + Unpin)) {
     let is_pending = poll_fn(|context| Poll::Ready(Pin::new(&mut *waits).poll(context).is_pending())).await;
     assert!(is_pending);
-    let acquired = soon(events.next()).await.unwrap().kind;
-    assert!(matches!(acquired, LockEventKind::Acquired { .. }), "{acquired:?}");
+    // The answer to the list behind the create lets the client hold the lock.
+    let is_entered =
+        || async { proxy.replies(Opcode::CREATE2) > 0 && proxy.replies(Opcode::GET_CHILDREN) > 0 };
+    until(is_entered, "the lock is acquired").await;
+    space.until_queued(PATH, 1).await;
+    let session = client.session_id();
     space.end_session_of(client);
-    until_lost(&mut events).await;
-}
-
-async fn until_lost(events: &mut Events) {
-    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
+    until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "it is lost").await;
 }

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod cancellation;
+mod cohort;
 mod contract;
 mod crowd;
 mod cuts;

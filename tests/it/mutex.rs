@@ -48,7 +48,8 @@ async fn those_who_wait_are_served_in_the_order_of_the_queue(kind: Kind) {
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiters = Vec::new();
-    for (place, client) in [&second, &first, &second].into_iter().enumerate() {
+    let (third, fourth) = (space.client().await, space.client().await);
+    for (place, client) in [&second, &third, &fourth].into_iter().enumerate() {
         let mutex = client.mutex(PATH).unwrap();
         waiters.push(tokio::spawn(async move { mutex.lock().await }));
         space.until_queued(PATH, place + 2).await;

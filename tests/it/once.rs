@@ -195,7 +195,6 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
     until(|| async { proxy.requests(Opcode::DELETE) > deletes }, "the release is on its way").await;
     held.release();
     soon(released).await.unwrap().unwrap();
-    until(|| async { proxy.replies(Opcode::MULTI) > written }, "the question found no lock").await;
     client.mutex("/next").unwrap().lock().await.unwrap().release().await.unwrap();
     let mut released = Vec::new();
     while !released.ends_with(&["/next".to_owned()]) {
@@ -204,6 +203,7 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
         released.extend(matches!(event.kind, LockEventKind::Released { .. }).then_some(event.path));
     }
     assert_eq!(released, [PATH, "/next"]);
+    assert_eq!(proxy.requests(Opcode::MULTI), written, "no write is sent for a holder that is gone");
 }
 
 #[apply(on_both_servers)]
@@ -328,7 +328,7 @@ async fn a_start_whose_connection_breaks_anywhere_is_had_once(kind: Kind) {
             assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
         };
         let frames = scene.cut_at_each((frame, Meanwhile::Nothing), starts_of(&scene.client), after).await;
-        assert!(frames >= 5, "{frames}");
+        assert!(frames >= 4, "{frames}");
     }
 }
 
@@ -356,6 +356,6 @@ async fn a_start_that_is_dropped_anywhere_leaves_no_lock_behind(kind: Kind) {
     for frame in Frame::BOTH {
         let after = async || scene.space.until_empty(PATH).await;
         let frames = scene.drop_at_each(frame, starts_of(&scene.client), after).await;
-        assert!(frames >= 5, "{frames}");
+        assert!(frames >= 4, "{frames}");
     }
 }

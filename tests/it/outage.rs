@@ -142,13 +142,16 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
     let client = config.connect().await.unwrap();
     let guard = lock(&client).await;
     server.pause().unwrap();
-    let mutex = client.mutex(PATH).unwrap();
-    let phase = |error: LockError| match error {
-        LockError::Timeout { path, phase, .. } if path == PATH => phase,
-        other => panic!("expected a timeout for the path, got: {other}"),
+    let (mutex, other) = (client.mutex(PATH).unwrap(), client.mutex("/free").unwrap());
+    let phase_at = |at: &str, error: LockError| match error {
+        LockError::Timeout { path, phase, .. } if path == at => phase,
+        other => panic!("expected a timeout for {at}, got: {other}"),
     };
-    assert_eq!(phase(failed(soon(mutex.lock_timeout(short)).await)), Phase::Entering);
-    assert_eq!(phase(failed(soon(mutex.try_lock()).await)), Phase::Entering);
+    let phase = |error| phase_at(PATH, error);
+    assert_eq!(phase_at("/free", failed(soon(other.lock_timeout(short)).await)), Phase::Entering);
+    assert_eq!(phase_at("/free", failed(soon(other.try_lock()).await)), Phase::Entering);
+    assert_eq!(phase(failed(soon(mutex.lock_timeout(short)).await)), Phase::Queued);
+    assert!(soon(mutex.try_lock()).await.unwrap().is_none(), "its own client holds it");
     assert_eq!(phase(failed(soon(mutex.participants()).await)), Phase::Requesting);
     assert_eq!(phase(failed(soon(guard.verify()).await)), Phase::Requesting);
     let written = failed(soon(guard.set_data("/x", "")).await);

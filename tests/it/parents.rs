@@ -9,7 +9,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_in_line};
 
 const PATH: &str = "/shop/orders/7";
 
@@ -91,7 +91,8 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
     for client in [client.clone(), other.clone(), other.clone()] {
         waiting.spawn(async move { lock(&client).await.release().await });
     }
-    space.until_queued(PATH, 4).await;
+    space.until_queued(PATH, 2).await;
+    until_in_line(&client.mutex(PATH).unwrap(), 1).await;
     wipe(&space.outsider().await, &space.namespace).await;
     assert_eq!(soon(late.lost()).await, LossReason::NodeDeleted);
     for released in soon(waiting.join_all()).await {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
+use zklock::{Client, LockError, Mode, Participant, Queueing, RwLock, Standing};
 use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -35,7 +35,7 @@ async fn a_path_that_nobody_used_has_none_and_is_not_created(kind: Kind) {
 #[tokio::test]
 async fn twenty_readers_hold_and_eight_writers_wait(kind: Kind) {
     let space = Space::new(kind);
-    let client = space.client().await;
+    let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let mut readers = Vec::new();
     for _ in 0..20 {
         readers.push(rwlock(&client).read().await.unwrap());
@@ -103,7 +103,7 @@ async fn each_is_described_as_the_server_knows_it(kind: Kind) {
 #[tokio::test]
 async fn standings_follow_the_queue_and_not_the_order_of_the_listing(kind: Kind) {
     let space = Space::new(kind);
-    let client = space.client().await;
+    let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let first = rwlock(&client).read().await.unwrap();
     let mut waiting = JoinSet::new();
     // The queue is R0 R1 W2 R3 W4.
@@ -138,7 +138,7 @@ async fn a_mutex_has_one_that_holds(kind: Kind) {
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
-    let waiting = mutex.clone();
+    let waiting = space.client().await.mutex(PATH).unwrap();
     let waiting = tokio::spawn(async move { waiting.lock_timeout(Duration::MAX).await });
     space.until_queued(PATH, 2).await;
     let listed = mutex.participants().await.unwrap();

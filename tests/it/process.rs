@@ -3,6 +3,8 @@
 //! The holder is this test binary, run for the single test `holder_process` with its parameters in the
 //! environment. It prints the events of its hold line by line.
 
+mod exit;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::ChildStdout;
 use std::time::{Duration, Instant};

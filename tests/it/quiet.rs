@@ -82,6 +82,10 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble(kind: 
             Opcode::GET_DATA => Some(other.lock().await.unwrap()),
             _ => None,
         };
+        if phase == Opcode::GET_CHILDREN {
+            // Another client comes in between, so that this one lists the queue again.
+            other.lock().await.unwrap().release().await.unwrap();
+        }
         let rule = if is_reply { proxy.on_reply(phase) } else { proxy.on_request(phase) };
         let held = rule.hold();
         let locking = tokio::spawn({

@@ -12,7 +12,7 @@ use zklock::{
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Server, Space, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, on_both_servers, soon, until, until_in_line};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -357,16 +357,16 @@ async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(k
     const WAITERS: usize = 20;
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let holder = space.client().await.mutex("/hourly").unwrap().lock().await.unwrap();
+    let holder = client.mutex("/hourly").unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..WAITERS {
         waiting.spawn(zklock::scope(client.clone(), hourly()));
     }
-    space.until_queued("/hourly", WAITERS + 1).await;
+    until_in_line(&client.mutex("/hourly").unwrap(), WAITERS as u32).await;
     assert!(holder.once_per(TICK, HOUR).await.unwrap());
     let starts = soon(waiting.join_all()).await;
     assert!(starts.into_iter().all(|starts| starts.unwrap().is_none()));
-    assert_eq!(proxy.requests(Opcode::MULTI), 1);
+    assert_eq!(proxy.requests(Opcode::MULTI), 2, "the start, and one question for all");
 }
 
 #[apply(on_both_servers)]

@@ -268,7 +268,7 @@ async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard(kind: Kind) {
 #[tokio::test]
 async fn both_sides_of_a_read_write_lock_are_asked_for_themselves(kind: Kind) {
     let space = Space::new(kind);
-    let rwlock = space.client().await.rwlock(PATH).unwrap();
+    let rwlock = space.client().await.rwlock(PATH).unwrap().queueing_by_task();
     let client = space.client().await;
     let (first, second) = (rwlock.read().await.unwrap(), rwlock.read().await.unwrap());
     let asked = rwlock.participants().await.unwrap();

@@ -9,7 +9,7 @@ use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Config, LeaseState, LockError, LossReason};
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_in_line};
 
 const PATH: &str = "/service";
 
@@ -21,7 +21,7 @@ async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = client.mutex(PATH).unwrap();
     let waiting = tokio::spawn(async move { waiting.lock().await });
-    space.until_queued(PATH, 2).await;
+    until_in_line(&client.mutex(PATH).unwrap(), 1).await;
     client.shutdown(Duration::ZERO).await;
     assert!(failed(soon(waiting).await.unwrap()).is_closed());
     assert!(failed(client.mutex(PATH).unwrap().lock().await).is_closed());
@@ -43,7 +43,8 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue(kind: Ki
         let mutex = client.mutex(PATH).unwrap();
         waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
     }
-    space.until_queued(PATH, 51).await;
+    until_in_line(&client.mutex(PATH).unwrap(), 50).await;
+    assert_eq!(space.children(PATH).await.len(), 2);
     client.shutdown(Duration::ZERO).await;
     for outcome in soon(waiting.join_all()).await {
         assert!(failed(outcome).is_closed());

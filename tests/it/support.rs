@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use zklock::{Client, Config};
+use zklock::{Client, Config, Mutex};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
@@ -115,6 +115,12 @@ impl Space {
     pub(crate) fn full(&self, path: &str) -> String {
         format!("{}{path}", self.namespace)
     }
+}
+
+/// Waits until this many calls of the mutex's client wait in its line.
+pub(crate) async fn until_in_line(mutex: &Mutex, count: u32) {
+    let waiting = async || mutex.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
+    until(async || waiting().await == Some(count), "the calls wait in line").await;
 }
 
 /// Returns the error of a call that must fail.

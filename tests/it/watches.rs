@@ -17,8 +17,9 @@ async fn lock(client: &Client) -> MutexGuard {
     client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
 }
 
+/// Waits for the lock with a node of its own.
 fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = client.mutex(PATH).unwrap();
+    let mutex = client.mutex(PATH).unwrap().queueing_by_task();
     tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
 }
 

@@ -7,10 +7,11 @@
 //!
 //! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -45,25 +46,45 @@ pub(crate) async fn acquire(
 ) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
     let cancel = worker.closing().child_token();
-    let told = watch::Sender::new(Progress::Connecting);
+    let told = events_of(worker, path);
     worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, told).run(reply));
-    answer.await.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
+    let answer = answer.await;
+    let leases = answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))?;
+    if leases.is_none() {
+        worker.events().tell(path, || LockEventKind::Contended);
+    }
+    Ok(leases)
 }
 
-/// Acquires the lock without a deadline, in the caller's task, which must be on the client's
-/// thread. `told` receives the progress.
+/// Contends for the lock without a deadline. The future must be polled on the client's thread. `told` receives
+/// the progress.
 ///
 /// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender is withdrawn.
-pub(crate) async fn acquire_unless(
+pub(crate) fn contend(
     cancel: &CancellationToken,
     worker: &Arc<Worker>,
     path: &NodePath,
     wanted: Wanted,
-    told: watch::Sender<Progress>,
-) -> Result<Option<Vec<Lease>>, LockError> {
+    told: impl Fn(Progress) + Send + Sync + 'static,
+) -> Contest {
     let patience = Patience::new(Duration::MAX, Contention::Wait);
     let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), told);
-    Box::pin(attempt.contest()).await
+    Box::pin(async move { attempt.contest().await })
+}
+
+/// A contest for a lock, which ends with its leases or a reason to give up.
+pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>, LockError>> + Send>>;
+
+/// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
+pub(crate) fn events_of(worker: &Worker, path: &NodePath) -> impl Fn(Progress) + Send + Sync + 'static {
+    let (events, path) = (worker.events(), path.clone());
+    let before = Mutex::new(None);
+    move |progress| {
+        let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress);
+        if let (Progress::Queued(ahead), true) = (progress, Some(progress) != before) {
+            events.tell(&path, || LockEventKind::Queued { ahead });
+        }
+    }
 }
 
 type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
@@ -109,11 +130,14 @@ impl Attempt {
             let session = self.worker.session(&self.path, &self.cancel).await?;
             self.tell(Progress::Entering);
             let outcome = match &self.wanted {
-                Wanted::Place(place) => {
+                Wanted::Place(place) | Wanted::NextPlace(place) => {
                     let claim = Claim::Place(place.clone());
                     let mut bid = self.bid(self.path.clone(), claim);
                     bid.numbers = Numbers::Used;
-                    let driver = Driver::new(session, bid);
+                    let mut driver = Driver::new(session, bid);
+                    if let Wanted::NextPlace(_) = self.wanted {
+                        driver.settle();
+                    }
                     let held = self.drive(driver, self.patience.contention, &self.cancel).await;
                     held.map(|lease| vec![lease])
                 }
@@ -126,14 +150,8 @@ impl Attempt {
                 }
             };
             match outcome {
-                Outcome::Held(leases) => {
-                    leases.iter().for_each(Lease::announce);
-                    return Ok(Some(leases));
-                }
-                Outcome::Contended => {
-                    self.worker.events().tell(&self.path, || LockEventKind::Contended);
-                    return Ok(None);
-                }
+                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Contended => return Ok(None),
                 Outcome::Refused(error) => return Err(error),
                 Outcome::Cancelled => return Err(self.closed()),
                 Outcome::SessionLost if self.cancel.is_cancelled() => return Err(self.closed()),

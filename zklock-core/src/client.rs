@@ -4,6 +4,7 @@
 
 pub(crate) mod config;
 mod connect_string;
+pub(crate) mod queueing;
 mod readiness;
 mod settings;
 mod slot;
@@ -53,12 +54,14 @@ pub struct Client {
 struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
+    cohorts: Slot,
     readers: Slot,
 }
 
 impl Client {
     pub(crate) fn new(worker: Arc<Worker>) -> Self {
-        Self { owner: Arc::new(Owner { worker, candidates: Slot::default(), readers: Slot::default() }) }
+        let (candidates, cohorts, readers) = Default::default();
+        Self { owner: Arc::new(Owner { worker, candidates, cohorts, readers }) }
     }
 
     /// Returns the events of this client's locks from now on.
@@ -116,6 +119,11 @@ impl Client {
     /// The slot for the candidates that belong to the client, and end with it.
     pub(crate) fn candidates(&self) -> &Slot {
         &self.owner.candidates
+    }
+
+    /// The slot for the lines of calls at each lock.
+    pub(crate) fn cohorts(&self) -> &Slot {
+        &self.owner.cohorts
     }
 
     /// The slot for the readers of ticks, which calls of this client share.

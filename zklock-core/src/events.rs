@@ -164,6 +164,11 @@ impl Source {
 }
 
 impl Hub {
+    /// Returns whether there are listeners.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.upgrade().is_some_and(|sender| sender.receiver_count() > 0)
+    }
+
     /// Sends an event, if there are listeners.
     pub(crate) fn tell(&self, path: &NodePath, kind: impl FnOnce() -> LockEventKind) {
         if let Some(sender) = self.0.upgrade().filter(|sender| sender.receiver_count() > 0) {

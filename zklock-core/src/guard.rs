@@ -57,8 +57,8 @@ impl<K: OnePath> Guard<K> {
     /// the smallest of their tokens. A semaphore has several holders at the same time: their tokens
     /// distinguish them, but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
-        let tokens = self.holds.iter().map(|hold| hold.tenure().token());
-        tokens.fold(self.holds[0].tenure().token(), FencingToken::min)
+        let tokens = self.holds.iter().map(|hold| hold.share().token());
+        tokens.fold(self.holds[0].share().token(), FencingToken::min)
     }
 }
 
@@ -167,11 +167,12 @@ impl<K> Guard<K> {
         });
     }
 
-    /// Releases the lock, and waits for the server to confirm it.
+    /// Releases the lock, and waits until the servers have confirmed it, or another call of this client has the
+    /// lock.
     ///
     /// If the logical call has entered the lock more than once, only the last release frees it and waits. An
-    /// earlier one returns at once. A guard of several nodes releases all of them, even if the release of one
-    /// fails.
+    /// earlier one returns at once, and so does that of a reader while other calls of this client still read. A
+    /// guard of several nodes releases all of them, even if the release of one fails.
     ///
     /// # Errors
     ///
@@ -190,12 +191,11 @@ impl<K> Guard<K> {
         hold::release_all(self.holds).await
     }
 
-    /// Releases the lock after a body, and only logs a failure, which must not replace the body's result.
+    /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not
+    /// replace the body's result.
     #[doc(hidden)]
     pub async fn finish(self) {
-        if let Err(error) = self.release().await {
-            tracing::warn!(%error, "release failed");
-        }
+        hold::finish_all(self.holds).await;
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -214,7 +214,7 @@ impl<K> Guard<K> {
 
 impl<K> fmt::Debug for Guard<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.tenure().token()));
+        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.share().token()));
         f.debug_struct("Guard")
             .field("held", &tenures.collect::<Vec<_>>())
             .field("state", &self.state())

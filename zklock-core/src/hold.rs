@@ -20,20 +20,22 @@
 //! lock itself. Holds that have ended are forgotten, so that a function can spawn itself inside of its lock
 //! any number of times.
 //!
-//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
+//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::Patience;
 use crate::client::Client;
+use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
+use crate::cohort::Grant;
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::{self, Lease, Tenure};
+use crate::lease::{self, Share, Tenure};
 
 use self::chain::{Chain, Ends};
 use self::ending::Ending;
@@ -62,8 +64,8 @@ mod waiting;
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
-    /// Dropped before the stake, so that the stake of the last hold finds no lease to downgrade.
-    lease: Arc<Lease>,
+    /// Dropped before the stake, so that the stake of the last hold finds nothing to downgrade.
+    grant: Arc<Grant>,
     stake: Option<Stake>,
     /// Admits one child at a time, or several readers.
     child: Arc<Semaphore>,
@@ -72,7 +74,7 @@ pub(crate) struct Hold {
     places: Chain<Arc<Place>>,
     /// Created on demand.
     end: OnceLock<Arc<Ending>>,
-    /// Dropped after the lease, because the end of the last client ends the session: the lease is released
+    /// Dropped after the grant, because the end of the last client ends the session: the lease is released
     /// and not lost.
     client: Client,
 }
@@ -107,12 +109,24 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
     first.map_or(Ok(()), Err)
 }
 
-/// Ends a hold. A call inside of it may refer to it while it looks for a hold to enter again. It does so for
-/// the time of one step, so the wait is short, and the release is complete when this returns.
-async fn release(mut hold: Arc<Hold>) -> Result<(), LockError> {
+/// Ends all holds after a body, beginning with the last one.
+pub(crate) async fn finish_all(holds: Vec<Arc<Hold>>) {
+    let finished = join_all(holds.into_iter().rev().map(async |hold| owned(hold).await.finish().await));
+    for error in finished.await.into_iter().filter_map(Result::err) {
+        tracing::warn!(%error, "release failed");
+    }
+}
+
+async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
+    owned(hold).await.release().await
+}
+
+/// Returns a hold that is about to end. A call inside of it may refer to it while it looks for a hold to enter
+/// again. It does so for the time of one step, so the wait is short.
+async fn owned(mut hold: Arc<Hold>) -> Hold {
     loop {
         match Arc::try_unwrap(hold) {
-            Ok(hold) => return hold.release().await,
+            Ok(hold) => return hold,
             Err(shared) => hold = shared,
         }
         yield_now().await;
@@ -121,7 +135,12 @@ async fn release(mut hold: Arc<Hold>) -> Result<(), LockError> {
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.lease.tenure()
+        self.grant.tenure()
+    }
+
+    /// Returns this holder's share of the lease.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        self.grant.share()
     }
 
     /// Returns a token that is cancelled when this hold ends.
@@ -145,23 +164,56 @@ impl Hold {
         }
     }
 
-    /// Ends this hold. The last hold releases the lock and waits for the release. The last hold for
-    /// writing downgrades the lock instead if holds for reading are left.
+    /// Ends this hold after a body. The last hold gives the lock back, and does not wait for the servers, unless the
+    /// client is configured so. Returns an error only if it has waited for them.
+    pub(crate) async fn finish(self) -> Result<(), LockError> {
+        if self.client.worker().settings().release == Release::Acknowledged {
+            return self.release().await;
+        }
+        let Self { client, grant, stake, end, .. } = self;
+        drop(end);
+        if stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1 {
+            client.worker().spawn(async move { drop(let_readers_in(grant).await) });
+        } else if let Some(grant) = Arc::into_inner(grant) {
+            let mut release = grant.give_back();
+            if release.has_to_yield() {
+                yield_now().await;
+            }
+            if !release.is_done() {
+                release.handed_over().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends this hold. The last hold gives the lock back, and waits until another call of this client has it or
+    /// the servers have released it. The last hold for writing downgrades the lock instead if holds for reading
+    /// are left.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        let Self { client, lease, stake, places, .. } = self;
-        let tenure = lease.tenure().clone();
+        let Self { client, grant, stake, places, end, .. } = self;
+        // A request to release is not reported any more.
+        drop(end);
+        let share = grant.share().clone();
         let within = client.default_wait();
-        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&lease) > 1;
+        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1;
         // The work runs on the client's thread, where it continues even if the caller's future is dropped.
         let answer = if lets_readers_in {
-            client.worker().call(within, let_readers_in(lease)).await
+            client.worker().call(within, let_readers_in(grant)).await
         } else {
-            match Arc::into_inner(lease) {
-                Some(lease) => client.worker().call(within, lease.release()).await,
-                None => return tenure.check(),
+            let Some(grant) = Arc::into_inner(grant) else { return share.tenure().check() };
+            let mut release = grant.give_back();
+            if release.has_to_yield() {
+                // The call that has the lock now, or is about to come for it, may wait for this thread. The present
+                // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
+                yield_now().await;
             }
+            if release.is_done() {
+                return release.done().await;
+            }
+            client.worker().call(within, release.done()).await
         };
         drop(places);
+        let tenure = share.tenure();
         match answer {
             Ok(outcome) => outcome,
             Err(Unanswered::InTime) => {
@@ -180,18 +232,18 @@ impl Hold {
         Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
     }
 
-    fn first(client: &Client, entry: Entry, lease: Lease) -> Self {
-        let lease = Arc::new(lease);
-        let stake = (entry == Entry::Write).then(|| Stake::first(&lease));
+    fn first(client: &Client, entry: Entry, grant: Grant) -> Self {
+        let grant = Arc::new(grant);
+        let stake = (entry == Entry::Write).then(|| Stake::first(&grant));
         let (client, child) = (client.clone(), free());
-        Self { entry, lease, stake, child, places: Chain::default(), end: OnceLock::new(), client }
+        Self { entry, grant, stake, child, places: Chain::default(), end: OnceLock::new(), client }
     }
 
     fn enter_again(self: &Arc<Self>, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
         let place = Place { _permit: permit, parent: Arc::downgrade(self) };
         Self {
             entry,
-            lease: self.lease.clone(),
+            grant: self.grant.clone(),
             stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
             places: self.places.with(Arc::new(place)),
@@ -201,12 +253,12 @@ impl Hold {
     }
 }
 
-/// Downgrades the lease that the last writer shares with readers, and then releases it if all readers have
+/// Downgrades the lock that the last writer shares with readers, and then releases it if all readers have
 /// ended meanwhile. When several holds end concurrently, exactly one of them observes that it is the last.
-async fn let_readers_in(lease: Arc<Lease>) -> Result<(), LockError> {
-    let downgraded = lease.downgrade().await;
-    match Arc::into_inner(lease) {
-        Some(lease) => lease.release().await,
+async fn let_readers_in(grant: Arc<Grant>) -> Result<(), LockError> {
+    let downgraded = grant.downgrade().await;
+    match Arc::into_inner(grant) {
+        Some(grant) => grant.give_back().done().await,
         None => downgraded,
     }
 }

@@ -7,15 +7,19 @@
 //! Uses the floors below: `session`, `queue`, `events`, `path`, `token` and `error`.
 
 mod doubt;
+mod holders;
 mod keeper;
 mod permit;
+mod readiness;
 mod revocation;
 mod revoking;
+mod share;
 mod state;
 mod tenure;
 pub(crate) mod writes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -28,8 +32,10 @@ use crate::session::drive::Driver;
 use self::keeper::{Order, Report};
 
 pub(crate) use self::permit::WritePermit;
+pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revocation::REVOKE;
 pub(crate) use self::revoking::watch as watch_revocation;
+pub(crate) use self::share::Share;
 pub(crate) use self::tenure::Tenure;
 
 pub use self::state::LeaseState;
@@ -40,6 +46,8 @@ pub(crate) struct Lease {
     tenure: Arc<Tenure>,
     /// Dropping the sender makes the keeper withdraw the contender.
     orders: mpsc::UnboundedSender<Order>,
+    /// The number of holders, and one if calls may still come to hold it.
+    claims: AtomicUsize,
 }
 
 impl Lease {
@@ -55,23 +63,35 @@ impl Lease {
         let tenure = Arc::new(Tenure::begin(&driver, path, &node, events));
         let (orders, received) = mpsc::unbounded_channel();
         let keeper = keeper::keep(tenure.clone(), driver, received);
-        (Self { tenure, orders }, keeper)
+        (Self { tenure, orders, claims: AtomicUsize::new(1) }, keeper)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         &self.tenure
     }
 
-    /// Reports this lease to the event listeners from now on, because a caller asked for it.
-    ///
-    /// A lease that only helps to take others, such as that of a semaphore's gate, is never announced.
-    pub(crate) fn announce(&self) {
-        self.tenure.announce();
+    /// Withdraws the contender and waits until it is gone.
+    pub(crate) async fn release(&self) -> Result<(), LockError> {
+        self.order(Order::Release).await
     }
 
-    /// Withdraws the contender and waits until it is gone.
-    pub(crate) async fn release(self) -> Result<(), LockError> {
-        self.order(Order::Release).await
+    /// Adds a claim to the lease, which begins with one.
+    pub(crate) fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Gives a claim up, and returns whether it was the last one. If so, the contender is withdrawn in the
+    /// background.
+    pub(crate) fn disclaim(&self) -> bool {
+        let is_last = self.claims.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last {
+            self.orders.send(Order::Leave).ok();
+        }
+        is_last
+    }
+
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.

@@ -6,6 +6,7 @@
 
 mod acquire;
 mod client;
+mod cohort;
 mod error;
 mod events;
 mod guard;
@@ -25,6 +26,7 @@ mod tick;
 mod token;
 
 pub use client::config::Config;
+pub use client::queueing::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{LockError, LossReason, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};

@@ -210,7 +210,8 @@ impl MultiLock {
 
     /// Acquires all of the locks, runs `body` under them, and releases them.
     ///
-    /// If one of them is lost, the body is dropped at its next await. A failed release is logged and does not
+    /// If one of them is lost, the body is dropped at its next await. The release ends in the background; see
+    /// [`Release`](crate::Release). A failed release is told to the listeners and does not
     /// replace the body's result.
     ///
     /// # Errors
@@ -249,7 +250,7 @@ impl MultiLock {
                 Ok(()) => return Ok(Some(guard)),
                 Err(lost) if patience.spent(started.elapsed()).left().is_zero() => return Err(lost),
                 // A member kept from this round would not prove that all were held at one time.
-                Err(_) => guard.finish().await,
+                Err(_) => drop(guard.release().await),
             }
         }
     }
@@ -274,7 +275,7 @@ impl MultiGuard {
     ///
     /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
-        let mut held = self.holds().iter().map(|hold| hold.tenure());
-        held.find(|tenure| tenure.path().relative() == path).map(|tenure| tenure.token())
+        let mut held = self.holds().iter().map(|hold| hold.share());
+        held.find(|share| share.tenure().path().relative() == path).map(|share| share.token())
     }
 }

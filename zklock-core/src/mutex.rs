@@ -15,7 +15,9 @@ use crate::queue::claim::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
-/// Waiters are served in the order in which they entered the queue.
+/// Calls of one client are served in the order in which they came, and clients in the order in which they
+/// entered the queue. While other clients wait, a client passes the lock on to its own calls for at most 64
+/// grants and 50 ms, unless it is configured otherwise; see [`Queueing`](crate::Queueing).
 ///
 /// A mutex from [`Client::mutex`] is reentrant within one logical call: a future inside [`run`](Self::run) or
 /// [`MutexGuard::scope`] enters it again without a request. Outside of them it is not reentrant, so a task
@@ -103,6 +105,16 @@ impl Mutex {
         Self { client: self.client, door: self.door.also_behind(&names) }
     }
 
+    /// Gives each call of this handle a place of its own in the queue of the lock.
+    ///
+    /// The calls then compete with the client's other calls like those of another client. See
+    /// [`Queueing::Task`](crate::Queueing::Task). This method has no effect on a mutex from
+    /// [`Client::exclusive`], whose calls always have places of their own.
+    #[must_use]
+    pub fn queueing_by_task(self) -> Self {
+        Self { client: self.client, door: self.door.queued_by_task() }
+    }
+
     /// Acquires the lock, waiting for at most the client's default wait.
     ///
     /// # Errors
@@ -172,8 +184,10 @@ impl Mutex {
     /// Acquires the lock, runs `body` under it, and releases it.
     ///
     /// The body may enter a reentrant lock again. If the lock is lost, the body is dropped at its next await,
-    /// and the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. A
-    /// failed release is logged, and does not replace the body's result.
+    /// and the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. The
+    /// release ends in the background, unless the client is configured otherwise; see
+    /// [`Release`](crate::Release). A release that fails is told to the listeners, and does not replace the
+    /// body's result.
     ///
     /// # Errors
     ///
@@ -220,6 +234,6 @@ impl Mutex {
     ///
     /// Dropping the future has no effect on the lock.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list(self.client.worker(), &self.door).await
+        participant::list_with_line(&self.client, &self.door).await
     }
 }

@@ -22,7 +22,7 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::guard::Guard;
-use crate::lease::Tenure;
+use crate::lease::Share;
 use crate::path::NodePath;
 use crate::tick::Period;
 
@@ -80,10 +80,10 @@ impl<K> Guard<K> {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        let tenures: Vec<_> = self.holds().iter().map(|hold| hold.tenure().clone()).collect();
-        let held = tenures.clone();
-        let check = move || held.iter().try_for_each(|tenure| tenure.check());
-        start(self.client().worker(), tenures, check, (tick, period)).await
+        let shares: Vec<_> = self.holds().iter().map(|hold| hold.share().clone()).collect();
+        let held = shares.clone();
+        let check = move || held.iter().try_for_each(|share| share.check());
+        start(self.client().worker(), shares, check, (tick, period)).await
     }
 }
 
@@ -121,7 +121,7 @@ impl Client {
 /// `true` begins the period at the tick. It requires that all of the leases are held and that the check passes.
 pub(crate) async fn start(
     worker: &Arc<Worker>,
-    tenures: Vec<Arc<Tenure>>,
+    shares: Vec<Arc<Share>>,
     check: impl Fn() -> Result<(), LockError> + Clone + Send + Sync + 'static,
     (tick, period): (&str, Duration),
 ) -> Result<bool, LockError> {
@@ -130,14 +130,14 @@ pub(crate) async fn start(
         return Ok(false);
     }
     let (asked, within) = (Instant::now(), worker.default_wait());
-    let attempt = Attempt::new(tenures.clone(), path.clone(), period, check.clone());
+    let attempt = Attempt::new(shares.clone(), path.clone(), period, check.clone());
     let claim = attempt.claim();
     let tick = match worker.call(within, attempt.run()).await {
         Ok(Ok(tick)) => tick,
         // The lease is ended here, where the guard still exists, and not by the task, which the caller may
         // have abandoned.
         Ok(Err(Obstacle::Lost(index, reason))) => {
-            let tenure = &tenures[index];
+            let tenure = shares[index].tenure();
             return Err(tenure.lost_error(tenure.lose(reason)));
         }
         Ok(Err(Obstacle::Over(error))) => return Err(error),

@@ -1,6 +1,6 @@
 //! Lists the holders and waiters of a lock, and asks them to leave.
 //!
-//! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `token` and
+//! Uses the floors below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `token` and
 //! `error`.
 
 mod request;
@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::acquire::{Count, Wanted};
+use crate::client::Client;
 use crate::client::worker::Worker;
+use crate::cohort;
 use crate::error::LockError;
 use crate::hold::{Door, Entry};
 use crate::path::NodePath;
@@ -39,7 +41,7 @@ pub struct Participant {
     pub session_id: i64,
     /// The time at which it entered the queue, by the clock of the server.
     pub entered: SystemTime,
-    /// The token with which it holds the lock, or will hold it.
+    /// The least token with which a call of its client holds the lock, or will hold it.
     ///
     /// For a downgraded writer it is that of the reader's node, whereas its guard keeps the token of the
     /// writer's.
@@ -50,6 +52,11 @@ pub struct Participant {
     ///
     /// After the number of permits was lowered, holders of permits beyond that number are listed as waiting.
     pub standing: Standing,
+    /// The number of this client's calls that wait in line for the lock, if the node is one of this client's.
+    ///
+    /// They need no nodes of their own; see [`Queueing`](crate::Queueing). It is `None` for the nodes of other
+    /// clients, and for semaphores and elections.
+    pub waiting_here: Option<u32>,
 }
 
 /// The way in which a participant holds a lock, or wants to.
@@ -96,8 +103,20 @@ impl Participant {
                 Role::Latch => Mode::Leader,
             },
             standing,
+            waiting_here: None,
         }
     }
+}
+
+/// Lists the participants, and tells how many calls of this client wait in line.
+pub(crate) async fn list_with_line(client: &Client, door: &Door) -> Result<Vec<Participant>, LockError> {
+    let mut participants = list(client.worker(), door).await?;
+    let own = client.session_id().filter(|_| matches!(door.wanted, Wanted::Place(_)));
+    let waiting = u32::try_from(cohort::waiting(client, &door.path)).unwrap_or(u32::MAX);
+    for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
+        participant.waiting_here = Some(waiting);
+    }
+    Ok(participants)
 }
 
 pub(crate) async fn list(worker: &Arc<Worker>, door: &Door) -> Result<Vec<Participant>, LockError> {
@@ -111,7 +130,7 @@ async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockEr
     loop {
         let session = worker.session(&door.path, worker.closing()).await?;
         let (listed, asked) = match &door.wanted {
-            Wanted::Place(place) => {
+            Wanted::Place(place) | Wanted::NextPlace(place) => {
                 let claim = |role| place_of(role, place);
                 (in_queue(&session, &door.path, door.strangers(), claim).await, &door.path)
             }

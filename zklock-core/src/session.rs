@@ -11,6 +11,7 @@
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
+//! * [`sentry`] has the news of a held node's watches.
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session.
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
@@ -36,6 +37,7 @@ mod opening;
 pub(crate) mod ops;
 mod presence;
 mod roll;
+pub(crate) mod sentry;
 mod succession;
 mod traffic;
 

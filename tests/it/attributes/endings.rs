@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, distributed_lock};
-use zookeeper_client as zk;
 
 use super::Tracer;
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -28,20 +27,15 @@ async fn failing(by: By) -> io::Result<u64> {
     }
 }
 
-/// Lists the nodes that are in the queue at this moment.
-async fn left(outsider: &zk::Client, space: &Space, path: &str) -> Vec<String> {
-    outsider.list_children(&space.full(path)).await.expect("the lock has been taken")
-}
-
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn an_error_leaves_with_the_lock_released(kind: Kind) {
     let space = Space::new(kind);
-    let (client, outsider) = (space.client().await, space.outsider().await);
+    let client = space.client().await;
     for by in [By::Question, By::Return, By::Tail] {
         let error = failed(zklock::scope(client.clone(), failing(by)).await);
         assert_eq!(matches!(by, By::Question), error.kind() == io::ErrorKind::Other);
-        assert_eq!(left(&outsider, &space, "/errors").await, [""; 0], "{by:?}");
+        space.until_empty("/errors").await;
     }
 }
 
@@ -57,10 +51,10 @@ async fn returning(early: bool) -> Result<&'static str, LockError> {
 #[tokio::test]
 async fn a_return_leaves_the_body_and_not_the_lock(kind: Kind) {
     let space = Space::new(kind);
-    let (client, outsider) = (space.client().await, space.outsider().await);
+    let client = space.client().await;
     for (early, expected) in [(true, "early"), (false, "late")] {
         assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
-        assert_eq!(left(&outsider, &space, "/returns").await, [""; 0]);
+        space.until_empty("/returns").await;
     }
 }
 
@@ -106,7 +100,7 @@ async fn dropping_the_call_drops_the_body_and_releases(kind: Kind) {
 async fn dropping_a_call_that_waits_leaves_the_queue(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    let holder = client.mutex("/endless").unwrap().lock().await.unwrap();
+    let holder = space.client().await.mutex("/endless").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();
     let call = zklock::scope(client, endless(start, Tracer::default()));
     tokio::select! {

@@ -119,7 +119,7 @@ async fn endless(_tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), Lo
 async fn dropping_a_call_that_waits_for_its_last_lock_leaves_all_queues(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    let rival = client.mutex("/endless/b").unwrap().lock().await.unwrap();
+    let rival = space.client().await.mutex("/endless/b").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();
     tokio::select! {
         result = zklock::scope(client, endless(Tracer::default(), start)) => panic!("it ended: {result:?}"),

@@ -12,7 +12,7 @@ use zklock::{
     SemaphoreGuard, WriteGuard,
 };
 
-use crate::support::{Space, until};
+use crate::support::{Space, until, until_in_line};
 
 // Runs a test on each kind of server for each lock.
 #[template]
@@ -76,6 +76,19 @@ impl Face {
                 };
                 until(are_contending, "all contenders are in the queue").await;
             }
+        }
+    }
+
+    /// Waits until a call of the client that holds the lock waits for it.
+    pub(super) async fn until_own_waiter(self, space: &Space, client: &Client, path: &str) {
+        match self {
+            Self::Mutex | Self::Multi => until_in_line(&client.mutex(path).unwrap(), 1).await,
+            Self::Writer => {
+                let lock = client.rwlock(path).unwrap();
+                let waits = async || lock.participants().await.unwrap()[0].waiting_here == Some(1);
+                until(waits, "the call waits in line").await;
+            }
+            Self::Exclusive | Self::Semaphore => self.until_contending(space, path, 2).await,
         }
     }
 }

@@ -20,7 +20,7 @@ async fn one_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
         };
         let frames =
             scene.drop_at_each(frame, work, async || until_nothing_is_left(&scene.space).await).await;
-        assert!(frames > 5, "{frame:?}: {frames}");
+        assert!(frames >= 3, "one request for each member: {frame:?}: {frames}");
     }
 }
 
@@ -66,7 +66,7 @@ async fn one_cut_off_at_any_request_or_reply_has_all_members_once(kind: Kind) {
                 soon(lock(&scene.client, &[B])).await.release().await.unwrap();
             };
             let frames = scene.cut_at_each((frame, meanwhile), work, after).await;
-            assert!(frames >= 4, "{frame:?} {meanwhile:?}: {frames}");
+            assert!(frames >= 2, "one request for each member: {frame:?} {meanwhile:?}: {frames}");
         }
     }
 }

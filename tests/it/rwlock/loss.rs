@@ -92,7 +92,7 @@ async fn holders_whose_session_is_ended_are_told_and_the_next_is_let_in(kind: Ki
 async fn the_loss_of_one_reader_is_none_of_the_others(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    let (first, second) = (read(&client).await, read(&client).await);
+    let (first, second) = (read(&client).await, read(&space.client().await).await);
     let node = space.full(&format!("{PATH}/{}", queue(&space).await[0]));
     space.outsider().await.delete(&node, None).await.unwrap();
     assert_eq!(soon(first.lost()).await, LossReason::NodeDeleted);

@@ -18,7 +18,7 @@ async fn a_reader_behind_a_writer_that_waits_waits_too(kind: Kind) {
     let reader = read(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
-    assert!(rwlock(&a).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
+    assert!(rwlock(&c).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
     let reading = spawn_read(&c);
     space.until_queued(PATH, 3).await;
     until_waiting(&space, &c, &queue(&space).await[1]).await;
@@ -111,7 +111,8 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front(k
 async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
     let space = Space::new(kind);
     let [a, b] = [space.client().await, space.client().await];
-    let readers = [read(&a).await, read(&a).await, read(&a).await];
+    let each = rwlock(&a).queueing_by_task();
+    let readers = [each.read().await.unwrap(), each.read().await.unwrap(), each.read().await.unwrap()];
     let [first, second, third] = readers;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 4).await;

@@ -32,10 +32,19 @@ pub(crate) struct Process(Child);
 impl Process {
     /// Runs the test in the space, with additional environment variables.
     pub(crate) fn start<const N: usize>(test: &str, space: &Space, variables: [(&str, String); N]) -> Self {
+        Self::start_at(test, (space.server().connect_string(), &space.namespace), variables)
+    }
+
+    /// Runs the test in a namespace of a server, with additional environment variables.
+    pub(crate) fn start_at<const N: usize>(
+        test: &str,
+        (connect, namespace): (&str, &str),
+        variables: [(&str, String); N],
+    ) -> Self {
         let child = Command::new(env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture"])
-            .env(CONNECT, space.server().connect_string())
-            .env(NAMESPACE, &space.namespace)
+            .env(CONNECT, connect)
+            .env(NAMESPACE, namespace)
             .envs(variables)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,14 +1,11 @@
 //! The state of one attempt, which is shared by all queues that the attempt enters.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, Phase};
-use crate::events::LockEventKind;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
@@ -23,10 +20,9 @@ pub(super) struct Attempt {
     pub(super) wanted: Wanted,
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
-    pub(super) progress: watch::Sender<Progress>,
-    /// Whether others were in front since the session began. A semaphore's contender passes two queues, and
-    /// enters the second one after it has waited in the first.
-    was_queued: AtomicBool,
+    told: Box<dyn Fn(Progress) + Send + Sync>,
+    /// The phase since the session began.
+    phase: Mutex<Phase>,
 }
 
 impl Attempt {
@@ -35,10 +31,10 @@ impl Attempt {
         path: &NodePath,
         (wanted, patience): (Wanted, Patience),
         cancel: CancellationToken,
-        progress: watch::Sender<Progress>,
+        told: impl Fn(Progress) + Send + Sync + 'static,
     ) -> Self {
-        let (worker, path) = (worker.clone(), path.clone());
-        Self { worker, path, wanted, patience, cancel, progress, was_queued: AtomicBool::new(false) }
+        let (worker, path, told) = (worker.clone(), path.clone(), Box::new(told));
+        Self { worker, path, wanted, patience, cancel, told, phase: Mutex::new(Phase::Connecting) }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -61,27 +57,20 @@ impl Attempt {
     }
 
     pub(super) fn tell(&self, progress: Progress) {
-        let before = self.progress.send_replace(progress);
-        match progress {
-            Progress::Connecting => self.was_queued.store(false, Ordering::Relaxed),
-            Progress::Queued(_) => self.was_queued.store(true, Ordering::Relaxed),
-            Progress::Entering => {}
-        }
-        if let (Progress::Queued(ahead), true) = (progress, progress != before) {
-            self.worker.events().tell(&self.path, || LockEventKind::Queued { ahead });
-        }
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        *phase = match progress {
+            Progress::Connecting => Phase::Connecting,
+            // A semaphore's contender enters the second queue after it has waited in the first.
+            Progress::Entering if *phase != Phase::Queued => Phase::Entering,
+            Progress::Entering | Progress::Queued(_) => Phase::Queued,
+        };
+        drop(phase);
+        (self.told)(progress);
     }
 
     pub(super) fn timeout(&self) -> LockError {
-        LockError::Timeout {
-            path: self.path.relative().to_owned(),
-            waited: self.patience.wait,
-            phase: match *self.progress.borrow() {
-                Progress::Connecting => Phase::Connecting,
-                Progress::Entering if !self.was_queued.load(Ordering::Relaxed) => Phase::Entering,
-                Progress::Entering | Progress::Queued(_) => Phase::Queued,
-            },
-        }
+        let phase = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        LockError::Timeout { path: self.path.relative().to_owned(), waited: self.patience.wait, phase }
     }
 
     pub(super) fn closed(&self) -> LockError {

@@ -57,7 +57,7 @@ pub(super) async fn contest(
             left => Some(left).filter(|_| !is_lost(&gate)),
         };
         leases.push(gate);
-        join_all(leases.into_iter().map(Lease::release)).await;
+        join_all(leases.iter().map(Lease::release)).await;
         // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
         if let Some(left) = left {
             return left.map(|()| Vec::new());

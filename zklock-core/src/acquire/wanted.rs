@@ -10,6 +10,8 @@ use crate::queue::claim::Place;
 pub(crate) enum Wanted {
     /// A place in one queue.
     Place(Place),
+    /// A place in one queue, for calls whose client had another place until now.
+    NextPlace(Place),
     /// Permits of a semaphore, all or none.
     Permits(Permits),
     /// A place in the queue of an election, with the candidate's identity as the data of its node.

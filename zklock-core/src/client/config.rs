@@ -13,6 +13,7 @@ use crate::session::Heartbeat;
 use crate::session::ops::Acl;
 
 use super::Client;
+use super::queueing::{Queueing, Release};
 use super::worker::Worker;
 
 /// The configuration of a client: its ensemble, its session, and the defaults of its locks.
@@ -59,6 +60,10 @@ pub struct Config {
     server_timeout: Option<Duration>,
     #[cfg_attr(feature = "serde", serde(default))]
     heartbeat: Heartbeat,
+    #[cfg_attr(feature = "serde", serde(default))]
+    queueing: Queueing,
+    #[cfg_attr(feature = "serde", serde(default))]
+    release: Release,
 }
 
 impl Config {
@@ -80,6 +85,8 @@ impl Config {
             sync_limit: sync_limit(),
             server_timeout: None,
             heartbeat: Heartbeat::default(),
+            queueing: Queueing::default(),
+            release: Release::default(),
         }
     }
 
@@ -137,6 +144,25 @@ impl Config {
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
         self.heartbeat = heartbeat;
+        self
+    }
+
+    /// Sets the order in which the calls of all processes are served, by default [`Queueing::Process`] with 64
+    /// grants and 50 ms.
+    ///
+    /// It applies to mutexes and read-write locks. Other clients may have another setting: each setting only
+    /// determines the queueing of its own client. Zero turns are invalid.
+    #[must_use]
+    pub fn queueing(mut self, queueing: Queueing) -> Self {
+        self.queueing = queueing;
+        self
+    }
+
+    /// Sets whether `run` and annotated functions wait until the servers have acknowledged the release; by default,
+    /// they do not ([`Release::Background`]).
+    #[must_use]
+    pub fn release(mut self, release: Release) -> Self {
+        self.release = release;
         self
     }
 

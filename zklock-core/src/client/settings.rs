@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::session::Opening;
 
+use super::queueing::{Queueing, Release};
+
 /// A configuration that has been validated.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -12,4 +14,6 @@ pub(crate) struct Settings {
     pub(crate) root: String,
     pub(crate) default_wait: Duration,
     pub(crate) identity: String,
+    pub(crate) queueing: Queueing,
+    pub(crate) release: Release,
 }

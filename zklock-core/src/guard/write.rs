@@ -62,8 +62,8 @@ impl<K> Guard<K> {
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        let tenures: Vec<_> = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
-        let permit = WritePermit::take(&tenures)?;
+        let shares: Vec<_> = self.holds.iter().map(|hold| hold.share().clone()).collect();
+        let permit = WritePermit::take(&shares)?;
         write_under(self.client.worker(), permit, path, write).await
     }
 }
@@ -78,11 +78,11 @@ pub(crate) async fn write_under(
     let target = NodePath::new(worker.root(), path)?;
     check_size(&write, path)?;
     let within = worker.default_wait();
-    let tenures = permit.tenures().to_vec();
+    let shares = permit.shares().to_vec();
     match worker.call(within, guarded(permit, target, write)).await {
         Ok(Ok(Guarded::Applied)) => Ok(()),
         Ok(Ok(Guarded::Unguarded(index))) => {
-            let tenure = &tenures[index];
+            let tenure = shares[index].tenure();
             Err(tenure.lost_error(tenure.lose(LossReason::NodeDeleted)))
         }
         Ok(Err(error)) => Err(error),
@@ -98,7 +98,7 @@ pub(crate) async fn write_under(
 /// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
 /// replaces its node either before that or after the write.
 async fn guarded(permit: WritePermit, target: NodePath, write: Write) -> Result<Guarded, LockError> {
-    let session = permit.tenures()[0].session().clone();
+    let session = permit.shares()[0].tenure().session().clone();
     let ready = permit.ready().await?;
     let answer = ready.send(|guards| session.ops().guarded(guards, target.full(), &write)).await;
     answer.map_err(|fault| fault.into_error(target.relative()))
@@ -247,7 +247,7 @@ mod tests {
         let (server, _proxy, config) = proxied();
         let client = config.connect().await.unwrap();
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-        let permit = WritePermit::take(&[guard.holds[0].tenure().clone()]).unwrap();
+        let permit = WritePermit::take(&[guard.holds[0].share().clone()]).unwrap();
         soon(client.shutdown(Duration::ZERO)).await;
         let written = write_under(client.worker(), permit, "/data", Write::Create(Vec::new())).await;
         assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");

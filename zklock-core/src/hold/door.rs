@@ -1,6 +1,7 @@
 //! A lock, and the way to enter it.
 
 use crate::acquire::{Permits, Wanted};
+use crate::client::queueing::Queueing;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
@@ -12,18 +13,20 @@ pub(crate) struct Door {
     pub(crate) path: NodePath,
     pub(crate) entry: Entry,
     pub(crate) wanted: Wanted,
+    /// `None` for that of the client.
+    pub(crate) queueing: Option<Queueing>,
 }
 
 impl Door {
     /// Returns the door of a lock with one queue.
     pub(crate) fn to_queue(path: NodePath, entry: Entry, role: Role) -> Self {
         let place = Place { role, also_behind: [].into() };
-        Self { path, entry, wanted: Wanted::Place(place) }
+        Self { path, entry, wanted: Wanted::Place(place), queueing: None }
     }
 
     /// Returns the door of a semaphore.
     pub(crate) fn to_permits(path: NodePath, entry: Entry, permits: Permits) -> Self {
-        Self { path, entry, wanted: Wanted::Permits(permits) }
+        Self { path, entry, wanted: Wanted::Permits(permits), queueing: None }
     }
 
     /// Returns the same door, which also waits for contenders of other clients with these name patterns.
@@ -34,10 +37,15 @@ impl Door {
         self
     }
 
+    /// Returns the same door, in front of which each call has a place of its own in the queue.
+    pub(crate) fn queued_by_task(self) -> Self {
+        Self { queueing: Some(Queueing::Task), ..self }
+    }
+
     /// Returns the name patterns of other clients' contenders that this door waits for.
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
-            Wanted::Place(place) => &place.also_behind,
+            Wanted::Place(place) | Wanted::NextPlace(place) => &place.also_behind,
             Wanted::Permits(_) | Wanted::Office { .. } => &[],
         }
     }

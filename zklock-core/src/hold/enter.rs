@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
-
-use crate::acquire::{self, Patience};
+use crate::acquire::Patience;
 use crate::client::Client;
+use crate::cohort;
 use crate::error::{LockError, Phase};
-use crate::lease::{Lease, LeaseState};
+use crate::lease::LeaseState;
 use crate::session::drive::Contention;
 
 use super::Hold;
@@ -77,31 +76,7 @@ pub(crate) async fn enter(
             return Ok(Some(vec![outer.enter_again(door.entry, permit)]));
         }
     }
-    let leases = acquire(client, door, patience).await?;
-    Ok(leases.map(|leases| leases.into_iter().map(|lease| Hold::first(client, door.entry, lease)).collect()))
-}
-
-/// Acquires the lock, and does so again if it was lost before the caller could see the answer, such as
-/// during a pause of the process. The lease is checked in the step that returns it.
-async fn acquire(
-    client: &Client,
-    door: &Door,
-    patience: impl Fn() -> Patience,
-) -> Result<Option<Vec<Lease>>, LockError> {
-    loop {
-        let wanted = door.wanted.clone();
-        let Some(leases) = acquire::acquire(client.worker(), &door.path, wanted, patience()).await? else {
-            return Ok(None);
-        };
-        let Some(lost) = leases.iter().find_map(|lease| lease.tenure().check().err()) else {
-            return Ok(Some(leases));
-        };
-        let left = patience().left();
-        if left.is_zero() {
-            return Err(lost);
-        }
-        // A node that is left would be in the way of an attempt that does not wait.
-        let released = join_all(leases.into_iter().map(Lease::release));
-        client.worker().call(left, released).await.ok();
-    }
+    let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
+    let grants = cohort::enter(client, (&door.path, &door.wanted), queueing, patience).await?;
+    Ok(grants.map(|grants| grants.into_iter().map(|grant| Hold::first(client, door.entry, grant)).collect()))
 }

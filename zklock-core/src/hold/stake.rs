@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use crate::lease::Lease;
+use crate::cohort::Grant;
 
 /// The part of one hold in the writing under a lease. When the last stake is dropped while readers
 /// are left under the lease, the lock is downgraded, so that others may read too.
 #[derive(Debug)]
 pub(super) struct Stake {
-    lease: Weak<Lease>,
+    grant: Weak<Grant>,
     /// Taken when the stake is given up.
     writers: Option<Arc<AtomicUsize>>,
 }
 
 impl Stake {
-    pub(super) fn first(lease: &Arc<Lease>) -> Self {
-        Self { lease: Arc::downgrade(lease), writers: Some(Arc::new(AtomicUsize::new(1))) }
+    pub(super) fn first(grant: &Arc<Grant>) -> Self {
+        Self { grant: Arc::downgrade(grant), writers: Some(Arc::new(AtomicUsize::new(1))) }
     }
 
     /// Gives up the stake, and tells whether it was the last one. If so, the caller has to
@@ -35,16 +35,16 @@ impl Clone for Stake {
         if let Some(writers) = &self.writers {
             writers.fetch_add(1, Ordering::AcqRel);
         }
-        Self { lease: self.lease.clone(), writers: self.writers.clone() }
+        Self { grant: self.grant.clone(), writers: self.writers.clone() }
     }
 }
 
 impl Drop for Stake {
     fn drop(&mut self) {
         if self.give_up()
-            && let Some(lease) = self.lease.upgrade()
+            && let Some(grant) = self.grant.upgrade()
         {
-            lease.downgrade_later();
+            grant.downgrade_later();
         }
     }
 }

@@ -164,7 +164,7 @@ impl Election {
         let identity: Arc<[u8]> = self.identity.as_bytes().into();
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };
-        let door = Door { path: self.path, entry: Entry::Office, wanted };
+        let door = Door { path: self.path, entry: Entry::Office, wanted, queueing: None };
         let Self { policy, hold_down, handover, requeue, .. } = self;
         Office { worker, door, policy, hold_down, handover, requeue }
     }

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::guard::running::run_while;
-use crate::lease::{LeaseState, Tenure};
+use crate::lease::{LeaseState, Share, Tenure};
 use crate::token::FencingToken;
 
 use super::office::Policy;
@@ -31,8 +31,7 @@ pub struct Leadership {
 
 struct Term {
     worker: Arc<Worker>,
-    tenure: Arc<Tenure>,
-    token: FencingToken,
+    share: Arc<Share>,
     policy: Policy,
     end: OnceLock<LossReason>,
     over: CancellationToken,
@@ -46,20 +45,20 @@ struct Term {
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
     pub(super) fn begin(worker: Arc<Worker>, tenure: Arc<Tenure>, policy: Policy, nth: u32) -> Self {
-        let token = tenure.token().handed_on(nth);
+        let share = Arc::new(Share::new(&tenure, nth));
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());
-        Self { term: Arc::new(Term { worker, tenure, token, policy, end, over, bodies, steps }) }
+        Self { term: Arc::new(Term { worker, share, policy, end, over, bodies, steps }) }
     }
 
     /// The path of the election below the client's namespace.
     pub fn path(&self) -> &str {
-        self.term.tenure.path().relative()
+        self.term.share.tenure().path().relative()
     }
 
     /// Returns the epoch of this term, which is greater than that of every earlier term of any candidate.
     pub fn fencing_token(&self) -> FencingToken {
-        self.term.token
+        self.term.share.token()
     }
 
     /// Returns whether this term still lasts at this instant, by the lease clock and without a request.
@@ -76,7 +75,7 @@ impl Leadership {
         tokio::select! {
             biased;
             () = self.term.over.cancelled() => self.term.end.get().copied(),
-            reason = self.term.tenure.lost() => Some(self.finish(reason)),
+            reason = self.term.share.tenure().lost() => Some(self.finish(reason)),
         }
         .unwrap_or(LossReason::SessionEnded)
     }
@@ -107,10 +106,10 @@ impl Leadership {
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
         self.check()?;
-        let (asked, within) = (self.term.tenure.clone(), self.term.worker.default_wait());
+        let (asked, within) = (self.term.share.tenure().clone(), self.term.worker.default_wait());
         let answer = self.term.worker.call(within, async move { asked.settle().await }).await;
         self.check()?;
-        answer.map_err(|unanswered| unanswered.into_error(self.term.tenure.path(), within))
+        answer.map_err(|unanswered| unanswered.into_error(self.term.share.tenure().path(), within))
     }
 
     /// Runs a future under this term, and drops it when the term is over, before another leader can be
@@ -178,7 +177,7 @@ impl Leadership {
 
     /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).
     pub(super) async fn ending(&self) -> LossReason {
-        let tenure = &self.term.tenure;
+        let tenure = self.term.share.tenure();
         tokio::select! {
             biased;
             reason = self.lost() => reason,
@@ -214,14 +213,14 @@ impl Leadership {
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
-        let Term { tenure, policy, end, .. } = &*self.term;
-        let reason = match (end.get(), tenure.state(), policy) {
+        let Term { share, policy, end, .. } = &*self.term;
+        let reason = match (end.get(), share.tenure().state(), policy) {
             (Some(reason), ..) => *reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
             (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),
             (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
         };
-        Err(tenure.lost_error(reason))
+        Err(share.tenure().lost_error(reason))
     }
 }
 

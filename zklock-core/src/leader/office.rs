@@ -11,7 +11,7 @@ use crate::acquire;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::hold::Door;
-use crate::lease::Lease;
+use crate::lease::{Lease, Share};
 use crate::participant::{self, Participant, Standing};
 use crate::session::drive::Progress;
 
@@ -64,10 +64,17 @@ impl Office {
         told: watch::Sender<Progress>,
     ) -> Result<Option<Lease>, LockError> {
         let (path, wanted) = (&self.door.path, self.door.wanted.clone());
-        match acquire::acquire_unless(close, &self.worker, path, wanted, told).await {
-            Err(LockError::Closed { .. }) => Ok(None),
-            leases => Ok(leases?.into_iter().flatten().next()),
-        }
+        let tell = acquire::events_of(&self.worker, path);
+        let told = move |progress| {
+            tell(progress);
+            told.send_replace(progress);
+        };
+        let lease = match acquire::contend(close, &self.worker, path, wanted, told).await {
+            Err(LockError::Closed { .. }) => None,
+            leases => leases?.into_iter().flatten().next(),
+        };
+        lease.iter().for_each(|lease| Share::new(lease.tenure(), 0).announce());
+        Ok(lease)
     }
 
     /// Waits for the handover pause. Returns `None` once `close` is cancelled and the contender is withdrawn.

@@ -100,4 +100,4 @@ impl Tenure {
 }
 
 /// The pause between attempts to verify a lease.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::error::{LockError, LossReason};
@@ -22,6 +23,8 @@ use super::tenure::Tenure;
 pub(super) enum Order {
     Downgrade(Report),
     Release(Report),
+    /// Withdraw the contender, and tell its last holders of the progress.
+    Leave,
 }
 
 pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
@@ -66,9 +69,24 @@ async fn watched(mut unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbou
                 report.send(outcome).ok();
                 return;
             }
-            None => return drop(unkept.withdraw(&mut driver).await),
+            Some(Order::Leave) | None => return leave(unkept, &mut driver).await,
         }
     }
+}
+
+/// Withdraws the contender, and tells when the request for that is on its way.
+async fn leave(unkept: Unkept, driver: &mut Driver) {
+    let tenure = unkept.tenure.clone();
+    let mut withdrawn = pin!(unkept.withdraw(driver));
+    tokio::select! {
+        biased;
+        // The first poll issues the request.
+        _ = &mut withdrawn => return,
+        // Meanwhile the client library's task, which runs on this thread too, writes it.
+        () = yield_now() => {}
+    }
+    tenure.holders.note_handed_over();
+    withdrawn.await.ok();
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
@@ -77,6 +95,8 @@ async fn downgrade(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError
     let writer = tenure.node.send_replace(None);
     match attended(tenure, driver.downgrade()).await {
         Ok(reader) => {
+            // The watches were those of the other node, and one of them has just fired.
+            tenure.sentry.note_replacement();
             tenure.node.send_replace(Some(driver.path().child(&reader.name).into()));
             tenure.check()?;
             tenure.tell(|fencing_token| LockEventKind::Downgraded { fencing_token });
@@ -131,7 +151,8 @@ impl Unkept {
 impl Drop for Unkept {
     fn drop(&mut self) {
         if !self.is_released {
-            self.tenure.lose(LossReason::SessionEnded);
+            let reason = self.tenure.lose(LossReason::SessionEnded);
+            self.tenure.holders.note_end(Err(self.tenure.lost_error(reason)));
         }
     }
 }
@@ -140,15 +161,16 @@ async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError>
     tenure.revocation.close();
     let outcome = withdrawn(tenure, driver).await;
     match &outcome {
-        Ok(()) => tenure.tell(|fencing_token| LockEventKind::Released { fencing_token }),
-        // The loss was already reported.
-        Err(LockError::Lost { .. }) => {}
+        // Those that held the lock when it was lost have been told.
+        Ok(()) | Err(LockError::Lost { .. }) => {
+            tenure.tell(|fencing_token| LockEventKind::Released { fencing_token });
+        }
         Err(error) => {
-            let error = error.clone();
-            tenure.tell(|fencing_token| LockEventKind::ReleaseFailed { fencing_token, error });
+            tenure.tell(|fencing_token| LockEventKind::ReleaseFailed { fencing_token, error: error.clone() });
         }
     }
     tenure.revocation.end();
+    tenure.holders.note_end(outcome.clone());
     outcome
 }
 
@@ -160,7 +182,15 @@ async fn withdrawn(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError
     match (end, driver.refusal()) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
-        (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
+        (End::Lost | End::Abandoned, _) => {
+            let reason = tenure.lose(LossReason::SessionEnded);
+            // The release of those that have given the lock back is not known to be complete.
+            tenure.tell_all(tenure.holders.lose_all(), |fencing_token| LockEventKind::Lost {
+                fencing_token,
+                reason,
+            });
+            Err(tenure.lost_error(reason))
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::LockError;
 use crate::session::fault::Fault;
 use crate::session::ops::Guards;
 
+use super::share::Share;
 use super::tenure::Tenure;
 
 /// The right to send one guarded write, which counts as under way in each of its leases until the permit ends.
@@ -21,7 +22,7 @@ use super::tenure::Tenure;
 #[derive(Debug)]
 #[must_use = "a write that is sent without its permit may be applied for the next holder"]
 pub(crate) struct WritePermit {
-    tenures: Vec<Arc<Tenure>>,
+    shares: Vec<Arc<Share>>,
     progress: Progress,
 }
 
@@ -42,30 +43,35 @@ pub(crate) struct ReadyPermit {
 }
 
 impl WritePermit {
-    /// Takes the permit, unless a lease is lost.
+    /// Takes the permit, unless a lease is lost, or a holder has given it back.
     ///
     /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
-    pub(crate) fn take(tenures: &[Arc<Tenure>]) -> Result<Self, LockError> {
-        tenures.iter().for_each(|tenure| tenure.writes().begin());
-        let permit = Self { tenures: tenures.to_vec(), progress: Progress::Settled };
-        // The look comes behind the count, so that an end of the leases either is seen here, or sees the write.
-        tenures.iter().try_for_each(|tenure| tenure.check())?;
+    pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
+        shares.iter().for_each(|share| share.tenure().writes().begin());
+        let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
+        // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
+        shares.iter().try_for_each(|share| share.check())?;
         Ok(permit)
     }
 
-    pub(crate) fn tenures(&self) -> &[Arc<Tenure>] {
-        &self.tenures
+    pub(crate) fn shares(&self) -> &[Arc<Share>] {
+        &self.shares
+    }
+
+    fn tenures(&self) -> impl Iterator<Item = &Arc<Tenure>> {
+        self.shares.iter().map(|share| share.tenure())
     }
 
     /// Waits until no downgrade is replacing a node of the leases. Fails if one of them is lost meanwhile.
     ///
     /// The caller sends the write before it awaits anything else. A later downgrade is then behind the write.
     pub(crate) async fn ready(self) -> Result<ReadyPermit, LockError> {
-        let lost = select_all(self.tenures.iter().map(|tenure| Box::pin(tenure.lost())));
+        let tenures: Vec<_> = self.tenures().cloned().collect();
+        let lost = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost())));
         let nodes = tokio::select! {
             biased;
-            nodes = Tenure::nodes(&self.tenures) => nodes,
-            (reason, index, _) = lost => return Err(self.tenures[index].lost_error(reason)),
+            nodes = Tenure::nodes(&tenures) => nodes,
+            (reason, index, _) = lost => return Err(tenures[index].lost_error(reason)),
         };
         Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })
     }
@@ -97,7 +103,7 @@ fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
 
 impl Drop for WritePermit {
     fn drop(&mut self) {
-        for tenure in &self.tenures {
+        for tenure in self.tenures() {
             match self.progress {
                 Progress::Settled => tenure.writes().settle(),
                 Progress::Sent => tenure.writes().doubt(),
@@ -124,7 +130,7 @@ mod tests {
 
     /// Two held locks.
     struct Held {
-        tenures: Vec<Arc<Tenure>>,
+        shares: Vec<Arc<Share>>,
         _guard: MultiGuard,
         _server: EmbeddedServer,
     }
@@ -134,12 +140,12 @@ mod tests {
             let server = EmbeddedServer::start().unwrap();
             let client = Config::new(server.connect_string()).connect().await.unwrap();
             let guard = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
-            let tenures = guard.holds().iter().map(|hold| hold.tenure().clone()).collect();
-            Self { tenures, _guard: guard, _server: server }
+            let shares = guard.holds().iter().map(|hold| hold.share().clone()).collect();
+            Self { shares, _guard: guard, _server: server }
         }
 
         fn take(&self) -> WritePermit {
-            WritePermit::take(&self.tenures).unwrap()
+            WritePermit::take(&self.shares).unwrap()
         }
 
         async fn ready(&self) -> ReadyPermit {
@@ -147,7 +153,7 @@ mod tests {
         }
 
         fn writing(&self) -> Vec<Writing> {
-            self.tenures.iter().map(|tenure| tenure.writes().state()).collect()
+            self.shares.iter().map(|share| share.tenure().writes().state()).collect()
         }
     }
 
@@ -184,7 +190,7 @@ mod tests {
         drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
         assert_eq!(held.writing(), [Writing::Idle; 2]);
         // A downgrade is under way.
-        held.tenures[1].node.send_replace(None);
+        held.shares[1].tenure().node.send_replace(None);
         let waiting = held.take().ready();
         {
             let mut waiting = pin!(waiting);
@@ -217,7 +223,7 @@ mod tests {
     #[tokio::test]
     async fn a_write_under_one_lease_leaves_the_others_alone() {
         let held = Held::new().await;
-        let _permit = WritePermit::take(&held.tenures[1..]).unwrap();
+        let _permit = WritePermit::take(&held.shares[1..]).unwrap();
         assert_eq!(held.writing(), [Writing::Idle, Writing::UnderWay]);
     }
 
@@ -225,9 +231,9 @@ mod tests {
     async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
         let held = Held::new().await;
         let earlier = held.take();
-        held.tenures[0].node.send_replace(None);
-        held.tenures[1].lose(LossReason::NodeDeleted);
-        let taken = WritePermit::take(&held.tenures).unwrap_err();
+        held.shares[0].tenure().node.send_replace(None);
+        held.shares[1].tenure().lose(LossReason::NodeDeleted);
+        let taken = WritePermit::take(&held.shares).unwrap_err();
         let waited = earlier.ready().await.unwrap_err();
         for error in [taken, waited] {
             assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error:?}");

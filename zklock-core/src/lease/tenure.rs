@@ -12,10 +12,12 @@ use crate::events::{Hub, LockEventKind};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
-use crate::session::drive::{Company, Driver};
+use crate::session::drive::Driver;
+use crate::session::sentry::Sentry;
 use crate::session::{Health, Session};
 use crate::token::FencingToken;
 
+use super::holders::Holders;
 use super::revocation::Revocation;
 use super::state::LeaseState;
 use super::writes::Writes;
@@ -26,7 +28,6 @@ pub(crate) struct Tenure {
     /// The path of the lock's node on the server; `None` while the node is being replaced.
     pub(super) node: watch::Sender<Option<Arc<str>>>,
     token: FencingToken,
-    company: Company,
     events: Hub,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
@@ -34,8 +35,10 @@ pub(crate) struct Tenure {
     loss: OnceLock<LossReason>,
     signal: CancellationToken,
     pub(super) revocation: Revocation,
-    /// Whether the lease is reported to the listeners.
-    is_announced: AtomicBool,
+    pub(super) holders: Holders,
+    /// Whether a holder has had it.
+    pub(super) is_granted: AtomicBool,
+    pub(super) sentry: Arc<Sentry>,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
     writes: Writes,
@@ -45,29 +48,22 @@ impl Tenure {
     /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime.
     pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, events: Hub) -> Self {
         let session = driver.session().clone();
+        driver.begin_watch();
         Self {
             node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
-            company: driver.company(),
             events,
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
             revocation: Revocation::default(),
-            is_announced: AtomicBool::new(false),
+            holders: Holders::default(),
+            is_granted: AtomicBool::new(false),
+            sentry: driver.sentry().clone(),
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
             session,
-        }
-    }
-
-    /// Reports this lease to the listeners from now on.
-    pub(super) fn announce(&self) {
-        self.is_announced.store(true, Ordering::Release);
-        self.tell(|fencing_token| LockEventKind::Acquired { fencing_token });
-        if let Some(reason) = self.loss() {
-            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
         }
     }
 
@@ -167,19 +163,32 @@ impl Tenure {
             is_first = true;
             reason
         });
+        if is_first {
+            tracing::warn!(path = %self.path, %reason, "lock lost");
+        }
         self.signal.cancel();
         // Listeners are told after the state has changed, so that they see it.
         if is_first {
-            tracing::warn!(path = %self.path, %reason, "lock lost");
-            self.tell(|fencing_token| LockEventKind::Lost { fencing_token, reason });
+            let told = self.holders.lose();
+            self.tell_all(told, |fencing_token| LockEventKind::Lost { fencing_token, reason });
         }
         first
     }
 
-    /// Reports an event of this lease to the listeners, if the lease was announced.
-    pub(super) fn tell(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
-        if self.is_announced.load(Ordering::Acquire) {
-            self.events.tell(&self.path, || kind(self.token));
+    /// Reports the release of the holders that have given the lock back, because others have it now.
+    pub(crate) fn succeed(&self) {
+        let told = self.holders.part(|_| true);
+        self.tell_all(told, |fencing_token| LockEventKind::Released { fencing_token });
+    }
+
+    /// Reports an event of this lease to the listeners, once for each holder.
+    pub(super) fn tell(&self, kind: impl Fn(FencingToken) -> LockEventKind) {
+        self.tell_all(self.holders.present(), kind);
+    }
+
+    pub(super) fn tell_all(&self, holders: Vec<FencingToken>, kind: impl Fn(FencingToken) -> LockEventKind) {
+        for token in holders {
+            self.events.tell(&self.path, || kind(token));
         }
     }
 
@@ -193,7 +202,6 @@ impl fmt::Debug for Tenure {
         f.debug_struct("Tenure")
             .field("path", &self.path)
             .field("token", &self.token)
-            .field("company", &self.company)
             .field("writing", &self.writes.state())
             .finish_non_exhaustive()
     }

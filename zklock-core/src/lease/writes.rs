@@ -36,7 +36,6 @@ impl Writes {
     }
 
     /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the queue within the process will wait for it"))]
     pub(crate) async fn drained(&self) -> Writing {
         loop {
             let mut told = pin!(self.drained.notified());

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason, Refusal};
-use crate::lease::{Tenure, WritePermit};
+use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::fault::Fault;
@@ -18,7 +18,7 @@ use crate::tick::{Foreign, Period, Record, Tick};
 
 /// One attempt to begin a period.
 pub(super) struct Attempt<C> {
-    tenures: Vec<Arc<Tenure>>,
+    shares: Vec<Arc<Share>>,
     path: NodePath,
     period: Period,
     /// Fails if the work may not go on.
@@ -52,8 +52,8 @@ impl From<LockError> for Obstacle {
 }
 
 impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
-    pub(super) fn new(tenures: Vec<Arc<Tenure>>, path: NodePath, period: Period, check: C) -> Self {
-        Self { tenures, path, period, check, claim: Uuid::new_v4() }
+    pub(super) fn new(shares: Vec<Arc<Share>>, path: NodePath, period: Period, check: C) -> Self {
+        Self { shares, path, period, check, claim: Uuid::new_v4() }
     }
 
     pub(super) fn claim(&self) -> Uuid {
@@ -74,7 +74,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
 
     /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
     async fn write(&self) -> Result<Option<Tick>, Obstacle> {
-        let session = self.tenures[0].session();
+        let session = self.shares[0].tenure().session();
         let (before, base) = match read(session, &self.path).await? {
             (Some(tick), _) if tick.settles(self.claim) => return Ok(Some(tick)),
             read => read,
@@ -82,7 +82,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         let record = Record::new(before, self.period, self.claim);
         // One permit for each request: the attempt goes on without its caller, and the lock may have a later
         // holder by now.
-        let permit = WritePermit::take(&self.tenures)?.ready().await?;
+        let permit = WritePermit::take(&self.shares)?.ready().await?;
         (self.check)()?;
         let (ops, data) = (session.ops(), record.to_string());
         match permit.send(|guards| ops.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
@@ -170,6 +170,7 @@ mod tests {
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
+    use crate::lease::Tenure;
     use crate::lease::writes::Writing;
     use crate::{Client, Config, Heartbeat, MutexGuard};
 

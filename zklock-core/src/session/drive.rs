@@ -17,6 +17,7 @@ use crate::queue::contender::ContenderId;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
+use super::sentry::{Seen, Sentry};
 use super::succession::Loan;
 use super::traffic::Passage;
 use super::{Health, Ownership, Session};
@@ -27,7 +28,7 @@ mod requests;
 mod unwatched;
 mod waiting;
 
-pub(crate) use self::outcome::{Company, Contention, Numbers, Outcome, Progress};
+pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {
@@ -53,9 +54,11 @@ pub(crate) struct Driver {
     pub(super) refusal: Option<LockError>,
     /// The watch that signals the first change of the children since they were last listed.
     pub(super) children: Option<Watch>,
+    /// The contenders that the last list showed.
+    pub(super) seen: Seen,
+    sentry: Arc<Sentry>,
     /// Resolves when the own node is gone, once the contender has waited long.
     pub(super) absence: Option<Absence>,
-    company: Company,
     /// The knowledge of the last acquisition. It goes back when this one is finished.
     loan: Option<Loan>,
     numbers: Numbers,
@@ -86,8 +89,9 @@ impl Driver {
             action,
             refusal: None,
             children: None,
+            seen: Seen::Unwatched,
+            sentry: Arc::default(),
             absence: None,
-            company: Company::Possible,
             loan,
             numbers,
             is_settled: false,
@@ -105,6 +109,21 @@ impl Driver {
         self.machine.id()
     }
 
+    /// Gives the contender the standing of an earlier one, which had a place in the queue before.
+    pub(crate) fn settle(&mut self) {
+        self.machine.settle();
+    }
+
+    /// Returns the news that the watches of this contender bring.
+    pub(crate) fn sentry(&self) -> &Arc<Sentry> {
+        &self.sentry
+    }
+
+    /// Begins to watch over the node that was seen at the head of its queue.
+    pub(crate) fn begin_watch(&self) {
+        self.sentry.begin(self.seen);
+    }
+
     /// Returns the path of the queue.
     pub(crate) fn path(&self) -> &NodePath {
         &self.path
@@ -113,11 +132,6 @@ impl Driver {
     /// Returns the connection's epoch in which the place in the queue was last seen.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
-    }
-
-    /// Tells whether other contenders are known to be absent.
-    pub(crate) fn company(&self) -> Company {
-        self.company
     }
 
     /// Drives the acquisition until the lock is held or the contender is gone.
@@ -147,6 +161,10 @@ impl Driver {
                 }
                 Action::Watch(ahead) => {
                     tell(Progress::Queued(ahead.count));
+                    if cancel.is_cancelled() {
+                        // A contender that is not wanted by then costs no watch.
+                        continue;
+                    }
                     let event = self.wait_behind(ahead.obstacle, cancel).await;
                     self.feed(event).await;
                 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::client::queueing::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
 use crate::session::ops::Acl;
@@ -18,6 +19,8 @@ impl Config {
     /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_SERVER_TIMEOUT`,
     ///   `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
     /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
+    /// * `ZKLOCK_QUEUEING`: `process` or `task`.
+    /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
     /// * `ZKLOCK_DIGEST`: `user:password`.
     /// * `ZKLOCK_ACL`: `open` or `creator_all`.
     ///
@@ -46,6 +49,8 @@ impl Config {
         duration("ZKLOCK_SERVER_TIMEOUT", &mut server_timeout)?;
         config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT").map(|_| server_timeout);
         config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT").as_deref())?;
+        config.queueing = queueing(lookup("ZKLOCK_QUEUEING").as_deref())?;
+        config.release = release(lookup("ZKLOCK_RELEASE").as_deref())?;
         config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
         config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
         config.digests.extend(lookup("ZKLOCK_DIGEST"));
@@ -67,6 +72,24 @@ fn heartbeat(text: Option<&str>) -> Result<Heartbeat, LockError> {
         None | Some("write") => Ok(Heartbeat::Write),
         Some("read") => Ok(Heartbeat::Read),
         Some(other) => Err(invalid("ZKLOCK_HEARTBEAT", format!("{other:?} is neither `write` nor `read`"))),
+    }
+}
+
+fn queueing(text: Option<&str>) -> Result<Queueing, LockError> {
+    match text {
+        None | Some("process") => Ok(Queueing::default()),
+        Some("task") => Ok(Queueing::Task),
+        Some(other) => Err(invalid("ZKLOCK_QUEUEING", format!("{other:?} is neither `process` nor `task`"))),
+    }
+}
+
+fn release(text: Option<&str>) -> Result<Release, LockError> {
+    match text {
+        None | Some("background") => Ok(Release::Background),
+        Some("acknowledged") => Ok(Release::Acknowledged),
+        Some(other) => {
+            Err(invalid("ZKLOCK_RELEASE", format!("{other:?} is neither `background` nor `acknowledged`")))
+        }
     }
 }
 
@@ -93,6 +116,8 @@ mod tests {
             ("ZKLOCK_SYNC_LIMIT", "4s"),
             ("ZKLOCK_SERVER_TIMEOUT", "2s"),
             ("ZKLOCK_HEARTBEAT", "read"),
+            ("ZKLOCK_QUEUEING", "task"),
+            ("ZKLOCK_RELEASE", "acknowledged"),
             ("ZKLOCK_DIGEST", "user:password"),
             ("ZKLOCK_ACL", "creator_all"),
             ("ZKLOCK_IDENTITY", "me"),
@@ -103,6 +128,7 @@ mod tests {
         assert_eq!(settings.root, "/chroot/app");
         assert_eq!(settings.default_wait, Duration::from_secs(5));
         assert_eq!(settings.identity, "me");
+        assert_eq!((settings.queueing, settings.release), (Queueing::Task, Release::Acknowledged));
         let opening = settings.opening;
         assert_eq!((opening.servers.as_str(), opening.timeout), ("a:1,b:2", Duration::from_secs(90)));
         assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));

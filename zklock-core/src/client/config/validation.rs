@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::client::connect_string::ConnectString;
+use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
 use crate::lease::REVOKE;
@@ -19,10 +20,15 @@ impl Config {
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
         self.check_durations()?;
         self.check_credentials()?;
+        if let Queueing::Process { turns: 0, .. } = self.queueing {
+            return Err(invalid("queueing", "a client needs at least one turn"));
+        }
         Ok(Settings {
             root: format!("{}{namespace}", connect.chroot),
             default_wait: self.default_wait,
             identity: self.identity,
+            queueing: self.queueing,
+            release: self.release,
             opening: Opening {
                 servers: connect.servers,
                 timeout: self.session_timeout,

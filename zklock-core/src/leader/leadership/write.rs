@@ -79,13 +79,13 @@ impl Leadership {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        let (term, tenures) = (self.clone(), vec![self.term.tenure.clone()]);
-        once::start(&self.term.worker, tenures, move || term.check(), (tick, period)).await
+        let (term, shares) = (self.clone(), vec![self.term.share.clone()]);
+        once::start(&self.term.worker, shares, move || term.check(), (tick, period)).await
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
         self.check()?;
-        let permit = WritePermit::take(slice::from_ref(&self.term.tenure))?;
+        let permit = WritePermit::take(slice::from_ref(&self.term.share))?;
         write_under(&self.term.worker, permit, path, write).await
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let client = config.connect().await.unwrap();
         let latch = client.leader("/a").unwrap();
         let term = latch.leadership().await.unwrap();
-        let writing = || term.term.tenure.writes().state();
+        let writing = || term.term.share.tenure().writes().state();
         let held = proxy.on_reply(Opcode::MULTI).hold();
         let mut write = Box::pin(term.create("/data", "x"));
         assert!(poll!(&mut write).is_pending());

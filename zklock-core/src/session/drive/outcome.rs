@@ -47,15 +47,6 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Whether other contenders of the queue are known to be absent when a contender gets its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Company {
-    /// The last list showed no other child with a number, and its watch fires when one comes.
-    Alone,
-    /// Others are there, or it is not known that they are not.
-    Possible,
-}
-
 /// Whether an acquisition may know by its number that it is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {

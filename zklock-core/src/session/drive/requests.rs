@@ -1,15 +1,17 @@
 //! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
+use std::sync::Arc;
+
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId, is_numbered};
+use crate::queue::contender::{Contender, ContenderId};
 use crate::session::fault::Fault;
-use crate::session::notice::Watch;
 use crate::session::ops::{Children, Entry, Newcomer};
+use crate::session::sentry::Seen;
 use crate::session::traffic::Passage;
 
-use super::{Company, Driver, Numbers};
+use super::{Driver, Numbers};
 
 impl Driver {
     /// Sends a request, and gives its passage back before a pause that may follow.
@@ -49,7 +51,7 @@ impl Driver {
     }
 
     async fn enter(&mut self, id: ContenderId) -> Event {
-        (self.absence, self.company) = (None, Company::Possible);
+        (self.absence, self.seen, self.sentry) = (None, Seen::Unwatched, Arc::default());
         self.epoch = self.session.link().epoch;
         let (last, flight) = self.last_number();
         let role = self.machine.claim().role();
@@ -149,11 +151,7 @@ impl Driver {
     }
 
     fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
-        let is_other = |name: &&String| name.as_str() != own && is_numbered(name);
-        self.company = match (&children.watch, children.names.iter().find(is_other)) {
-            (Watch::Event(_), None) => Company::Alone,
-            _ => Company::Possible,
-        };
+        self.seen = Seen::of(&children, own);
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
             self.numbers = Numbers::Ignored;

@@ -53,7 +53,8 @@ impl Driver {
             };
         }
         // The watch outlives this wait, because dropping it would cost a request to remove it.
-        self.absence = Some(Box::pin(presence::gone_from(self.session.clone(), own, watch)));
+        let (session, sentry) = (self.session.clone(), self.sentry.clone());
+        self.absence = Some(Box::pin(async move { presence::gone_from(session, own, watch, &sentry).await }));
         match signal {
             Signal::Event(event) => event,
             Signal::Ahead(Change::Deleted) if self.session.link().epoch == self.epoch => Event::Inherited,
@@ -96,13 +97,16 @@ impl Driver {
             Err(fault) => return self.failed(fault),
         };
         let own = self.machine.node().map(|node| self.path.child(&node.name));
-        let (session, absence) = (&self.session, &mut self.absence);
+        let (session, absence, sentry) = (&self.session, &mut self.absence, &self.sentry);
         let expelled = async {
             if absence.is_none() {
                 // Most waits are short. Only a long one spends a request on detecting that an outsider
                 // deleted the own node.
                 sleep(PATIENCE).await;
-                *absence = own.map(|own| -> Absence { Box::pin(presence::gone(session.clone(), own)) });
+                let (session, sentry) = (session.clone(), sentry.clone());
+                *absence = own.map(|own| -> Absence {
+                    Box::pin(async move { presence::gone(session, own, &sentry).await })
+                });
             }
             match absence {
                 // The watch outlives this wait, because dropping it would cost a request to remove it.

@@ -1,0 +1,202 @@
+//! Lines whose calls end early, or whose lock is lost.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::runtime;
+use tokio::task::JoinSet;
+use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Phase};
+
+use zklock_testkit::How;
+
+use super::{PATH, spawn_lock, until_in_line};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let mut waiters = Vec::new();
+    for count in 1..=100 {
+        waiters.push(spawn_lock(&client));
+        if count % 50 == 0 {
+            until_in_line(&client, count).await;
+        }
+    }
+    let requests = proxy.requests_total();
+    let last = waiters.pop().unwrap();
+    for waiter in waiters {
+        waiter.abort();
+        assert!(failed(waiter.await).is_cancelled());
+    }
+    guard.release().await.unwrap();
+    let guard = soon(last).await.unwrap().unwrap();
+    assert_eq!(guard.fencing_token().handoff(), 1);
+    assert!(proxy.requests_total() - requests < 5, "no more than heartbeats");
+    guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_last_call_that_is_dropped_takes_the_node_with_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiters = [spawn_lock(&client), spawn_lock(&client)];
+    until_in_line(&client, 2).await;
+    for waiter in waiters {
+        space.until_queued(PATH, 2).await;
+        waiter.abort();
+    }
+    space.until_queued(PATH, 1).await;
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let waiting = spawn_lock(&client);
+    until_in_line(&client, 1).await;
+    let error = failed(mutex.lock_timeout(Duration::from_millis(50)).await);
+    assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
+    until_in_line(&client, 1).await;
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(kind: Kind) {
+    let space = Space::new(kind);
+    for is_session in [false, true] {
+        let client = space.client().await;
+        let mut events = client.events();
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        let waiters = [spawn_lock(&client), spawn_lock(&client), spawn_lock(&client)];
+        until_in_line(&client, 3).await;
+        if is_session {
+            space.end_session_of(&client);
+        } else {
+            space.delete_children(PATH).await;
+        }
+        let reason = soon(guard.lost()).await;
+        let expected = if is_session { LossReason::SessionEnded } else { LossReason::NodeDeleted };
+        assert_eq!(reason, expected);
+        let (token, mut others) = (guard.fencing_token(), JoinSet::new());
+        for waiter in waiters {
+            others.spawn(async move {
+                let guard = soon(waiter).await.unwrap().unwrap();
+                assert!(guard.is_held());
+                let token = guard.fencing_token();
+                guard.release().await.unwrap();
+                token
+            });
+        }
+        for later in soon(others.join_all()).await {
+            assert!(later > token);
+        }
+        assert!(failed(guard.release().await).is_lost());
+        client.shutdown(Duration::ZERO).await;
+        drop(client);
+        let mut losses = 0;
+        while let Some(event) = soon(events.next()).await {
+            losses += u32::from(matches!(event.kind, LockEventKind::Lost { .. }));
+        }
+        assert_eq!(losses, 1);
+        space.until_empty(PATH).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(&client);
+    until_in_line(&client, 1).await;
+    let token = guard.fencing_token();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(|| async { client.health() == Health::Suspended }, "the connection is broken").await;
+    assert_eq!(guard.state(), LeaseState::Suspended);
+    let releasing = tokio::spawn(guard.release());
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!waiting.is_finished() && !releasing.is_finished());
+    proxy.heal();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    soon(releasing).await.unwrap().unwrap();
+    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[test]
+fn a_grant_goes_on_from_a_runtime_that_is_gone(kind: Kind) {
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let space = Space::new(kind);
+    let (client, guard, last) = runtime.block_on(async {
+        let client = space.client().await;
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        (client.clone(), guard, spawn_lock(&client))
+    });
+    let gone = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(until_in_line(&client, 1));
+    // These calls wait in a runtime that does not run, and then is dropped.
+    let calls = 1_000;
+    gone.block_on(async {
+        for _ in 0..calls {
+            drop(spawn_lock(&client));
+        }
+        until_in_line(&client, calls + 1).await;
+    });
+    let behind = {
+        let _inside = runtime.enter();
+        spawn_lock(&client)
+    };
+    runtime.block_on(until_in_line(&client, calls + 2));
+    runtime.block_on(async {
+        guard.release().await.unwrap();
+        soon(last).await.unwrap().unwrap().release().await.unwrap();
+    });
+    assert!(!behind.is_finished(), "the lock is on its way to a call that does not run");
+    drop(gone);
+    runtime.block_on(async {
+        soon(behind).await.unwrap().unwrap().release().await.unwrap();
+        space.until_empty(PATH).await;
+    });
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let waiting = spawn_lock(&client);
+    until_in_line(&client, 1).await;
+    let asked = mutex.participants().await.unwrap().remove(0);
+    let mut revoked = Box::pin(guard.revoked());
+    tokio::select! {
+        biased;
+        () = &mut revoked => panic!("it was not asked yet"),
+        revoking = client.revoke(&asked) => revoking.unwrap(),
+    }
+    soon(revoked).await;
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
+    assert!(futures_util::FutureExt::now_or_never(guard.revoked()).is_none());
+    guard.release().await.unwrap();
+}

@@ -1,0 +1,166 @@
+//! The calls of one client at one read-write lock.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::JoinHandle;
+use zklock::{Client, ReadGuard, RwLock, WriteGuard};
+
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+const PATH: &str = "/shelf";
+
+fn shelf(client: &Client) -> RwLock {
+    client.rwlock(PATH).unwrap()
+}
+
+fn spawn_read(client: &Client) -> JoinHandle<ReadGuard> {
+    let lock = shelf(client);
+    tokio::spawn(async move { lock.read_timeout(Duration::MAX).await.unwrap() })
+}
+
+fn spawn_write(client: &Client) -> JoinHandle<WriteGuard> {
+    let lock = shelf(client);
+    tokio::spawn(async move { lock.write_timeout(Duration::MAX).await.unwrap() })
+}
+
+async fn until_in_line(client: &Client, count: u32) {
+    let lock = shelf(client);
+    let waiting = async || lock.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
+    until(async || waiting().await == Some(count), "the calls wait in line").await;
+}
+
+/// Returns the roles of the nodes in the queue, in its order.
+async fn roles(space: &Space) -> Vec<&'static str> {
+    let mut nodes = space.children(PATH).await;
+    nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
+    nodes.iter().map(|node| if node.contains("__READ__") { "read" } else { "write" }).collect()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let first = shelf(&client).read().await.unwrap();
+    let requests = proxy.requests_total();
+    let mut readers = Vec::new();
+    for _ in 0..100 {
+        readers.push(shelf(&client).read().await.unwrap());
+    }
+    assert!(proxy.requests_total() - requests < 5, "no more than heartbeats");
+    assert_eq!(roles(&space).await, ["read"]);
+    let mut tokens: Vec<_> = readers.iter().map(ReadGuard::fencing_token).collect();
+    tokens.insert(0, first.fencing_token());
+    assert!(tokens.is_sorted_by(|a, b| a < b));
+    first.release().await.unwrap();
+    for reader in readers {
+        assert!(reader.is_held());
+        reader.release().await.unwrap();
+    }
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn writers_and_readers_follow_each_other_under_one_writers_node(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = shelf(&client).write().await.unwrap();
+    let readers = [spawn_read(&client), spawn_read(&client)];
+    until_in_line(&client, 2).await;
+    let last = spawn_write(&client);
+    until_in_line(&client, 3).await;
+    let node = space.children(PATH).await;
+    let mut tokens = vec![writer.fencing_token()];
+    writer.release().await.unwrap();
+    let [first, second] = readers;
+    let readers = [soon(first).await.unwrap(), soon(second).await.unwrap()];
+    assert!(!last.is_finished());
+    for reader in readers {
+        tokens.push(reader.fencing_token());
+        reader.release().await.unwrap();
+    }
+    let writer = soon(last).await.unwrap();
+    tokens.push(writer.fencing_token());
+    assert_eq!(space.children(PATH).await, node);
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    writer.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let reader = shelf(&client).read().await.unwrap();
+    let writing = spawn_write(&client);
+    until(async || roles(&space).await == ["read", "write"], "the writer has a place").await;
+    let late = spawn_read(&client);
+    until_in_line(&client, 2).await;
+    assert!(shelf(&client).try_read().await.unwrap().is_none());
+    reader.release().await.unwrap();
+    let writer = soon(writing).await.unwrap();
+    assert!(!late.is_finished());
+    writer.release().await.unwrap();
+    soon(late).await.unwrap().release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let writer = shelf(&client).write().await.unwrap();
+    let reading = spawn_read(&client);
+    until_in_line(&client, 1).await;
+    writer.release().await.unwrap();
+    let reader = soon(reading).await.unwrap();
+    assert_eq!(roles(&space).await, ["write"]);
+    // The work of this reader may wait for the work of another client's reader.
+    let foreign = soon(spawn_read(&other)).await.unwrap();
+    assert!(reader.is_held() && foreign.is_held());
+    assert_eq!(roles(&space).await, ["read", "read"]);
+    foreign.release().await.unwrap();
+    reader.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let mut readers = vec![shelf(&client).read().await.unwrap()];
+    let foreign = shelf(&other).read().await.unwrap();
+    // The first readers stay, as if their work waited for that of the last one.
+    for _ in 0..150 {
+        readers.push(soon(spawn_read(&client)).await.unwrap());
+    }
+    assert!(space.children(PATH).await.len() >= 3, "{:?}", roles(&space).await);
+    assert!(readers.iter().all(ReadGuard::is_held));
+    for reader in readers {
+        reader.release().await.unwrap();
+    }
+    foreign.release().await.unwrap();
+    space.until_queued(PATH, 0).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let writer = shelf(&client).write().await.unwrap();
+    let writing = spawn_write(&client);
+    until_in_line(&client, 1).await;
+    let reader = writer.downgrade().await.unwrap();
+    until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
+    assert!(!writing.is_finished());
+    assert!(shelf(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
+    reader.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}

@@ -1,0 +1,61 @@
+//! Processes that end right after an annotated call, without `zklock::shutdown`.
+
+use std::io::Read;
+use std::process::exit;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{Config, LockError, distributed_lock};
+use zookeeper_client as zk;
+
+use crate::support::process::{Orders, Process};
+use crate::support::{Kind, Server, Space, on_both_servers, until};
+
+/// The test that runs in another process, where its case does not matter.
+const CALLER: &str = "process::exit::calling_process::case_1_embedded";
+/// The path of the lock, which is different in each process.
+const PATH: &str = "ZKLOCK_TEST_EXIT_PATH";
+/// The number of processes on each kind of server.
+const PROCESSES: usize = 200;
+/// A session timeout that is longer than this test waits for a node to go.
+const SESSION: Duration = Duration::from_secs(120);
+
+#[distributed_lock(path = path)]
+async fn brief(path: &str) -> Result<usize, LockError> {
+    Ok(path.len())
+}
+
+/// Makes one call for the parent process, if there is one, and ends.
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calling_process(kind: Kind) {
+    let Some((orders, [path])) = Orders::read([PATH]) else {
+        return a_call_in_this_process_leaves_nothing(kind).await;
+    };
+    let config = Config::new(orders.connect).namespace(orders.namespace).session_timeout(SESSION);
+    let client = config.connect().await.unwrap();
+    let called = zklock::scope(client, brief(&path)).await;
+    exit(if called.unwrap() == path.len() { 0 } else { 1 });
+}
+
+async fn a_call_in_this_process_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    assert_eq!(zklock::scope(space.client().await, brief("/brief")).await.unwrap(), 6);
+    space.until_empty("/brief").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_process_that_ends_right_after_a_call_leaves_nothing(kind: Kind) {
+    let server = Server::start_granting(kind, SESSION);
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    for number in 0..PROCESSES {
+        let path = format!("/exits/{number}");
+        let mut process =
+            Process::start_at(CALLER, (server.connect_string(), "/exit"), [(PATH, path.clone())]);
+        // The output ends with the process.
+        process.output().read_to_string(&mut String::new()).unwrap();
+        let children = async || outsider.list_children(&format!("/exit{path}")).await.unwrap();
+        until(async || children().await.is_empty(), "the node is gone").await;
+    }
+}

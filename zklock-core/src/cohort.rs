@@ -1,0 +1,105 @@
+//! One contender of a client for all of its calls at a lock.
+//!
+//! The calls of one client queue in memory, and the client contends with one node. A call that gives the lock
+//! back passes it on to the next one, in its own thread and without a request. The idea is that of lock
+//! cohorting (D. Dice, V. Marathe, N. Shavit, *Lock Cohorting*, ACM TOPC 1(2), 2015).
+//!
+//! ```text
+//!  calls ──► line ──► Grant, one after the other, or many to read
+//!              │
+//!              └──► turn: the task that contends, leaves, and watches deadlines ──► acquire
+//! ```
+//!
+//! * [`mod@line`]: the local queue and the rules of passing, as a pure state machine.
+//! * [`calls`]: one line, with the leases and the callers that belong to it.
+//! * [`waiting`](mod@waiting): a call that waits.
+//! * [`turn`]: the task of one line, on the client's thread.
+//! * [`grant`]: one holder's part of a lock.
+//! * [`registry`]: the cohorts of one client.
+//!
+//! While other clients wait, a client keeps its turn for a bounded number of grants and a bounded time
+//! ([`Queueing`]). Semaphores and elections have no cohort.
+//!
+//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
+//!
+//! # Invariants
+//!
+//! 1. No wake-up, send, event or user code runs under the mutex of a line, and no line is locked under a lock
+//!    of the registry.
+//! 2. A waiter is the sender of a channel. A grant whose receiver is gone goes to the next waiter.
+
+mod calls;
+mod grant;
+mod line;
+mod registry;
+mod sole;
+mod turn;
+mod waiting;
+
+use std::sync::Arc;
+
+use crate::acquire::{Patience, Wanted};
+use crate::client::Client;
+use crate::client::queueing::Queueing;
+use crate::client::worker::Worker;
+use crate::error::LockError;
+use crate::path::NodePath;
+use crate::queue::claim::{Place, Role};
+
+use self::calls::{Cohort, Key, Recipe};
+use self::line::{Bounds, Side};
+use self::registry::Registry;
+
+pub(crate) use self::grant::Grant;
+
+/// The cohorts of one client.
+#[derive(Default)]
+pub(crate) struct Cohorts(Registry<Key, Cohort>);
+
+/// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
+/// it and the caller does not want to wait.
+///
+/// Dropping the future leaves the line, or withdraws the contender in the background.
+pub(crate) async fn enter(
+    client: &Client,
+    (path, wanted): (&NodePath, &Wanted),
+    queueing: Queueing,
+    patience: impl Fn() -> Patience,
+) -> Result<Option<Vec<Grant>>, LockError> {
+    match (queueing, wanted) {
+        (Queueing::Process { turns, within }, Wanted::Place(place)) => {
+            let cohorts: &Cohorts = client.cohorts().get_or_default();
+            let (cohort, side) = cohorts.cohort(client.worker(), path, place, Bounds { turns, within });
+            let grant = cohort.enter(side, patience).await?;
+            Ok(grant.map(|grant| vec![grant]))
+        }
+        (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
+            sole::enter(client.worker(), path, wanted, patience).await
+        }
+    }
+}
+
+/// Returns the number of this client's calls that wait in line for the locks at this path.
+pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
+    let cohorts: &Cohorts = client.cohorts().get_or_default();
+    cohorts.0.at(path).iter().map(|cohort| cohort.waiting()).sum()
+}
+
+impl Cohorts {
+    fn cohort(
+        &self,
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        claimed: &Place,
+        bounds: Bounds,
+    ) -> (Arc<Cohort>, Side) {
+        let (recipe, side) = match claimed.role {
+            Role::Read => (Recipe::ReadWrite, Side::Shared),
+            Role::Write => (Recipe::ReadWrite, Side::Exclusive),
+            Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
+        };
+        let key = Key { recipe, also_behind: claimed.also_behind.clone() };
+        let make = |entry| Cohort::new(worker, path, bounds, (entry, turn::attend));
+        (self.0.get(path, key, make), side)
+    }
+}

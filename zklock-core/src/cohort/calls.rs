@@ -1,0 +1,213 @@
+//! One line, with the leases and the callers that belong to it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot};
+
+use crate::client::worker::Worker;
+use crate::error::{LockError, Phase};
+use crate::events::LockEventKind;
+use crate::lease::writes::Writing;
+use crate::lease::{Lease, Readiness};
+use crate::path::NodePath;
+
+use super::grant::{Fate, Grant, Home, Place, discard};
+use super::line::{Bounds, Call, Granted, Handle, Line, Look, Ready, Rouse, Served, TenancyId};
+use super::registry::Entry;
+
+/// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) recipe: Recipe,
+    pub(super) also_behind: Arc<[String]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recipe {
+    Mutex,
+    ReadWrite,
+}
+
+/// The calls of one client at one lock.
+pub(super) struct Cohort {
+    pub(super) path: NodePath,
+    pub(super) worker: Arc<Worker>,
+    line: Mutex<CallerLine>,
+    /// Wakes the task of the line.
+    pub(super) bell: Notify,
+    /// Makes the task of the line.
+    attend: Attend,
+    entry: Entry<Key, Self>,
+}
+
+/// Makes the task of a line.
+pub(super) type Attend = fn(Arc<Cohort>) -> Attendance;
+
+pub(super) type Attendance = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+type CallerLine = Line<Caller, Arc<Lease>>;
+type CallerServed = Served<Caller, Arc<Lease>>;
+
+/// A call that waits.
+pub(super) struct Caller {
+    pub(super) reply: oneshot::Sender<Answer>,
+    /// The wait requested by the caller.
+    pub(super) wait: Duration,
+    /// Whether the listeners know that it waits.
+    pub(super) is_told: bool,
+}
+
+/// The answer to a call.
+pub(super) enum Answer {
+    Granted(Grant),
+    Contended,
+    Failed(LockError),
+}
+
+impl Cohort {
+    pub(super) fn new(
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        bounds: Bounds,
+        (entry, attend): (Entry<Key, Self>, Attend),
+    ) -> Self {
+        let (worker, path, line) = (worker.clone(), path.clone(), Mutex::new(Line::new(bounds)));
+        Self { path, worker, line, bell: Notify::new(), attend, entry }
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        self.entry.key()
+    }
+
+    /// Returns the number of calls that wait in line.
+    pub(super) fn waiting(&self) -> usize {
+        self.line().waiting()
+    }
+
+    /// Tells the listeners of each call that waits how many contenders are in front of it, once.
+    pub(super) fn tell_queued(&self) {
+        let events = self.worker.events();
+        if !events.is_heard() {
+            return;
+        }
+        let mut queued = Vec::new();
+        for (ahead, caller) in self.line().queued() {
+            if !std::mem::replace(&mut caller.is_told, true) {
+                queued.push(ahead);
+            }
+        }
+        for ahead in queued {
+            events.tell(&self.path, || LockEventKind::Queued { ahead });
+        }
+    }
+
+    /// Changes the line, and performs what follows from the change.
+    pub(super) fn change<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut CallerLine, Instant) -> (CallerServed, T),
+    ) -> T {
+        let (served, value) = change(&mut self.line(), Instant::now());
+        self.deliver(served);
+        let rouse = self.line().rouse();
+        match rouse {
+            Rouse::Nobody => {}
+            Rouse::Wake => self.bell.notify_one(),
+            Rouse::Start => self.worker.spawn((self.attend)(self.clone())),
+        }
+        value
+    }
+
+    /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
+    pub(super) fn deliver(self: &Arc<Self>, mut served: CallerServed) {
+        loop {
+            // A node is deleted before another one is created, so that others are served meanwhile.
+            served.left.into_iter().for_each(discard);
+            let vain: Vec<_> = served.grants.into_iter().filter_map(|granted| self.grant(granted)).collect();
+            if vain.is_empty() {
+                return;
+            }
+            let now = Instant::now();
+            served = Served::default();
+            for tenancy in vain {
+                let more = self.line().given_back(tenancy, now);
+                served.grants.extend(more.grants);
+                served.left.extend(more.left);
+            }
+        }
+    }
+
+    /// Sends a grant to its caller. Returns its tenancy if the caller is gone.
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Arc<Lease>>) -> Option<TenancyId> {
+        let Granted { call, lease, tenancy, handoff } = granted;
+        lease.tenure().succeed();
+        let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
+        match call.caller?.reply.send(Answer::Granted(grant)) {
+            Err(Answer::Granted(grant)) => {
+                grant.undelivered();
+                Some(tenancy)
+            }
+            Ok(()) | Err(_) => None,
+        }
+    }
+
+    /// Answers calls with an error.
+    pub(super) fn fail(&self, calls: Vec<Call<Caller>>, error: impl Fn(&Self, Duration) -> LockError) {
+        for caller in calls.into_iter().filter_map(|call| call.caller) {
+            caller.reply.send(Answer::Failed(error(self, caller.wait))).ok();
+        }
+    }
+
+    pub(super) fn closed(&self) -> LockError {
+        LockError::Closed { path: self.path.relative().to_owned() }
+    }
+
+    pub(super) fn timeout(&self, waited: Duration) -> LockError {
+        let phase = match self.worker.current_session() {
+            _ if self.line().is_queued() => Phase::Queued,
+            Some(_) => Phase::Entering,
+            None => Phase::Connecting,
+        };
+        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase }
+    }
+
+    pub(super) fn line(&self) -> MutexGuard<'_, CallerLine> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home for Cohort {
+    fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
+        self.change(|line, now| {
+            let served = line.given_back(tenancy, now);
+            let fate = if !served.grants.is_empty() {
+                Fate::PassedOn
+            } else if line.lease(tenancy).is_none() {
+                Fate::Leaves
+            } else if line.is_vacant(tenancy) {
+                Fate::Undecided
+            } else {
+                Fate::Shared
+            };
+            (served, fate)
+        })
+    }
+
+    fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
+        self.change(|line, now| (line.downgraded(tenancy, now), ()));
+    }
+}
+
+impl Handle for Arc<Lease> {
+    fn look(&self) -> Look {
+        let tenure = self.tenure();
+        let writing = tenure.writes().state();
+        let ready = match (tenure.readiness(), writing) {
+            (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
+            (Readiness::Pending(_), _) => Ready::NotYet,
+            (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
+        };
+        Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
+    }
+}

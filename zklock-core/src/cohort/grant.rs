@@ -1,0 +1,181 @@
+//! One holder's part of a lock: a share of its lease, and the duty to give it back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::LockError;
+use crate::lease::{Lease, Share, Tenure};
+
+use super::line::TenancyId;
+
+/// One holder's part of a held lock. Dropping it gives the lock back in the background.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    share: Arc<Share>,
+    /// `None` once the lock is given back.
+    lease: Option<Arc<Lease>>,
+    /// `None` for a contender that serves one call only.
+    place: Option<Place>,
+}
+
+/// The place of a grant in a line.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) home: Arc<dyn Home>,
+    pub(super) tenancy: TenancyId,
+}
+
+/// A line to which a lock is given back.
+pub(super) trait Home: Send + Sync {
+    fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate;
+
+    /// Lets readers join the holder of this tenancy, because a downgrade has been ordered.
+    fn downgraded(self: Arc<Self>, tenancy: TenancyId);
+}
+
+/// The fate of a lock that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Another call of this client has it.
+    PassedOn,
+    /// Other readers of this client still have it.
+    Shared,
+    /// It is released.
+    Leaves,
+    /// Calls wait for it, or may come for it in a moment. If none of them can have it, it is released.
+    Undecided,
+}
+
+impl Grant {
+    /// Returns the grant of a lease that serves one call only.
+    pub(super) fn sole(lease: Lease) -> Self {
+        let share = Arc::new(Share::new(lease.tenure(), 0));
+        Self { share, lease: Some(Arc::new(lease)), place: None }
+    }
+
+    /// Returns the grant of a lease to a holder that comes after this many others.
+    pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Self {
+        lease.claim();
+        let share = Arc::new(Share::new(lease.tenure(), handoff));
+        Self { share, lease: Some(lease), place: Some(place) }
+    }
+
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
+        self.share.tenure()
+    }
+
+    /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, the
+    /// release has been ordered when this returns.
+    pub(crate) fn give_back(mut self) -> Release {
+        let fate = self.take_back().unwrap_or(Fate::Leaves);
+        Release { share: self.share.clone(), fate }
+    }
+
+    /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
+    pub(super) fn undelivered(mut self) {
+        if let Some(lease) = self.lease.take() {
+            discard(lease);
+        }
+    }
+
+    /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
+    pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
+        self.order_downgrade();
+        match &self.lease {
+            Some(lease) => lease.downgrade().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Lets readers share the lock, in the background.
+    pub(crate) fn downgrade_later(&self) {
+        self.order_downgrade();
+        if let Some(lease) = &self.lease {
+            lease.downgrade_later();
+        }
+    }
+
+    fn order_downgrade(&self) {
+        if let Some(place) = &self.place {
+            place.home.clone().downgraded(place.tenancy);
+        }
+    }
+
+    fn take_back(&mut self) -> Option<Fate> {
+        let lease = self.lease.take()?;
+        self.share.end();
+        // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
+        // may create another node.
+        let is_last = lease.disclaim();
+        let fate = match &self.place {
+            Some(place) if !is_last => place.home.clone().give_back(place.tenancy),
+            Some(_) | None => Fate::Leaves,
+        };
+        let fate = if fate == Fate::Leaves && lease.is_claimed() { Fate::Shared } else { fate };
+        if fate == Fate::Shared {
+            self.share.part();
+        }
+        Some(fate)
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+/// The end of a grant.
+#[must_use = "the release may have to be awaited"]
+pub(crate) struct Release {
+    share: Arc<Share>,
+    fate: Fate,
+}
+
+impl Release {
+    /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
+    /// for it.
+    pub(crate) fn has_to_yield(&self) -> bool {
+        matches!(self.fate, Fate::PassedOn | Fate::Undecided)
+    }
+
+    /// Returns whether nothing has to be awaited.
+    pub(crate) fn is_done(&mut self) -> bool {
+        if self.fate == Fate::Undecided && !self.share.is_registered() {
+            self.fate = Fate::PassedOn;
+        }
+        matches!(self.fate, Fate::PassedOn | Fate::Shared)
+    }
+
+    /// Waits until the lock is passed on, or its node is deleted.
+    pub(crate) async fn done(self) -> Result<(), LockError> {
+        match self.fate {
+            Fate::PassedOn => Ok(()),
+            Fate::Shared => self.share.tenure().check(),
+            Fate::Leaves | Fate::Undecided => self.share.released().await,
+        }
+    }
+
+    /// Waits until the request that releases the lock has been handed to the connection, unless others have the
+    /// lock. If the connection is broken, this does not wait for it.
+    pub(crate) async fn handed_over(self) {
+        if let Fate::Leaves | Fate::Undecided = self.fate {
+            self.share.handed_over().await;
+        }
+    }
+}
+
+/// Gives a claim to a lease up. The last one orders its release.
+pub(super) fn discard(lease: Arc<Lease>) {
+    lease.disclaim();
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("tenancy", &self.tenancy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,214 @@
+//! Decides on the work of a line's task: entering the queue, leaving it, and deadlines.
+
+use std::time::Instant;
+
+use super::call::{Call, Manner, Side};
+use super::tenancy::{Admission, Handle, Tenancy, TenancyId};
+use super::work::{Agenda, Attendant, Coming, Kept, Rouse};
+use super::{Line, Served};
+
+impl<C, L: Handle> Line<C, L> {
+    /// Returns the next step of the task, and takes note of it.
+    pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda<L> {
+        if self.is_deserted() {
+            if !self.is_closed && self.kept.as_mut().is_some_and(Tenancy::is_newly_vacant) {
+                return Agenda::LookAgain;
+            }
+            if let Some(lease) = self.part() {
+                return Agenda::Leave(lease);
+            }
+        }
+        if self.has_to_let_readers_in(now)
+            && let Some(lease) = self.part()
+        {
+            return Agenda::Downgrade(lease);
+        }
+        let needed = self.needed();
+        match (&mut self.coming, needed) {
+            (Some(coming), needed) if !coming.is_withdrawn && needed != Some(coming.side) => {
+                coming.is_withdrawn = true;
+                Agenda::Withdraw
+            }
+            (None, Some(side)) => {
+                self.coming = Some(Coming::new(side));
+                Agenda::Enter(side)
+            }
+            _ => self.rest(),
+        }
+    }
+
+    /// Returns whether the task has something to wait for.
+    fn rest(&mut self) -> Agenda<L> {
+        let until = self.next_event();
+        let watched = self.lease_to_watch();
+        if self.first().is_none() && watched.is_none() && self.coming.is_none() {
+            self.attendant = Attendant::Absent;
+            return Agenda::Over;
+        }
+        self.attendant = Attendant::Asleep { until, watched };
+        Agenda::Sleep { until, kept: watched }
+    }
+
+    /// Returns the node whose lease matters to the line while nothing else happens.
+    fn lease_to_watch(&mut self) -> Option<Kept> {
+        let first = self.first();
+        let kept = self.kept.as_ref().filter(|kept| first.is_some() || kept.shuts_readers_out())?;
+        let is_open = first.is_some_and(|side| kept.is_open_to(side));
+        Some(Kept { tenancy: kept.id(), is_open })
+    }
+
+    /// Tells whether the task has something to do after a change, and takes note that it is woken.
+    pub(in crate::cohort) fn rouse(&mut self) -> Rouse {
+        let is_needed = match self.attendant {
+            Attendant::Awake => false,
+            Attendant::Absent => self.is_due(None),
+            Attendant::Asleep { until, watched } => self.is_due(watched) || is_before(self.soonest(), until),
+        };
+        if !is_needed {
+            return Rouse::Nobody;
+        }
+        match std::mem::replace(&mut self.attendant, Attendant::Awake) {
+            Attendant::Absent => Rouse::Start,
+            Attendant::Asleep { .. } | Attendant::Awake => Rouse::Wake,
+        }
+    }
+
+    /// Returns whether the task has to act, or to wait for something else than before.
+    fn is_due(&mut self, watched: Option<Kept>) -> bool {
+        let kept = self.kept.as_ref();
+        let is_idle = self.living == 0 && kept.is_some_and(Tenancy::is_vacant);
+        // A task that watches a lease uses it, and must not keep a node that leaves.
+        let is_stale = watched.is_some_and(|watched| kept.map(Tenancy::id) != Some(watched.tenancy));
+        let to_watch = self.lease_to_watch();
+        let needed = self.needed();
+        is_idle
+            || is_stale
+            || (to_watch.is_some() && to_watch != watched)
+            || match self.coming {
+                Some(coming) => !coming.is_withdrawn && needed != Some(coming.side),
+                None => needed.is_some(),
+            }
+    }
+
+    /// Returns the side of the node that the first call in line needs, if the kept node is of no use to it.
+    fn needed(&mut self) -> Option<Side> {
+        let first = self.first()?;
+        let is_served = self.kept.as_ref().is_some_and(|kept| !kept.keeps_out(first));
+        (!is_served).then_some(first)
+    }
+
+    /// Removes the calls whose deadlines have passed, and returns them.
+    pub(in crate::cohort) fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return Vec::new();
+        }
+        let expired = self.take_out(|call| call.has_expired(now));
+        let refused = self.refused.extract_if(.., |call| call.has_expired(now));
+        expired.into_iter().chain(refused).collect()
+    }
+
+    /// Takes note of the number of contenders in front, and returns the calls that do not wait for them.
+    ///
+    /// If no other call uses the contender, it is withdrawn first, and [`ended`](Self::ended) returns them.
+    pub(in crate::cohort) fn behind(&mut self, count: usize) -> Vec<Call<C>> {
+        if let Some(coming) = &mut self.coming {
+            coming.ahead = Some(count);
+        }
+        let contended = self.take_out(|call| call.manner == Manner::Try);
+        self.refused.extend(contended);
+        // A call that waits came meanwhile, and keeps the contender.
+        if self.living > 0 { std::mem::take(&mut self.refused) } else { Vec::new() }
+    }
+
+    /// Takes note that the contender has no place in the queue, because the session ended.
+    pub(in crate::cohort) fn restarted(&mut self) {
+        if let Some(coming) = &mut self.coming {
+            coming.ahead = None;
+        }
+    }
+
+    /// Takes over a node that has come to the head of its queue.
+    pub(in crate::cohort) fn headed(&mut self, lease: L, now: Instant) -> Served<C, L> {
+        let side = self.coming.take().map_or(Side::Exclusive, |coming| coming.side);
+        // The lock came free while a vain contender was being withdrawn.
+        for call in std::mem::take(&mut self.refused) {
+            self.insert(call);
+        }
+        self.next_tenancy += 1;
+        let tenancy = Tenancy::new(TenancyId(self.next_tenancy), lease, side, now);
+        // The node before is gone, or this one would not be at the head.
+        let before = self.kept.replace(tenancy).map(Tenancy::into_lease);
+        let mut served = self.serve(now);
+        served.left.extend(before);
+        served
+    }
+
+    /// Takes note that the contender has left, and returns the calls that did not wait for others.
+    pub(in crate::cohort) fn ended(&mut self) -> Vec<Call<C>> {
+        self.coming = None;
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Refuses all calls from now on, and returns those that wait.
+    pub(in crate::cohort) fn close(&mut self) -> Vec<Call<C>> {
+        self.is_closed = true;
+        self.drain()
+    }
+
+    pub(in crate::cohort) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Takes note that the contender was refused, and returns all calls that wait.
+    pub(in crate::cohort) fn refused(&mut self) -> Vec<Call<C>> {
+        self.coming = None;
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Vec<Call<C>> {
+        self.living = 0;
+        self.calls.drain(..).filter(Call::is_alive).chain(self.refused.drain(..)).collect()
+    }
+
+    fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
+        let mut taken = Vec::new();
+        for call in self.calls.iter_mut().filter(|call| call.is_alive() && which(call)) {
+            taken.push(call.take());
+        }
+        self.living -= taken.len();
+        taken
+    }
+
+    /// Returns the instant of the next deadline or bound.
+    fn next_event(&mut self) -> Option<Instant> {
+        let calls = self.calls.iter().filter(|call| call.is_alive()).chain(&self.refused);
+        self.deadline = calls.filter_map(|call| call.deadline).min();
+        self.soonest()
+    }
+
+    /// Returns an instant that is not later than the next deadline or bound.
+    fn soonest(&mut self) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.shuts_out_until()).min()
+    }
+
+    /// Returns whether local readers no longer may keep other clients' readers out. The first call in line is
+    /// such a reader where the node does not admit it.
+    fn has_to_let_readers_in(&mut self, now: Instant) -> bool {
+        let (first, limits) = (self.first(), (self.bounds, now));
+        let is_closed = self.kept.as_mut().filter(|kept| kept.shuts_readers_out()).is_some_and(|kept| {
+            first == Some(Side::Shared) && kept.admits(Side::Shared, false, limits) == Admission::Never
+        });
+        is_closed || self.shuts_out_until().is_some_and(|until| until <= now)
+    }
+
+    /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
+    fn shuts_out_until(&mut self) -> Option<Instant> {
+        let bounds = self.bounds;
+        self.kept.as_mut().and_then(|kept| kept.shuts_out_until(bounds))
+    }
+}
+
+/// Returns whether the first instant is earlier. `None` is never.
+fn is_before(first: Option<Instant>, second: Option<Instant>) -> bool {
+    first.is_some_and(|first| second.is_none_or(|second| first < second))
+}

@@ -1,0 +1,50 @@
+//! One call in line.
+
+use std::time::Instant;
+
+/// The identity of a call, and its place in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::cohort) struct CallId(pub(super) u64);
+
+/// The side of a lock on which a call, or the node of a client, stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) enum Side {
+    Shared,
+    Exclusive,
+}
+
+/// Whether a call waits for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) enum Manner {
+    Wait,
+    Try,
+}
+
+/// One call in line.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(in crate::cohort) struct Call<C> {
+    pub(in crate::cohort) id: CallId,
+    pub(in crate::cohort) side: Side,
+    pub(in crate::cohort) manner: Manner,
+    /// `None` waits forever.
+    pub(in crate::cohort) deadline: Option<Instant>,
+    /// `None` once the caller no longer waits.
+    pub(in crate::cohort) caller: Option<C>,
+}
+
+impl<C> Call<C> {
+    pub(super) fn is_alive(&self) -> bool {
+        self.caller.is_some()
+    }
+
+    /// Takes the living call out, and leaves a dead one in its place.
+    pub(super) fn take(&mut self) -> Self {
+        let Self { id, side, manner, deadline, .. } = *self;
+        Self { id, side, manner, deadline, caller: self.caller.take() }
+    }
+
+    pub(super) fn has_expired(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+}

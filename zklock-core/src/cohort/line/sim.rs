@@ -1,0 +1,143 @@
+//! An exhaustive simulation: every schedule of a few calls in two processes, with every fault at every step.
+//!
+//! The world consists of the lines of two processes, of their tasks, of the nodes on the servers, and of what
+//! each client knows of its nodes. From each state, every event that could come next is tried. A budget limits
+//! the number of faults, so the state space is finite and is explored completely.
+
+mod check;
+mod choice;
+mod effect;
+mod node;
+mod recovery;
+mod setup;
+mod step;
+mod task;
+mod trail;
+mod world;
+
+use rustc_hash::FxHashSet;
+
+use super::Side;
+use recovery::LONGEST;
+use setup::{BOUNDED, Choice, Fault, LOCK, Pace, READ, Setup, TRY, TRY_READ};
+use world::World;
+
+const ALL_FAULTS: &[Fault] =
+    &[Fault::Suspend, Fault::Outsider, Fault::Revoke, Fault::UnknownWrite, Fault::Refuse, Fault::Close];
+const MUTEX: &[Choice] = &[Choice::Leave, Choice::Write];
+const ALL_CHOICES: &[Choice] = &[Choice::Leave, Choice::Write, Choice::Downgrade];
+
+const PLAIN: Setup = Setup {
+    calls: [&[], &[]],
+    foreigner: None,
+    faults: 0,
+    kinds: ALL_FAULTS,
+    ticks: 1,
+    pace: Pace::Prompt,
+    choices: &[],
+};
+
+impl World {
+    /// Performs what clients do promptly, if they are prompt.
+    fn settle(&mut self) {
+        for _ in 0..LONGEST {
+            let step = self.steps().into_iter().find(|step| step.is_work());
+            match step.filter(|_| self.setup.pace == Pace::Prompt) {
+                Some(step) => self.take(step),
+                None => return,
+            }
+        }
+        panic!("the clients do not come to rest");
+    }
+}
+
+/// Explores every reachable state and returns their number. A state is known by its fingerprint of 64 bits.
+fn explore(setup: &'static Setup) -> usize {
+    let mut start = World::new(setup);
+    start.settle();
+    let mut seen = FxHashSet::from_iter([start.fingerprint()]);
+    let mut recovering = FxHashSet::default();
+    let mut open = vec![start];
+    while let Some(world) = open.pop() {
+        for step in world.steps() {
+            let mut next = world.after(step);
+            next.settle();
+            if seen.insert(next.fingerprint()) {
+                open.push(next);
+            }
+        }
+        world.check_progress(&mut recovering);
+    }
+    seen.len()
+}
+
+macro_rules! scenes {
+    ($($name:ident, $least:literal: $setup:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            const SETUP: &Setup = &$setup;
+            let states = explore(SETUP);
+            assert!(states > $least, "only {states} states were reached");
+        }
+    )*};
+}
+
+scenes! {
+    three_calls_of_each_of_two_processes_take_turns, 5_000: Setup {
+        calls: [&[LOCK, LOCK, LOCK], &[LOCK, LOCK, LOCK]],
+        ..PLAIN
+    };
+    three_calls_of_each_of_two_processes_share_a_read_write_lock, 300_000: Setup {
+        calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
+        ..PLAIN
+    };
+    calls_that_wait_try_leave_and_write_exclude_each_other_whenever_tasks_run, 600_000: Setup {
+        calls: [&[LOCK, TRY], &[BOUNDED]],
+        pace: Pace::Any,
+        choices: MUTEX,
+        ..PLAIN
+    };
+    a_mutex_survives_any_fault_at_any_step, 450_000: Setup {
+        calls: [&[LOCK, LOCK, BOUNDED], &[LOCK]],
+        choices: MUTEX,
+        faults: 1,
+        ..PLAIN
+    };
+    a_mutex_survives_any_two_faults, 150_000: Setup {
+        calls: [&[LOCK, TRY], &[LOCK]],
+        choices: &[Choice::Write],
+        faults: 2,
+        ..PLAIN
+    };
+    readers_and_writers_leave_write_and_downgrade, 90_000: Setup {
+        calls: [&[LOCK, READ, READ], &[READ]],
+        choices: ALL_CHOICES,
+        ..PLAIN
+    };
+    a_read_write_lock_survives_any_fault_at_any_step, 5_000: Setup {
+        calls: [&[LOCK, READ], &[READ]],
+        choices: &[Choice::Write, Choice::Downgrade],
+        faults: 1,
+        ..PLAIN
+    };
+    tries_and_downgrades_beside_readers_survive_any_fault, 5_000: Setup {
+        calls: [&[LOCK, READ, TRY_READ], &[]],
+        foreigner: Some(Side::Exclusive),
+        choices: &[Choice::Write, Choice::Downgrade],
+        faults: 1,
+        ..PLAIN
+    };
+    readers_of_another_library_are_let_in_whatever_fails, 200_000: Setup {
+        calls: [&[LOCK, READ, READ], &[]],
+        foreigner: Some(Side::Shared),
+        choices: &[Choice::Leave, Choice::Downgrade],
+        faults: 1,
+        ..PLAIN
+    };
+    a_read_write_lock_is_shared_whenever_tasks_run, 100_000: Setup {
+        calls: [&[LOCK, READ], &[READ]],
+        pace: Pace::Any,
+        choices: &[Choice::Downgrade],
+        ..PLAIN
+    };
+}

@@ -1,0 +1,124 @@
+//! The work of a line's task, and of the contender that it started.
+
+use super::super::{Agenda, Handle};
+use super::node::{Downgrade, Lease, Node, Owner, Tenure};
+use super::world::{Contender, Task, Watched, World};
+
+impl World {
+    pub(super) fn contender(&mut self, process: usize) -> &mut Contender {
+        self.processes[process].contender.as_mut().expect("there is a contender")
+    }
+
+    pub(super) fn enter(&mut self, process: usize) {
+        // A delete that was sent before arrives before.
+        self.delete_leftovers(process);
+        let side = self.contender(process).side;
+        let (zxid, ahead) = self.create(Owner::Process(process), side);
+        let contender = self.contender(process);
+        contender.zxid = Some(zxid);
+        contender.untold = Some(ahead).filter(|ahead| *ahead > 0);
+        self.node(zxid).has_waited = ahead > 0;
+    }
+
+    pub(super) fn tell(&mut self, process: usize) {
+        let ahead = self.contender(process).untold.take().expect("there is something to tell");
+        let refused = self.processes[process].line.behind(ahead);
+        self.answer(process, refused);
+        self.wake(process);
+    }
+
+    pub(super) fn head(&mut self, process: usize) {
+        let zxid = self.processes[process].contender.take().and_then(|contender| contender.zxid);
+        let zxid = zxid.expect("the contender has a node");
+        let last = self.next_zxid - 1;
+        let node = self.node(zxid);
+        // The list of the entry showed it at the head, or a later one does.
+        node.seen = if node.has_waited { last } else { zxid };
+        let seen = node.seen;
+        let is_another = |node: &Node| node.exists && node.zxid != zxid && node.zxid <= seen;
+        let company = self.nodes.iter().any(is_another).then_some(self.now);
+        self.node(zxid).tenure = Some(Tenure::new(company));
+        let lease = Lease { zxid, screen: self.screen.clone() };
+        self.show(process);
+        let (now, line) = (self.now, &mut self.processes[process].line);
+        let served = line.headed(lease, now);
+        self.deliver(process, served);
+        self.wake(process);
+    }
+
+    pub(super) fn withdraw(&mut self, process: usize) {
+        let contender = self.processes[process].contender.take().expect("there is a contender");
+        if let Some(zxid) = contender.zxid {
+            self.node(zxid).exists = false;
+        }
+        let refused = self.processes[process].line.ended();
+        self.answer(process, refused);
+        self.wake(process);
+    }
+
+    pub(super) fn refuse(&mut self, process: usize) {
+        self.processes[process].contender = None;
+        let line = &mut self.processes[process].line;
+        let failed = line.refused();
+        self.answer(process, failed);
+        self.wake(process);
+    }
+
+    fn wake(&mut self, process: usize) {
+        let task = &mut self.processes[process].task;
+        assert_ne!(*task, Task::Absent, "nobody attends to the contender");
+        *task = Task::Awake;
+    }
+
+    /// One turn of the task's loop.
+    pub(super) fn work(&mut self, index: usize) {
+        self.show(index);
+        let now = self.now;
+        let process = &mut self.processes[index];
+        process.is_roused = false;
+        if let Task::Asleep { kept: Some(kept), .. } = std::mem::replace(&mut process.task, Task::Awake) {
+            let is_lost = self.node_of(kept.zxid).is_lost();
+            if kept.is_open {
+                self.change(index, |line, now| line.serve(now));
+            } else if is_lost {
+                self.processes[index].line.lost(kept.tenancy);
+            }
+        }
+        let expired = self.processes[index].line.expire(now);
+        self.answer(index, expired);
+        self.show(index);
+        let process = &mut self.processes[index];
+        match process.line.agenda(now) {
+            Agenda::Enter(side) => {
+                assert_eq!(process.contender, None, "a second contender enters");
+                process.contender = Some(Contender { side, zxid: None, untold: None, is_cancelled: false });
+            }
+            Agenda::Withdraw => {
+                process.contender.as_mut().expect("there is a contender").is_cancelled = true;
+            }
+            Agenda::LookAgain | Agenda::Leave(_) => {}
+            Agenda::Downgrade(lease) => {
+                let tenure = self.node(lease.zxid).tenure();
+                if tenure.downgrade == Downgrade::No {
+                    tenure.downgrade = Downgrade::Ordered;
+                }
+            }
+            Agenda::Sleep { until, kept } => {
+                let kept = kept.map(|kept| {
+                    let lease = process.line.lease(kept.tenancy).expect("the node is in line");
+                    Watched {
+                        tenancy: kept.tenancy,
+                        zxid: lease.zxid,
+                        is_open: kept.is_open,
+                        had_company: lease.look().company.is_some(),
+                    }
+                });
+                process.task = Task::Asleep { until, kept };
+            }
+            Agenda::Over => {
+                assert_eq!(process.contender, None, "the task leaves a contender alone");
+                process.task = Task::Absent;
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The node that the calls of a line share, and the rules by which it goes from one to the next.
+
+use std::time::{Duration, Instant};
+
+use super::call::Side;
+
+/// The identity of a tenancy within its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) struct TenancyId(pub(super) u64);
+
+/// The bounds within which a client keeps a lock while other clients wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) struct Bounds {
+    /// The number of grants.
+    pub(in crate::cohort) turns: u32,
+    pub(in crate::cohort) within: Duration,
+}
+
+/// A lease, as far as a line looks at it.
+pub(in crate::cohort) trait Handle: Clone {
+    /// Returns the present state of the lease, and records nothing.
+    fn look(&self) -> Look;
+}
+
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) struct Look {
+    pub(in crate::cohort) ready: Ready,
+    /// Whether a guarded write of a holder has no answer yet.
+    pub(in crate::cohort) is_writing: bool,
+    /// Since when other clients may wait for the lock.
+    pub(in crate::cohort) company: Option<Instant>,
+}
+
+/// Whether a lease can go to another call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cohort) enum Ready {
+    Now,
+    /// Its state is not known at the moment.
+    NotYet,
+    /// It is lost, its holder was asked to release, or a write of unknown outcome may still be applied.
+    Never,
+}
+
+/// Whether a node admits a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Now,
+    /// The lock is in use, or the state of the lease is not known.
+    Later,
+    /// The node has to leave, or to stay with its present holders.
+    Never,
+}
+
+/// The time for which a line keeps one node.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct Tenancy<L> {
+    id: TenancyId,
+    lease: L,
+    /// The side of the node.
+    side: Side,
+    usage: Usage,
+    /// Whether a write under way may be that of an earlier writer.
+    is_after_writer: bool,
+    /// The number of grants so far.
+    handoffs: u32,
+    /// The number of grants since `since`.
+    grants: u32,
+    /// The first grant, or the instant since which there is company, whichever is later.
+    since: Instant,
+    /// Whether others may wait for the lock, as far as the line has noticed.
+    has_company: bool,
+    /// The number of grants when the task last saw the node vacant.
+    seen_vacant: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Usage {
+    Vacant,
+    Alone,
+    /// By this many readers, at least one.
+    Shared(u32),
+}
+
+impl<L: Handle> Tenancy<L> {
+    pub(super) fn new(id: TenancyId, lease: L, side: Side, now: Instant) -> Self {
+        Self {
+            id,
+            lease,
+            side,
+            usage: Usage::Vacant,
+            is_after_writer: false,
+            handoffs: 0,
+            grants: 0,
+            since: now,
+            has_company: false,
+            seen_vacant: None,
+        }
+    }
+
+    pub(super) fn id(&self) -> TenancyId {
+        self.id
+    }
+
+    pub(super) fn lease(&self) -> &L {
+        &self.lease
+    }
+
+    pub(super) fn into_lease(self) -> L {
+        self.lease
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_handoffs(&mut self, handoffs: u32) {
+        self.handoffs = handoffs;
+    }
+
+    #[cfg(test)]
+    pub(super) fn grants(&self) -> u32 {
+        self.grants
+    }
+
+    pub(super) fn is_vacant(&self) -> bool {
+        self.usage == Usage::Vacant
+    }
+
+    /// Returns whether a call on this side needs another node.
+    pub(super) fn keeps_out(&self, side: Side) -> bool {
+        self.side == Side::Shared && side == Side::Exclusive
+    }
+
+    /// Returns whether a call on this side need not wait for the present holders.
+    pub(super) fn is_open_to(&self, side: Side) -> bool {
+        match self.usage {
+            Usage::Vacant => true,
+            Usage::Alone => false,
+            Usage::Shared(_) => side == Side::Shared,
+        }
+    }
+
+    /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
+    /// readers is not counted.
+    pub(super) fn admits(&mut self, side: Side, is_batch: bool, limits: (Bounds, Instant)) -> Admission {
+        if !self.is_open_to(side) {
+            return Admission::Later;
+        }
+        if self.keeps_out(side) {
+            return Admission::Never;
+        }
+        if is_batch && self.handoffs < u32::MAX {
+            return Admission::Now;
+        }
+        let look = self.look();
+        // Only a reader may hold the lock beside a write, and only beside one of other readers.
+        self.is_after_writer &= look.is_writing;
+        let is_in_the_way = look.is_writing && (self.is_vacant() || self.is_after_writer);
+        match look.ready {
+            Ready::Never => Admission::Never,
+            Ready::Now | Ready::NotYet if self.is_spent(limits) => Admission::Never,
+            Ready::Now if !is_in_the_way => Admission::Now,
+            Ready::Now | Ready::NotYet => Admission::Later,
+        }
+    }
+
+    /// Records a grant, and returns the number of earlier ones.
+    pub(super) fn grant(&mut self, side: Side, is_batch: bool, now: Instant) -> u32 {
+        if self.handoffs == 0 {
+            self.since = self.since.max(now);
+        }
+        self.grants += u32::from(!is_batch);
+        self.is_after_writer = side == Side::Exclusive;
+        self.usage = match (side, self.usage) {
+            (Side::Exclusive, _) => Usage::Alone,
+            (Side::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
+            (Side::Shared, _) => Usage::Shared(1),
+        };
+        let handoff = self.handoffs;
+        self.handoffs += 1;
+        handoff
+    }
+
+    /// Takes note that the node was seen vacant. Returns whether a call has held it since it was last seen so.
+    pub(super) fn is_newly_vacant(&mut self) -> bool {
+        self.seen_vacant.replace(self.handoffs) != Some(self.handoffs)
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.usage = match self.usage {
+            Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
+            _ => Usage::Vacant,
+        };
+    }
+
+    /// Makes the node that of a reader, and its only holder a reader.
+    pub(super) fn downgrade(&mut self) {
+        self.side = Side::Shared;
+        if self.usage == Usage::Alone {
+            self.usage = Usage::Shared(1);
+        }
+    }
+
+    /// Returns whether local readers keep other clients' readers out.
+    pub(super) fn shuts_readers_out(&self) -> bool {
+        self.side == Side::Exclusive && matches!(self.usage, Usage::Shared(_))
+    }
+
+    /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
+    pub(super) fn shuts_out_until(&mut self, bounds: Bounds) -> Option<Instant> {
+        if !self.shuts_readers_out() {
+            return None;
+        }
+        self.look();
+        let until = if self.grants >= bounds.turns { self.since } else { self.since + bounds.within };
+        self.has_company.then_some(until)
+    }
+
+    /// Looks at the lease. The counts begin again when company is noticed.
+    fn look(&mut self) -> Look {
+        let look = self.lease.look();
+        let had_company = std::mem::replace(&mut self.has_company, look.company.is_some());
+        if let Some(since) = look.company.filter(|since| !had_company && *since > self.since) {
+            self.since = since;
+            // The grant of the present or last holder counts.
+            self.grants = self.handoffs.min(1);
+        }
+        look
+    }
+
+    /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
+    fn is_spent(&self, (bounds, now): (Bounds, Instant)) -> bool {
+        let is_over = self.grants >= bounds.turns || now.duration_since(self.since) >= bounds.within;
+        self.handoffs == u32::MAX || (self.has_company && self.handoffs > 0 && is_over)
+    }
+}

@@ -1,0 +1,39 @@
+//! A contender that serves one call only.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::acquire::{self, Patience, Wanted};
+use crate::client::worker::Worker;
+use crate::error::LockError;
+use crate::path::NodePath;
+
+use super::grant::Grant;
+
+/// Acquires the lock, and does so again if it was lost before the caller could see the answer, such as
+/// during a pause of the process. The lease is checked in the step that returns it.
+pub(super) async fn enter(
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: &Wanted,
+    patience: impl Fn() -> Patience,
+) -> Result<Option<Vec<Grant>>, LockError> {
+    loop {
+        let Some(leases) = acquire::acquire(worker, path, wanted.clone(), patience()).await? else {
+            return Ok(None);
+        };
+        let Some(lost) = leases.iter().find_map(|lease| lease.tenure().check().err()) else {
+            let grants: Vec<_> = leases.into_iter().map(Grant::sole).collect();
+            grants.iter().for_each(|grant| grant.share().announce());
+            return Ok(Some(grants));
+        };
+        let left = patience().left();
+        if left.is_zero() {
+            return Err(lost);
+        }
+        // A node that is left would be in the way of an attempt that does not wait.
+        let released = async move { join_all(leases.iter().map(|lease| lease.release())).await };
+        worker.call(left, released).await.ok();
+    }
+}

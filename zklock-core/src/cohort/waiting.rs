@@ -1,0 +1,94 @@
+//! A call that waits in line.
+
+use std::mem;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::acquire::Patience;
+use crate::error::LockError;
+use crate::events::LockEventKind;
+use crate::session::drive::Contention;
+
+use super::calls::{Answer, Caller, Cohort};
+use super::grant::Grant;
+use super::line::{Call, CallId, Manner, Served, Side, Turned};
+
+impl Cohort {
+    /// Waits in line for the lock.
+    pub(super) async fn enter(
+        self: Arc<Self>,
+        side: Side,
+        patience: impl Fn() -> Patience,
+    ) -> Result<Option<Grant>, LockError> {
+        let mut place = None;
+        loop {
+            let (reply, answer) = oneshot::channel();
+            let waiting = match self.arrive(side, patience(), (place, reply)) {
+                Ok(id) => Waiting { cohort: &self, id },
+                Err(Turned::Contended) => return Ok(self.contended()),
+                Err(Turned::Closed) => return Err(self.closed()),
+            };
+            place = Some(waiting.id);
+            let answer = answer.await;
+            mem::forget(waiting);
+            match answer {
+                Ok(Answer::Granted(grant)) => match grant.tenure().check() {
+                    Ok(()) => {
+                        grant.share().announce();
+                        return Ok(Some(grant));
+                    }
+                    // It was lost before the caller could see it, such as during a pause of the process. The
+                    // call goes back to its place in line.
+                    Err(lost) if patience().left().is_zero() => return Err(lost),
+                    Err(_) => {}
+                },
+                Ok(Answer::Contended) => return Ok(self.contended()),
+                Ok(Answer::Failed(error)) => return Err(error),
+                Err(_) => return Err(self.closed()),
+            }
+        }
+    }
+
+    fn arrive(
+        self: &Arc<Self>,
+        side: Side,
+        patience: Patience,
+        (place, reply): (Option<CallId>, oneshot::Sender<Answer>),
+    ) -> Result<CallId, Turned> {
+        if self.worker.closing().is_cancelled() {
+            return Err(Turned::Closed);
+        }
+        let manner = match patience.contention {
+            Contention::Wait => Manner::Wait,
+            Contention::Leave => Manner::Try,
+        };
+        let caller = Some(Caller { reply, wait: patience.wait, is_told: false });
+        self.change(|line, now| {
+            let id = place.unwrap_or_else(|| line.id());
+            let deadline = now.checked_add(patience.left());
+            match line.arrive(Call { id, side, manner, deadline, caller }, now) {
+                Ok(served) => (served, Ok(id)),
+                Err(turned) => (Served::default(), Err(turned)),
+            }
+        })
+        .inspect(|_| self.tell_queued())
+    }
+
+    fn contended<T>(&self) -> Option<T> {
+        self.worker.events().tell(&self.path, || LockEventKind::Contended);
+        None
+    }
+}
+
+/// A call that waits in line, which leaves it when its future is dropped.
+struct Waiting<'a> {
+    cohort: &'a Arc<Cohort>,
+    id: CallId,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.cohort.change(|line, now| (line.gone(self.id, now), ()));
+    }
+}

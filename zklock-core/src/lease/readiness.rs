@@ -1,0 +1,108 @@
+//! Whether a lease can go from one holder to the next.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tokio::time::sleep;
+
+use crate::session::Health;
+use crate::session::fault::Fault;
+
+use super::doubt::PAUSE;
+use super::tenure::Tenure;
+
+/// Whether a lease can go from one holder to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Ready,
+    /// It is not known yet.
+    Pending(Pending),
+    /// It never can again.
+    Over,
+}
+
+/// The reason why it is not known whether a lease can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// The connection broke, and the servers have not confirmed the lease since.
+    Connection,
+    /// The lease runs out before the next heartbeat.
+    Proof,
+    /// A deletion of the node would go unnoticed. The first holder need not wait for that: its node was just seen.
+    Watch,
+}
+
+impl Tenure {
+    /// Returns whether the lease can go on. This records nothing: it does not notice a loss.
+    pub(crate) fn readiness(&self) -> Readiness {
+        let clock = self.session.clock();
+        let remaining = clock.remaining();
+        let is_lost = self.loss().is_some() || self.session.is_over() || remaining.is_zero();
+        if is_lost || self.revocation.asked.is_cancelled() {
+            return Readiness::Over;
+        }
+        let link = self.session.link();
+        if link.health != Health::Connected || link.epoch != self.epoch.load(Ordering::Acquire) {
+            Readiness::Pending(Pending::Connection)
+        } else if remaining < clock.terms().heartbeat() {
+            Readiness::Pending(Pending::Proof)
+        } else if !self.sentry.is_watched() && self.is_granted.load(Ordering::Acquire) {
+            Readiness::Pending(Pending::Watch)
+        } else {
+            Readiness::Ready
+        }
+    }
+
+    /// Returns since when other clients may wait for the lock.
+    pub(crate) fn company(&self) -> Option<Instant> {
+        self.sentry.company()
+    }
+
+    /// Waits until other clients may wait for the lock.
+    pub(crate) async fn accompanied(&self) {
+        self.sentry.until(|sentry| sentry.company().is_some()).await;
+    }
+
+    /// Notices without delay if the node is deleted, because calls in line rely on it.
+    pub(crate) fn urge(&self) {
+        self.sentry.urge();
+    }
+
+    /// Waits until it is known whether the lease can go on. Must run on the client's runtime.
+    pub(crate) async fn known(&self) {
+        loop {
+            let Readiness::Pending(reason) = self.readiness() else { return };
+            let news = async {
+                match reason {
+                    Pending::Connection => self.confirmed().await,
+                    Pending::Proof => self.prove().await,
+                    Pending::Watch => self.sentry.until(|sentry| sentry.is_watched()).await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = self.lost() => return,
+                () = self.session.over() => return,
+                () = self.suspended_beside(reason) => {}
+                () = news => {}
+            }
+        }
+    }
+
+    /// Waits until the connection breaks, unless that is the reason to wait already.
+    async fn suspended_beside(&self, reason: Pending) {
+        match reason {
+            Pending::Connection => std::future::pending().await,
+            Pending::Proof | Pending::Watch => self.suspended().await,
+        }
+    }
+
+    async fn prove(&self) {
+        let kind = self.session.clock().terms().heartbeat_kind();
+        match self.session.ops().heartbeat(kind).await {
+            Ok(()) => {}
+            Err(Fault::SessionOver) => self.session.give_up(),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}

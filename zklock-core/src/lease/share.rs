@@ -1,0 +1,93 @@
+//! One holder's share of a lease.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{LockError, LossReason};
+use crate::events::LockEventKind;
+use crate::token::FencingToken;
+
+use super::holders::Holders;
+use super::tenure::Tenure;
+
+/// One holder's share of a lease, which several holders have one after the other, or together to read.
+#[derive(Debug)]
+pub(crate) struct Share {
+    tenure: Arc<Tenure>,
+    token: FencingToken,
+    is_over: AtomicBool,
+}
+
+impl Share {
+    /// Returns the share of a holder that comes after this many others.
+    pub(crate) fn new(tenure: &Arc<Tenure>, handoff: u32) -> Self {
+        let token = tenure.token().handed_on(handoff);
+        tenure.is_granted.store(true, Ordering::Release);
+        Self { tenure: tenure.clone(), token, is_over: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
+        &self.tenure
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// Reports this holder to the event listeners from now on.
+    pub(crate) fn announce(&self) {
+        let is_held = self.tenure.holders.enter(self.token);
+        self.tenure.tell_all(vec![self.token], |fencing_token| LockEventKind::Acquired { fencing_token });
+        if let Some(reason) = self.tenure.loss().filter(|_| !is_held) {
+            self.tenure
+                .tell_all(vec![self.token], |fencing_token| LockEventKind::Lost { fencing_token, reason });
+        }
+    }
+
+    /// Ends the share: no write under it begins any more.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.tenure.holders.give_back(self.token);
+    }
+
+    /// Fails if the lease is lost, or the holder has given it back.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        if self.is_over.load(Ordering::SeqCst) {
+            return Err(self.tenure.lost_error(LossReason::Resigned));
+        }
+        self.tenure.check()
+    }
+
+    /// Reports the release of this holder, while others hold the lock.
+    pub(crate) fn part(&self) {
+        let told = self.tenure.holders.part(|token| token == self.token);
+        self.tenure.tell_all(told, |fencing_token| LockEventKind::Released { fencing_token });
+    }
+
+    /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
+    pub(crate) async fn released(&self) -> Result<(), LockError> {
+        let outcome = |holders: &Holders| {
+            // The end comes first: the report of a release that has ended removes the holder, too.
+            holders.end().or_else(|| (!holders.has(self.token)).then_some(Ok(())))
+        };
+        self.tenure.holders.until(outcome).await
+    }
+
+    /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
+    /// Does not wait for a connection that is broken.
+    pub(crate) async fn handed_over(&self) {
+        let is_over = |holders: &Holders| {
+            let is_over = holders.is_handed_over() || !holders.has(self.token);
+            is_over.then_some(())
+        };
+        tokio::select! {
+            () = self.tenure.holders.until(is_over) => {}
+            () = self.tenure.suspended() => {}
+        }
+    }
+
+    /// Returns whether the release of this holder has not been reported yet.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.tenure.holders.has(self.token)
+    }
+}

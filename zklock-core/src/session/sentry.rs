@@ -1,0 +1,134 @@
+//! The news that the watches of a held node bring: whether others came, and whether a deletion would be noticed.
+
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::queue::contender::is_numbered;
+
+use super::notice::Watch;
+use super::ops::Children;
+
+/// The news of the watches of one contender.
+#[derive(Debug, Default)]
+pub(crate) struct Sentry {
+    sight: Mutex<Sight>,
+    changed: Notify,
+    urged: CancellationToken,
+}
+
+/// The latest news.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sight {
+    /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
+    /// the first one.
+    company: Option<Instant>,
+    /// Whether a deletion of the own node would be noticed soon, or cannot be noticed sooner.
+    is_watched: bool,
+}
+
+/// The latest list of a queue, as far as it tells of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// There is no list, or no watch tells of changes since.
+    Unwatched,
+    /// The list shows others, and a watch tells of changes.
+    Others,
+    /// The list shows no others, and a watch tells of the next one.
+    Alone,
+}
+
+impl Seen {
+    /// Returns what a list shows to the contender with the node `own`.
+    pub(super) fn of(children: &Children, own: &str) -> Self {
+        let mut others = children.names.iter().filter(|name| *name != own && is_numbered(name));
+        match (&children.watch, others.next()) {
+            (Watch::Pause(_), _) => Self::Unwatched,
+            (Watch::Event(_), Some(_)) => Self::Others,
+            (Watch::Event(_), None) => Self::Alone,
+        }
+    }
+}
+
+impl Sentry {
+    /// Returns since when other contenders may wait.
+    pub(crate) fn company(&self) -> Option<Instant> {
+        self.sight().company
+    }
+
+    /// Returns whether a deletion of the own node would be noticed soon, or cannot be noticed sooner.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.sight().is_watched
+    }
+
+    /// Asks for a watch on the own node without delay, because others rely on the node.
+    pub(crate) fn urge(&self) {
+        self.urged.cancel();
+    }
+
+    /// Waits until there are news.
+    pub(crate) async fn until(&self, are_there: impl Fn(&Self) -> bool) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if are_there(self) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Begins with the list in which the contender was seen at the head of its queue.
+    pub(super) fn begin(&self, list: Seen) {
+        let mut sight = self.sight();
+        let company = (list != Seen::Alone).then(Instant::now);
+        *sight = Sight { company, is_watched: list != Seen::Unwatched || sight.is_watched };
+        drop(sight);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn note_company(&self) {
+        self.sight().company.get_or_insert_with(Instant::now);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn note_watch(&self, is_watched: bool) {
+        self.sight().is_watched = is_watched;
+        self.changed.notify_waiters();
+    }
+
+    /// Takes note that another node has replaced the own one, so that the watches tell nothing.
+    pub(crate) fn note_replacement(&self) {
+        self.note_company();
+        self.note_watch(false);
+    }
+
+    /// Takes note that the own node cannot be watched. A turn ends soon then, because there may be company.
+    pub(super) fn note_unwatchable(&self) {
+        self.note_company();
+        self.note_watch(true);
+    }
+
+    /// Waits for at most this long until calls rely on the own node, and returns whether they do.
+    pub(super) async fn is_needed_within(&self, pause: Duration) -> bool {
+        self.rest(pause).await;
+        self.urged.is_cancelled()
+    }
+
+    /// Waits before a watch on the own node is requested, unless others rely on the node already. Most locks are
+    /// released within [`MOMENT`], and the watch is not needed.
+    pub(super) async fn rest(&self, pause: Duration) {
+        self.urged.run_until_cancelled(sleep(pause)).await;
+    }
+
+    fn sight(&self) -> MutexGuard<'_, Sight> {
+        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The delay before a holder requests a watch on its own node.
+pub(super) const MOMENT: Duration = Duration::from_millis(5);
