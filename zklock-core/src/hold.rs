@@ -111,10 +111,14 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
 
 /// Ends all holds after a body, beginning with the last one.
 pub(crate) async fn finish_all(holds: Vec<Arc<Hold>>) {
-    let finished = join_all(holds.into_iter().rev().map(async |hold| owned(hold).await.finish().await));
-    for error in finished.await.into_iter().filter_map(Result::err) {
+    let outcomes = join_all(holds.into_iter().rev().map(finish)).await;
+    for error in outcomes.into_iter().filter_map(Result::err) {
         tracing::warn!(%error, "release failed");
     }
+}
+
+async fn finish(hold: Arc<Hold>) -> Result<(), LockError> {
+    owned(hold).await.finish().await
 }
 
 async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
@@ -175,13 +179,11 @@ impl Hold {
         if stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1 {
             client.worker().spawn(async move { drop(let_readers_in(grant).await) });
         } else if let Some(grant) = Arc::into_inner(grant) {
-            let mut release = grant.give_back();
+            let release = grant.give_back();
             if release.has_to_yield() {
                 yield_now().await;
             }
-            if !release.is_done() {
-                release.handed_over().await;
-            }
+            release.handed_over().await;
         }
         Ok(())
     }
@@ -201,14 +203,14 @@ impl Hold {
             client.worker().call(within, let_readers_in(grant)).await
         } else {
             let Some(grant) = Arc::into_inner(grant) else { return share.tenure().check() };
-            let mut release = grant.give_back();
+            let release = grant.give_back();
             if release.has_to_yield() {
                 // The call that has the lock now, or is about to come for it, may wait for this thread. The present
                 // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
                 yield_now().await;
             }
-            if release.is_done() {
-                return release.done().await;
+            if let Some(outcome) = release.outcome() {
+                return outcome;
             }
             client.worker().call(within, release.done()).await
         };
@@ -220,7 +222,10 @@ impl Hold {
                 let path = tenure.path().relative().to_owned();
                 Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing })
             }
-            Err(Unanswered::Ended) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
+            // The client's thread may have ended right after the release.
+            Err(Unanswered::Ended) => share
+                .outcome()
+                .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
         }
     }
 

@@ -44,12 +44,12 @@ impl Team {
     }
 }
 
-/// Returns the number of holders under each node, but for the last one, when nobody competes any more.
+/// Returns the number of holders under each node, up to the last turn of the client that ends first.
 fn turns(record: &Record) -> Vec<usize> {
     let record = record.lock().unwrap();
-    let mut turns: Vec<_> = record.chunk_by(|(_, a), (_, b)| a.zxid() == b.zxid()).map(<[_]>::len).collect();
-    turns.pop();
-    turns
+    let last = |client| record.iter().rposition(|(one, _)| *one == client).unwrap();
+    let competing = &record[..=last(0).min(last(1))];
+    competing.chunk_by(|(_, a), (_, b)| a.zxid() == b.zxid()).map(<[_]>::len).collect()
 }
 
 #[apply(on_both_servers)]

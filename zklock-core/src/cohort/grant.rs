@@ -143,20 +143,20 @@ impl Release {
         matches!(self.fate, Fate::PassedOn | Fate::Undecided)
     }
 
-    /// Returns whether nothing has to be awaited.
-    pub(crate) fn is_done(&mut self) -> bool {
-        if self.fate == Fate::Undecided && !self.share.is_registered() {
-            self.fate = Fate::PassedOn;
+    /// Returns the outcome, or `None` if it has to be awaited.
+    pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
+        match self.fate {
+            Fate::PassedOn => Some(Ok(())),
+            Fate::Shared => Some(self.share.tenure().check()),
+            Fate::Leaves | Fate::Undecided => self.share.outcome(),
         }
-        matches!(self.fate, Fate::PassedOn | Fate::Shared)
     }
 
     /// Waits until the lock is passed on, or its node is deleted.
     pub(crate) async fn done(self) -> Result<(), LockError> {
-        match self.fate {
-            Fate::PassedOn => Ok(()),
-            Fate::Shared => self.share.tenure().check(),
-            Fate::Leaves | Fate::Undecided => self.share.released().await,
+        match self.outcome() {
+            Some(outcome) => outcome,
+            None => self.share.released().await,
         }
     }
 

@@ -66,11 +66,13 @@ impl Share {
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        let outcome = |holders: &Holders| {
-            // The end comes first: the report of a release that has ended removes the holder, too.
-            holders.end().or_else(|| (!holders.has(self.token)).then_some(Ok(())))
-        };
-        self.tenure.holders.until(outcome).await
+        self.tenure.holders.until(|_| self.outcome()).await
+    }
+
+    /// Returns the outcome of the release, or `None` while it is not known.
+    pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
+        let holders = &self.tenure.holders;
+        holders.end().or_else(|| (!holders.has(self.token)).then_some(Ok(())))
     }
 
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
@@ -84,10 +86,5 @@ impl Share {
             () = self.tenure.holders.until(is_over) => {}
             () = self.tenure.suspended() => {}
         }
-    }
-
-    /// Returns whether the release of this holder has not been reported yet.
-    pub(crate) fn is_registered(&self) -> bool {
-        self.tenure.holders.has(self.token)
     }
 }
