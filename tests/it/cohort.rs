@@ -166,12 +166,16 @@ async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
     }
 }
 
-/// Waits until the holder knows that others wait: it watches its own node then.
-pub(super) async fn until_accompanied(space: &Space, guard: &MutexGuard) {
-    let nodes = async || space.children(guard.path()).await;
+/// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
+pub(super) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
+    let session = format!("\t0x{:x}", client.session_id().unwrap());
+    let mut nodes = space.children(path).await;
+    nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
+    let own = space.full(&format!("{path}/{}", nodes[0]));
     let is_watched = || async {
-        let mut watched = nodes().await.into_iter().map(|node| space.is_watched(&format!("{PATH}/{node}")));
-        watched.all(|is_watched| is_watched)
+        let watched = space.server().four_letter("wchp").unwrap();
+        let mut sessions = watched.lines().skip_while(|line| *line != own).skip(1);
+        sessions.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line == session)
     };
-    until(is_watched, "the holder's node is watched").await;
+    until(is_watched, "the client watches the holder's node").await;
 }

@@ -186,13 +186,8 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind)
     let waiting = spawn_lock(&client);
     until_in_line(&client, 1).await;
     let asked = mutex.participants().await.unwrap().remove(0);
-    let mut revoked = Box::pin(guard.revoked());
-    tokio::select! {
-        biased;
-        () = &mut revoked => panic!("it was not asked yet"),
-        revoking = client.revoke(&asked) => revoking.unwrap(),
-    }
-    soon(revoked).await;
+    let (revoking, ()) = soon(async { tokio::join!(client.revoke(&asked), guard.revoked()) }).await;
+    revoking.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();

@@ -135,6 +135,7 @@ async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_re
     let (client, other) = (space.client().await, space.client().await);
     let mut readers = vec![shelf(&client).read().await.unwrap()];
     let foreign = shelf(&other).read().await.unwrap();
+    super::until_accompanied(&space, &client, PATH).await;
     // The first readers stay, as if their work waited for that of the last one.
     for _ in 0..150 {
         readers.push(soon(spawn_read(&client)).await.unwrap());
