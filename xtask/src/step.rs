@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// The longest duration of a step, which is several times that of the longest one.
+const LIMIT: &str = "30m";
+/// The exit code of `timeout` for a command that it ended.
+const TIMED_OUT: i32 = 124;
+
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// A command that runs in the root of the workspace, and its title.
@@ -99,18 +104,28 @@ impl Step {
     }
 
     /// Lets other commands have the processors first.
-    pub(crate) fn nice(mut self) -> Self {
-        let mut nice = Command::new("nice");
-        nice.arg(self.command.get_program()).args(self.command.get_args()).stdin(Stdio::null());
+    pub(crate) fn nice(self) -> Self {
+        self.through("nice", &[])
+    }
+
+    /// Ends the command and the processes that it started, so that a test that hangs is named in the output.
+    fn limited(self) -> Self {
+        self.through("timeout", &["--kill-after=10s", LIMIT])
+    }
+
+    /// Runs the command by another program, which takes the command as its last arguments.
+    fn through(mut self, program: &str, arguments: &[&str]) -> Self {
+        let mut outer = Command::new(program);
+        outer.args(arguments).arg(self.command.get_program()).args(self.command.get_args());
         let directory = self.command.get_current_dir().map_or_else(|| root().to_owned(), Path::to_owned);
-        nice.current_dir(directory);
+        outer.current_dir(directory).stdin(Stdio::null());
         for (name, value) in self.command.get_envs() {
             match value {
-                Some(value) => nice.env(name, value),
-                None => nice.env_remove(name),
+                Some(value) => outer.env(name, value),
+                None => outer.env_remove(name),
             };
         }
-        self.command = nice;
+        self.command = outer;
         self
     }
 
@@ -121,26 +136,27 @@ impl Step {
     /// Runs the command, and prints its output when it has ended.
     ///
     /// The output goes through files, because a process that the command leaves behind could hold a pipe open.
-    pub(crate) fn run(mut self) -> Outcome<Report> {
-        announce(&format!("starting: {}", self.title));
-        let log = log_file(&self.title).map_err(|error| format!("the log of `{}`: {error}", self.title))?;
+    pub(crate) fn run(self) -> Outcome<Report> {
+        let mut step = self.limited();
+        announce(&format!("starting: {}", step.title));
+        let log = log_file(&step.title).map_err(|error| format!("the log of `{}`: {error}", step.title))?;
         let errors = log.with_extension("errors");
         let file = File::create(&log)?;
         // A last line is that of the standard output alone.
-        let error_file = match self.expected {
+        let error_file = match step.expected {
             Expected::LastLine(_) => File::create(&errors)?,
             Expected::Anything | Expected::NoWarnings => file.try_clone()?,
         };
-        self.command.stdout(file).stderr(error_file);
+        step.command.stdout(file).stderr(error_file);
         let started = Instant::now();
-        let status = self.command.status().map_err(|error| format!("`{}`: {error}", self.title))?;
+        let status = step.command.status().map_err(|error| format!("`{}`: {error}", step.title))?;
         let took = started.elapsed();
         let output = read(&log)?;
-        let outcome = self.check(status, &output);
+        let outcome = step.check(status, &output);
         let word = if outcome.is_ok() { "done" } else { "FAILED" };
         let errors = if errors.is_file() { read(&errors)? } else { String::new() };
-        announce(&format!("{word}: {} ({:.1} s)\n{errors}{output}", self.title, took.as_secs_f64()));
-        outcome.map(|()| Report { title: self.title, took, output })
+        announce(&format!("{word}: {} ({:.1} s)\n{errors}{output}", step.title, took.as_secs_f64()));
+        outcome.map(|()| Report { title: step.title, took, output })
     }
 
     /// Runs the command and returns its standard output, which is not printed.
@@ -157,6 +173,7 @@ impl Step {
 
     fn check(&self, status: ExitStatus, output: &str) -> Outcome {
         let problem = match self.expected {
+            _ if status.code() == Some(TIMED_OUT) => Some(format!("stopped after {LIMIT}")),
             _ if !status.success() => Some(status.to_string()),
             Expected::Anything => None,
             Expected::NoWarnings => {
