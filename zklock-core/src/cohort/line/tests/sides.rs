@@ -1,0 +1,115 @@
+//! Readers and writers.
+
+use super::*;
+
+#[test]
+fn a_write_under_way_keeps_all_out_but_readers_beside_readers() {
+    let mut scene = Scene::held(Exclusive);
+    scene.lease.writes(true);
+    scene.wait(Shared);
+    assert_eq!(scene.give_back(), (vec![], 0));
+    scene.lease.writes(false);
+    assert_eq!(grants(&scene.line.serve(scene.now)), [(2, 1)]);
+    scene.lease.writes(true);
+    assert_eq!(scene.wait(Shared), [(3, 2)]);
+    scene.wait(Exclusive);
+    scene.give_back();
+    assert_eq!(scene.give_back(), (vec![], 0));
+    scene.lease.writes(false);
+    assert_eq!(grants(&scene.line.serve(scene.now)), [(4, 3)]);
+}
+
+#[test]
+fn readers_join_a_downgraded_writer_only_after_its_writes() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Shared);
+    scene.lease.writes(true);
+    assert_eq!(grants(&scene.line.downgraded(scene.tenancy, scene.now)), []);
+    assert_eq!(scene.attempt(Shared), Err(Turned::Contended), "a reader is in line");
+    scene.lease.writes(false);
+    assert_eq!(grants(&scene.line.serve(scene.now)), [(2, 1)]);
+    scene.lease.writes(true);
+    assert_eq!(scene.wait(Shared), [(4, 2)], "beside a reader's write");
+}
+
+#[test]
+fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
+    let mut scene = Scene::held(Exclusive);
+    for side in [Shared, Shared, Exclusive, Shared] {
+        assert_eq!(scene.wait(side), []);
+    }
+    assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
+    assert_eq!(scene.line.kept.as_ref().unwrap().grants(), 2);
+    assert_eq!(scene.wait(Shared), []);
+    assert_eq!(scene.give_back().0, []);
+    assert_eq!(scene.give_back().0, [(4, 3)]);
+    assert_eq!(scene.give_back().0, [(5, 4), (6, 5)]);
+    assert_eq!(scene.wait(Shared), [(7, 6)]);
+    assert_eq!(scene.line.kept.as_ref().unwrap().grants(), 5);
+}
+
+#[test]
+fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
+    let mut scene = Scene::held(Shared);
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    assert_eq!(scene.wait(Shared), []);
+    assert_eq!(scene.give_back(), (vec![], 1));
+    assert_eq!(scene.head(), [(2, 0)]);
+}
+
+#[test]
+fn a_reader_beyond_the_bound_enters_beside_the_readers_that_it_may_not_join() {
+    let mut scene = Scene::held(Shared);
+    scene.lease.meets(scene.now);
+    scene.now += WITHIN;
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    scene.enter(Shared);
+    assert_eq!(scene.head(), [(2, 0)]);
+    assert_eq!(scene.wait(Shared), [(3, 1)]);
+}
+
+#[test]
+fn readers_under_a_writers_node_let_other_clients_readers_in_at_the_bound() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Shared);
+    scene.give_back();
+    scene.rest();
+    scene.lease.meets(scene.now);
+    let until = scene.now + WITHIN;
+    let agenda = scene.line.agenda(scene.now);
+    assert!(matches!(agenda, Agenda::Sleep { until: Some(bound), .. } if bound == until));
+    scene.now = until;
+    assert!(matches!(scene.line.agenda(scene.now), Agenda::Downgrade(_)));
+    assert_eq!(scene.wait(Shared), []);
+    scene.enter(Shared);
+}
+
+#[test]
+fn a_reader_that_may_not_join_under_a_writers_node_makes_it_a_readers() {
+    for is_bound in [true, false] {
+        let mut scene = Scene::held(Exclusive);
+        scene.wait(Shared);
+        scene.give_back();
+        scene.rest();
+        if is_bound {
+            scene.lease.meets(scene.now);
+            scene.now += WITHIN;
+        } else {
+            scene.lease.becomes(Ready::Never);
+        }
+        assert_eq!(scene.wait(Shared), []);
+        assert_eq!(scene.line.rouse(), Rouse::Wake);
+        assert!(matches!(scene.line.agenda(scene.now), Agenda::Downgrade(_)));
+        scene.enter(Shared);
+    }
+}
+
+#[test]
+fn no_writer_is_granted_after_a_downgrade_was_ordered() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    assert_eq!(grants(&scene.line.downgraded(scene.tenancy, scene.now)), []);
+    scene.enter(Exclusive);
+    assert_eq!(scene.give_back(), (vec![], 1));
+}

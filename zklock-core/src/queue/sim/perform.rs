@@ -1,0 +1,276 @@
+//! Steps: which are possible in a world, and the world that each leads to.
+
+use super::server::Server;
+use super::step::Step;
+use super::world::{Cancelled, Fence, Link, Peer, Session, World, id_of};
+use crate::queue::acquisition::{Acquisition, Action, End, Event, Sight};
+use crate::queue::claim::Role;
+use crate::queue::contender::Contender;
+use crate::queue::turn::Obstacle;
+
+impl World {
+    /// Returns the world after `step` of peer `index`, or `None` if that step is impossible.
+    pub(super) fn after(&self, index: usize, step: Step) -> Option<Self> {
+        // Most steps are impossible in most worlds, and a world is expensive to copy.
+        if !self.may_take(index, step) {
+            return None;
+        }
+        let mut world = self.clone();
+        world.perform(index, step).then_some(world)
+    }
+
+    /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
+    fn may_take(&self, index: usize, step: Step) -> bool {
+        let Peer { action: Some(action), session, late, fence, cancelled, link, .. } = &*self.peers[index]
+        else {
+            return step == Step::EnterAgain && self.may_enter_again(index);
+        };
+        if step.is_fault() && self.faults_left == 0 {
+            return false;
+        }
+        match step {
+            Step::NoticeExpiry => *session == Session::Expired,
+            Step::Cancel => *cancelled == Cancelled::No,
+            _ if *session == Session::Expired => false,
+            Step::Deliver => !matches!(action, Action::Hold(_) | Action::Finish(_)),
+            Step::Skip => *cancelled == Cancelled::Yes && is_request(action),
+            Step::LoseRequest | Step::LoseReply | Step::Refuse => is_request(action),
+            Step::DelayCreate | Step::LoseListReply => matches!(action, Action::Enter(_)),
+            Step::ApplyLateCreate => late.is_some(),
+            Step::SpuriousWatchEvent => matches!(action, Action::Watch(_)),
+            Step::OutsiderDeletes => self.own_node(index).is_some(),
+            Step::NoticeDeletion => {
+                matches!(action, Action::Watch(_) | Action::Hold(_)) && self.own_node(index).is_none()
+            }
+            Step::Expire => true,
+            Step::LocateTooEarly => {
+                matches!(action, Action::Locate(_)) && late.is_some() && *fence == Fence::Tight
+            }
+            Step::OutsiderDeletesParent => self.server.has_parent() && self.server.nodes().is_empty(),
+            Step::EnterAgain => false,
+            // Where requests are under way, they are lost, and another step.
+            Step::Reconnect => match action {
+                Action::Watch(ahead) => {
+                    matches!(ahead.obstacle, Obstacle::Sole(_)) && *link == Link::SinceTheList
+                }
+                _ => false,
+            },
+            Step::Downgrade => {
+                let is_writer = self.role_of(index) == Role::Write && *cancelled == Cancelled::No;
+                is_writer && matches!(action, Action::Hold(_))
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, index: usize, step: Step) -> bool {
+        self.may_take(index, step) && self.perform(index, step)
+    }
+
+    /// Performs a step that the peer may take, and tells whether the server allows it.
+    fn perform(&mut self, index: usize, step: Step) -> bool {
+        if step.is_fault() {
+            self.faults_left -= 1;
+        }
+        if step == Step::EnterAgain {
+            return self.enter_again(index);
+        }
+        let action = self.peers[index].action.clone().expect("a peer without an action takes no other step");
+        let has_moved = self.perform_on(index, step, action);
+        if step.breaks_the_connection() {
+            self.peer(index).memory.forget();
+        }
+        has_moved
+    }
+
+    fn perform_on(&mut self, index: usize, step: Step, action: Action) -> bool {
+        match step {
+            Step::NoticeExpiry => self.report(index, Event::SessionLost),
+            Step::Cancel => {
+                self.peer(index).cancelled = Cancelled::Yes;
+                self.report(index, Event::Cancel)
+            }
+            Step::Deliver => self.deliver(index, &action),
+            Step::Skip => self.report(index, Event::Skipped),
+            Step::LoseRequest => self.report(index, Event::Unknown),
+            Step::DelayCreate => {
+                if let Action::Enter(id) = action {
+                    self.peer(index).late = Some(id);
+                }
+                self.report(index, Event::Unknown)
+            }
+            Step::LoseReply => {
+                self.apply(index, &action);
+                self.report(index, Event::Unknown)
+            }
+            Step::LoseListReply => self.lose_list_reply(index, &action),
+            Step::ApplyLateCreate => self.apply_late(index),
+            Step::SpuriousWatchEvent => self.report(index, Event::PredecessorGone),
+            Step::OutsiderDeletes => self.expel(index),
+            Step::NoticeDeletion => self.report(index, Event::OwnNodeGone),
+            Step::Expire => self.expire(index),
+            Step::Refuse => self.report(index, Event::Refused),
+            Step::LocateTooEarly => {
+                self.peer(index).fence = Fence::Leaky;
+                self.deliver(index, &action)
+            }
+            Step::Downgrade => self.report(index, Event::Downgrade),
+            Step::OutsiderDeletesParent => {
+                self.server.outsider_deletes_parent();
+                (0..self.peers.len()).for_each(|index| self.peer(index).memory.miss_the_parent());
+                true
+            }
+            Step::Reconnect => {
+                self.peer(index).link = Link::Restored;
+                true
+            }
+            Step::EnterAgain => false,
+        }
+    }
+
+    fn may_enter_again(&self, index: usize) -> bool {
+        let peer = &self.peers[index];
+        peer.session == Session::Alive && peer.late.is_none() && !peer.later.is_empty()
+    }
+
+    fn enter_again(&mut self, index: usize) -> bool {
+        let peer = self.peer(index);
+        let claim = peer.later.pop().expect("another acquisition follows");
+        let (machine, action) =
+            Acquisition::start(id_of(index, peer.later.len()), claim, Server::session_of(index));
+        (peer.machine, peer.action, peer.cancelled) = (machine, Some(action), Cancelled::No);
+        peer.memory.enter();
+        true
+    }
+
+    fn sight(&mut self, index: usize) -> Sight {
+        let children = self.server.list().unwrap_or_default();
+        let peer = self.peer(index);
+        let sight = peer.memory.sight(children);
+        if !peer.later.is_empty() {
+            peer.memory.watch();
+        }
+        sight
+    }
+
+    fn report(&mut self, index: usize, event: Event) -> bool {
+        let peer = self.peer(index);
+        peer.link = Link::SinceTheList;
+        match peer.machine.on(event) {
+            Some(Action::Finish(end)) => {
+                peer.action = None;
+                peer.memory.leave(peer.machine.last_number());
+                self.check_end(index, &end);
+                if end == End::Abandoned {
+                    // A node that cannot be deleted ends with its session.
+                    self.expire(index);
+                }
+            }
+            Some(action) => peer.action = Some(action),
+            None => {}
+        }
+        true
+    }
+
+    fn lose_list_reply(&mut self, index: usize, action: &Action) -> bool {
+        match self.apply(index, action) {
+            Some(Event::Entered(node, _)) => self.report(index, Event::Entered(node, Sight::Nothing)),
+            _ => false,
+        }
+    }
+
+    fn apply_late(&mut self, index: usize) -> bool {
+        let role = self.role_of(index);
+        match self.peer(index).late.take() {
+            Some(id) => self.server.create(index, id, role).is_some(),
+            None => false,
+        }
+    }
+
+    fn deliver(&mut self, index: usize, action: &Action) -> bool {
+        match self.apply(index, action) {
+            Some(event) => {
+                let is_there = event != Event::Inherited || self.own_node(index).is_some();
+                assert!(is_there, "a contender inherits the lock by a node that may have gone first");
+                self.report(index, event)
+            }
+            None => false,
+        }
+    }
+
+    /// Performs an action on the server and returns its event, or `None` if the peer has to wait.
+    fn apply(&mut self, index: usize, action: &Action) -> Option<Event> {
+        if matches!(action, Action::Locate(_)) && self.peers[index].fence == Fence::Tight {
+            // The sync in front of the list fences the create of an older connection.
+            self.peer(index).late = None;
+        }
+        match action {
+            Action::Prepare => {
+                self.server.create_parent(index);
+                Some(Event::Prepared)
+            }
+            Action::Enter(id) => Some(match self.server.create(index, *id, self.role_of(index)) {
+                Some(node) => Event::Entered(node, self.sight(index)),
+                None => {
+                    self.peer(index).memory.forget();
+                    Event::ParentMissing
+                }
+            }),
+            Action::Locate(id) => {
+                let Some(children) = self.server.list() else {
+                    return Some(Event::ParentMissing);
+                };
+                let mine = |name: &String| Contender::parse(name).is_some_and(|c| c.is_of(*id));
+                let mine = children.into_iter().filter(mine);
+                Some(Event::Located(mine.filter_map(|name| self.server.stat(&name)).collect()))
+            }
+            Action::List => Some(self.server.list().map_or(Event::ParentMissing, Event::Listed)),
+            Action::Watch(ahead) => {
+                let (is_gone, event) = match &ahead.obstacle {
+                    Obstacle::Contender(name) => (self.server.stat(name).is_none(), Event::PredecessorGone),
+                    Obstacle::Sole(name) => (self.server.stat(name).is_none(), self.inheritance(index)?),
+                    Obstacle::Anyone => (!self.is_behind(index), Event::PredecessorGone),
+                };
+                is_gone.then_some(event)
+            }
+            Action::Downgrade(replacement) => Some(match self.server.replace(index, replacement) {
+                true => Event::Downgraded(replacement.new.clone()),
+                false => Event::OwnNodeGone,
+            }),
+            Action::Delete(names) => {
+                names.iter().for_each(|name| self.server.delete(index, name));
+                Some(Event::Deleted)
+            }
+            Action::Hold(_) | Action::Finish(_) => None,
+        }
+    }
+
+    /// Returns the event of the end of the only predecessor, or `None` if the end of the own node is noticed first.
+    ///
+    /// On one connection, the events come in the order of the changes, and the own one is looked at first.
+    /// A new connection may tell of both in any order.
+    fn inheritance(&self, index: usize) -> Option<Event> {
+        match (self.peers[index].link, self.own_node(index)) {
+            (Link::Restored, _) => Some(Event::PredecessorGone),
+            (Link::SinceTheList, Some(_)) => Some(Event::Inherited),
+            (Link::SinceTheList, None) => None,
+        }
+    }
+
+    fn expel(&mut self, index: usize) -> bool {
+        if let Some(node) = self.own_node(index) {
+            self.server.outsider_deletes(&node.name);
+        }
+        true
+    }
+
+    fn expire(&mut self, index: usize) -> bool {
+        self.peer(index).session = Session::Expired;
+        self.peer(index).late = None;
+        self.server.expire(index);
+        true
+    }
+}
+
+fn is_request(action: &Action) -> bool {
+    !matches!(action, Action::Hold(_) | Action::Finish(_))
+}
