@@ -13,8 +13,8 @@ use crate::token::FencingToken;
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
-    /// Signals a change that those wait for who have given the lock back.
-    left: Notify,
+    /// Signals a change to the holders that have given the lock back, and wait for the outcome.
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -61,20 +61,20 @@ impl Holders {
             }
             !leaves
         });
-        self.left.notify_waiters();
+        self.changed.notify_waiters();
         parted
     }
 
     /// Takes note that the request that releases the lock has been handed to the connection.
     pub(super) fn note_handed_over(&self) {
         self.register().is_handed_over = true;
-        self.left.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Takes note of the end of the release.
     pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
         self.register().end = Some(outcome);
-        self.left.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
@@ -90,7 +90,7 @@ impl Holders {
     /// Waits until there is an answer.
     pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
         loop {
-            let mut changed = pin!(self.left.notified());
+            let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             if let Some(answer) = answer(self) {
                 return answer;
