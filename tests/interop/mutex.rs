@@ -10,30 +10,26 @@ use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/ledger";
 
+const CONTEST: Contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
+
+async fn round(client: &Client, turn: Turn<'_>) {
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    turn.section().await;
+    guard.release().await.unwrap();
+}
+
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn java_and_rust_exclude_each_other(kind: Kind) {
     let space = Space::new(kind);
-    let contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
-    let round = async |client: &Client, turn: Turn<'_>| {
-        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-        turn.section().await;
-        guard.release().await.unwrap();
-    };
-    contest.run(&space, round).await;
+    CONTEST.run(&space, round).await;
 }
 
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_of_one_client_let_java_in_after_64_sections_at_most(kind: Kind) {
     let space = Space::new(kind);
-    let contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
-    let round = async |client: &Client, turn: Turn<'_>| {
-        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-        turn.section().await;
-        guard.release().await.unwrap();
-    };
-    let entered = contest.run_with_tasks(&space, 30, round).await;
+    let entered = CONTEST.run_with_tasks(&space, 30, round).await;
     // As long as Java competes, the sections in Rust are turns between sections in Java.
     let is_java = |name: &String| name.starts_with("java");
     let (first, last) = (entered.iter().position(is_java), entered.iter().rposition(is_java));

@@ -31,10 +31,15 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     .await
 }
 
-/// Acquires with one more poll each time until that succeeds, and returns how many acquisitions were dropped.
-async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
+/// Acquires behind another client, with one more poll each time until that succeeds.
+///
+/// Returns the number of acquisitions that were dropped.
+async fn drop_at_every_poll(space: &Space, mutex: &Mutex, other: &Mutex) -> usize {
     for polls in 0.. {
-        let guard = soon(polled(mutex.lock(), polls)).await.map(Result::unwrap);
+        let taken = other.lock().await.unwrap();
+        let release = async { taken.release().await.unwrap() };
+        let (guard, ()) = soon(async { tokio::join!(biased; polled(mutex.lock(), polls), release) }).await;
+        let guard = guard.map(Result::unwrap);
         let is_acquired = guard.is_some();
         drop(guard);
         // The requests of a dropped acquisition are answered before those of a later one.
@@ -51,9 +56,10 @@ async fn drop_at_every_poll(space: &Space, mutex: &Mutex) -> usize {
 #[tokio::test]
 async fn an_acquisition_dropped_at_any_poll_leaves_no_node(kind: Kind) {
     let space = Space::new(kind);
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    // The caller's future has a single await, which may be over at the first poll of a slow thread.
-    assert!(drop_at_every_poll(&space, &mutex).await > 0);
+    let (client, other) = (space.client().await, space.client().await);
+    let (mutex, other) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
+    assert!(drop_at_every_poll(&space, &mutex, &other).await > 1);
+    assert!(drop_at_every_poll(&space, &mutex.queueing_by_task(), &other).await > 1);
 }
 
 #[apply(on_both_servers)]

@@ -23,6 +23,16 @@ pub(super) fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockE
     tokio::spawn(async move { mutex.lock().await })
 }
 
+/// Takes the lock, and lets another call of the client wait for it.
+pub(super) async fn lock_and_wait_behind(
+    client: &Client,
+) -> (MutexGuard, JoinHandle<Result<MutexGuard, LockError>>) {
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(client);
+    until_in_line(client, 1).await;
+    (guard, waiting)
+}
+
 /// Waits until this many calls of the client wait in its line.
 pub(super) async fn until_in_line(client: &Client, count: u32) {
     support::until_in_line(&client.mutex(PATH).unwrap(), count).await;

@@ -9,7 +9,7 @@ use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Phase};
 
 use zklock_testkit::How;
 
-use super::{PATH, spawn_lock, until_in_line};
+use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 #[apply(on_both_servers)]
@@ -60,10 +60,8 @@ async fn the_last_call_that_is_dropped_takes_the_node_with_it(kind: Kind) {
 async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
     let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
     let error = failed(mutex.lock_timeout(Duration::from_millis(50)).await);
     assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
     until_in_line(&client, 1).await;
@@ -119,9 +117,7 @@ async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(
 async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
     let token = guard.fencing_token();
     proxy.refuse();
     proxy.cut(How::Rst);
@@ -181,10 +177,8 @@ fn a_grant_goes_on_from_a_runtime_that_is_gone(kind: Kind) {
 async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
     let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
     let asked = mutex.participants().await.unwrap().remove(0);
     let (revoking, ()) = soon(async { tokio::join!(client.revoke(&asked), guard.revoked()) }).await;
     revoking.unwrap();

@@ -4,118 +4,122 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rstest_reuse::apply;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use zklock::{Client, FencingToken, Queueing};
+use zklock::{FencingToken, Queueing};
 
 use super::{PATH, spawn_lock, until_in_line};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
 
-/// The holders of the lock, in their order: their client and their token.
-type Record = Arc<Mutex<Vec<(usize, FencingToken)>>>;
+/// The tokens of the holders, in their order.
+type Record = Arc<Mutex<Vec<FencingToken>>>;
 
-/// The tasks of one client that compete for the lock.
-struct Team {
-    client: Client,
-    number: usize,
-    tasks: usize,
-    /// The number of times that each task takes the lock.
-    turns: usize,
-    body: Duration,
-}
-
-impl Team {
-    /// Lets the tasks take the lock repeatedly, and record it.
-    fn contend(&self, tasks: &mut JoinSet<()>, record: &Record) {
-        let (number, turns, body) = (self.number, self.turns, self.body);
-        for _ in 0..self.tasks {
-            let (mutex, record) = (self.client.mutex(PATH).unwrap(), record.clone());
-            tasks.spawn(async move {
-                for _ in 0..turns {
-                    let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                    record.lock().unwrap().push((number, guard.fencing_token()));
-                    if !body.is_zero() {
-                        sleep(body).await;
-                    }
-                    guard.release().await.unwrap();
-                }
-            });
+/// A call that waits until it may release the lock, and then takes it again.
+///
+/// The calls of a client take turns as fast as they can while the gate is open.
+async fn take_turns_through(mutex: zklock::Mutex, record: Record, mut open: watch::Receiver<bool>) {
+    loop {
+        let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+        record.lock().unwrap().push(guard.fencing_token());
+        if open.wait_for(|open| *open).await.is_err() {
+            return;
         }
+        guard.release().await.unwrap();
     }
-}
-
-/// Returns the number of holders under each node, up to the last turn of the client that ends first.
-fn turns(record: &Record) -> Vec<usize> {
-    let record = record.lock().unwrap();
-    let last = |client| record.iter().rposition(|(one, _)| *one == client).unwrap();
-    let competing = &record[..=last(0).min(last(1))];
-    competing.chunk_by(|(_, a), (_, b)| a.zxid() == b.zxid()).map(<[_]>::len).collect()
 }
 
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_others_wait_behind_gives_way_after_64_grants(kind: Kind) {
     let space = Space::new(kind);
-    let (record, mut tasks) = (Record::default(), JoinSet::new());
-    let clients = [space.client().await, space.client().await];
-    // Both clients compete from the first turn that is counted.
-    let guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
-    for (number, client) in clients.iter().enumerate() {
-        let team = Team { client: client.clone(), number, tasks: 50, turns: 20, body: Duration::ZERO };
-        team.contend(&mut tasks, &record);
+    // The bound of time does not end a turn before that of the grants.
+    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let client = space.config().queueing(queueing).connect().await.unwrap();
+    let other = space.client().await;
+    let ((gate, open), record) = (watch::channel(false), Record::default());
+    let outsider = other.mutex(PATH).unwrap().queueing_by_task();
+    let spawn_outsider = || {
+        let outsider = outsider.clone();
+        tokio::spawn(async move { outsider.lock_timeout(Duration::MAX).await })
+    };
+    let mut tasks = JoinSet::new();
+    for _ in 0..200 {
+        let mutex = client.mutex(PATH).unwrap();
+        tasks.spawn(take_turns_through(mutex, record.clone(), open.clone()));
     }
-    space.until_queued(PATH, 2).await;
-    until_in_line(&clients[0], 50).await;
-    guard.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    // A turn is longer if the other client entered the queue only during it.
-    let mut turns = turns(&record);
-    turns.sort_unstable();
-    let median = turns[turns.len() / 2];
-    assert!((2..=64).contains(&median), "{turns:?}");
+    until_in_line(&client, 199).await;
+    for turn in 1..=3 {
+        let waiting = spawn_outsider();
+        space.until_queued(PATH, 2).await;
+        until(async || turns(&record).len() == turn, "the client has its turn").await;
+        super::until_accompanied(&space, &client, PATH).await;
+        assert_eq!(turns(&record)[turn - 1], 1, "the gate is closed");
+        gate.send_replace(true);
+        let guard = soon(waiting).await.unwrap().unwrap();
+        gate.send_replace(false);
+        assert_eq!(turns(&record)[turn - 1], 64);
+        // The calls that are left wait behind the outsider.
+        space.until_queued(PATH, 2).await;
+        guard.release().await.unwrap();
+    }
+    tasks.shutdown().await;
+}
+
+/// Returns the number of holders under each node.
+fn turns(record: &Record) -> Vec<usize> {
+    let record = record.lock().unwrap();
+    record.chunk_by(|a, b| a.zxid() == b.zxid()).map(<[_]>::len).collect()
 }
 
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn clients_with_long_bodies_alternate(kind: Kind) {
+    const CALLS: usize = 4;
     let space = Space::new(kind);
-    let (record, mut tasks) = (Record::default(), JoinSet::new());
     let clients = [space.client().await, space.client().await];
-    let guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
+    let (holds, mut holders) = mpsc::unbounded_channel();
+    let mut guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
+    let mut holder = 0;
     for (number, client) in clients.iter().enumerate() {
-        let body = Duration::from_millis(60);
-        let team = Team { client: client.clone(), number, tasks: 4, turns: 1, body };
-        team.contend(&mut tasks, &record);
+        for _ in 0..CALLS {
+            let (mutex, holds) = (client.mutex(PATH).unwrap(), holds.clone());
+            tokio::spawn(async move { holds.send((number, mutex.lock().await.unwrap())) });
+        }
     }
+    drop(holds);
     space.until_queued(PATH, 2).await;
-    until_in_line(&clients[0], 4).await;
-    // The turn of the first client is over.
-    sleep(Duration::from_millis(60)).await;
+    until_in_line(&clients[0], CALLS as u32).await;
+    for turn in 0..2 * CALLS {
+        super::until_accompanied(&space, &clients[holder], PATH).await;
+        // A turn is over when its client has known of the other one for 50 ms.
+        sleep(Duration::from_millis(60)).await;
+        guard.release().await.unwrap();
+        (holder, guard) = soon(holders.recv()).await.unwrap();
+        assert_eq!(holder, (turn + 1) % 2);
+    }
     guard.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    let clients: Vec<_> = record.lock().unwrap().iter().map(|(client, _)| *client).collect();
-    assert_eq!(clients, [1, 0, 1, 0, 1, 0, 1, 0]);
 }
 
 #[apply(on_both_servers)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let ((gate, open), record) = (watch::channel(false), Record::default());
+    let mut tasks = JoinSet::new();
+    for _ in 0..10 {
+        let mutex = client.mutex(PATH).unwrap();
+        tasks.spawn(take_turns_through(mutex, record.clone(), open.clone()));
+    }
+    until_in_line(&client, 9).await;
     let node = space.children(PATH).await;
-    let (record, mut tasks) = (Record::default(), JoinSet::new());
-    let team = Team { client: client.clone(), number: 0, tasks: 10, turns: 100, body: Duration::ZERO };
-    team.contend(&mut tasks, &record);
-    until_in_line(&client, 10).await;
-    let last = spawn_lock(&client);
-    let first = guard.fencing_token().zxid();
-    guard.release().await.unwrap();
-    let guard = soon(last).await.unwrap().unwrap();
-    assert_eq!(guard.fencing_token().zxid(), first);
+    gate.send_replace(true);
+    until(async || record.lock().unwrap().len() > 1_000, "many calls have had the lock").await;
+    gate.send_replace(false);
+    assert_eq!(turns(&record).len(), 1);
     assert_eq!(space.children(PATH).await, node);
-    guard.release().await.unwrap();
-    soon(tasks.join_all()).await;
+    tasks.shutdown().await;
 }
 
 #[apply(on_both_servers)]

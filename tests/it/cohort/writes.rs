@@ -4,7 +4,7 @@ use rstest_reuse::apply;
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
-use super::{PATH, spawn_lock, until_in_line};
+use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
 use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const DATA: &str = "/data";
@@ -14,10 +14,8 @@ const DATA: &str = "/data";
 async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
     guard.create(DATA, "first").await.unwrap();
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
     let held = proxy.on_request(Opcode::MULTI).hold();
     {
         let write = guard.set_data(DATA, "second");
@@ -47,10 +45,8 @@ async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kin
 async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
     guard.create(DATA, "first").await.unwrap();
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
     let cut = proxy.on_request(Opcode::MULTI).cut(How::Rst);
     guard.set_data(DATA, "second").await.unwrap_err();
     soon(cut.struck()).await;

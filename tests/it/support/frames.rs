@@ -70,14 +70,17 @@ impl Interrupted {
         for n in 1.. {
             let held = self.nth(frame, n).hold();
             let mut working = tokio::spawn(work());
-            let is_done = tokio::select! {
-                biased;
-                done = &mut working => {
-                    drop(done.unwrap());
-                    true
+            let is_done = soon(async {
+                tokio::select! {
+                    biased;
+                    done = &mut working => {
+                        drop(done.unwrap());
+                        true
+                    }
+                    () = held.struck() => false,
                 }
-                () = held.struck() => false,
-            };
+            })
+            .await;
             working.abort();
             held.release();
             self.proxy.clear();
@@ -109,11 +112,14 @@ impl Interrupted {
             let cut = self.nth(frame, n).cut(How::Rst);
             let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
             let mut working: JoinHandle<T> = tokio::spawn(work());
-            let done = tokio::select! {
-                biased;
-                done = &mut working => Some(done.unwrap()),
-                () = cut.struck() => None,
-            };
+            let done = soon(async {
+                tokio::select! {
+                    biased;
+                    done = &mut working => Some(done.unwrap()),
+                    () = cut.struck() => None,
+                }
+            })
+            .await;
             if let Some(done) = done {
                 self.proxy.clear();
                 soon(after(done)).await;
