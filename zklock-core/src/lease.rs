@@ -19,7 +19,6 @@ mod tenure;
 pub(crate) mod writes;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,13 +40,13 @@ pub(crate) use self::tenure::Tenure;
 pub use self::state::LeaseState;
 
 /// The proof of a held lock. Dropping it withdraws the contender in the background.
+///
+/// Several holders share it in an `Arc`, each of whose clones is a claim to the lock.
 #[derive(Debug)]
 pub(crate) struct Lease {
     tenure: Arc<Tenure>,
     /// Dropping the sender makes the keeper withdraw the contender.
     orders: mpsc::UnboundedSender<Order>,
-    /// The number of holders, and one if calls may still come to hold it.
-    claims: AtomicUsize,
 }
 
 impl Lease {
@@ -63,7 +62,7 @@ impl Lease {
         let tenure = Arc::new(Tenure::begin(&driver, path, &node, events));
         let (orders, received) = mpsc::unbounded_channel();
         let keeper = keeper::keep(tenure.clone(), driver, received);
-        (Self { tenure, orders, claims: AtomicUsize::new(1) }, keeper)
+        (Self { tenure, orders }, keeper)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -73,25 +72,6 @@ impl Lease {
     /// Withdraws the contender and waits until it is gone.
     pub(crate) async fn release(&self) -> Result<(), LockError> {
         self.order(Order::Release).await
-    }
-
-    /// Adds a claim to the lease, which begins with one.
-    pub(crate) fn claim(&self) {
-        self.claims.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Gives a claim up, and returns whether it was the last one. If so, the contender is withdrawn in the
-    /// background.
-    pub(crate) fn disclaim(&self) -> bool {
-        let is_last = self.claims.fetch_sub(1, Ordering::AcqRel) == 1;
-        if is_last {
-            self.orders.send(Order::Leave).ok();
-        }
-        is_last
-    }
-
-    pub(crate) fn is_claimed(&self) -> bool {
-        self.claims.load(Ordering::Acquire) > 0
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.

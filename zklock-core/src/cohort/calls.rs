@@ -13,7 +13,7 @@ use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
 
-use super::grant::{Fate, Grant, Home, Place, discard};
+use super::grant::{Fate, Grant, Home, Place};
 use super::line::{Bounds, Call, Granted, Handle, Line, Look, Ready, Rouse, Served, TenancyId};
 use super::registry::Entry;
 
@@ -123,7 +123,7 @@ impl Cohort {
     pub(super) fn deliver(self: &Arc<Self>, mut served: CallerServed) {
         loop {
             // A node is deleted before another one is created, so that others are served meanwhile.
-            served.left.into_iter().for_each(discard);
+            drop(served.left);
             let vain: Vec<_> = served.grants.into_iter().filter_map(|granted| self.grant(granted)).collect();
             if vain.is_empty() {
                 return;

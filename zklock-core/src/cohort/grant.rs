@@ -12,7 +12,7 @@ use super::line::TenancyId;
 #[derive(Debug)]
 pub(crate) struct Grant {
     share: Arc<Share>,
-    /// `None` once the lock is given back.
+    /// The holder's claim; `None` once the lock is given back. The last claim that ends orders the release.
     lease: Option<Arc<Lease>>,
     /// `None` for a contender that serves one call only.
     place: Option<Place>,
@@ -55,7 +55,6 @@ impl Grant {
 
     /// Returns the grant of a lease to a holder that comes after this many others.
     pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Self {
-        lease.claim();
         let share = Arc::new(Share::new(lease.tenure(), handoff));
         Self { share, lease: Some(lease), place: Some(place) }
     }
@@ -77,9 +76,7 @@ impl Grant {
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(mut self) {
-        if let Some(lease) = self.lease.take() {
-            discard(lease);
-        }
+        drop(self.lease.take());
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
@@ -108,14 +105,15 @@ impl Grant {
     fn take_back(&mut self) -> Option<Fate> {
         let lease = self.lease.take()?;
         self.share.end();
+        let claimed = Arc::downgrade(&lease);
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
-        let is_last = lease.disclaim();
+        let is_last = Arc::into_inner(lease).is_some();
         let fate = match &self.place {
             Some(place) if !is_last => place.home.clone().give_back(place.tenancy),
             Some(_) | None => Fate::Leaves,
         };
-        let fate = if fate == Fate::Leaves && lease.is_claimed() { Fate::Shared } else { fate };
+        let fate = if fate == Fate::Leaves && claimed.strong_count() > 0 { Fate::Shared } else { fate };
         if fate == Fate::Shared {
             self.share.part();
         }
@@ -167,11 +165,6 @@ impl Release {
             self.share.handed_over().await;
         }
     }
-}
-
-/// Gives a claim to a lease up. The last one orders its release.
-pub(super) fn discard(lease: Arc<Lease>) {
-    lease.disclaim();
 }
 
 impl fmt::Debug for Place {

@@ -16,7 +16,6 @@ use crate::queue::claim::{Place, Role};
 use crate::session::drive::Progress;
 
 use super::calls::{self, Answer, Cohort, Recipe};
-use super::grant::discard;
 use super::line::{Agenda, Kept, Served, Side};
 
 /// Performs the work of a line until nobody waits in it.
@@ -29,7 +28,7 @@ pub(super) fn attend(cohort: Arc<Cohort>) -> calls::Attendance {
     })
 }
 
-/// Closes a line whose task ends early, because the client's thread ended or a bug made the task panic.
+/// Closes a line for good whose task ends early, because the client's thread ended or a bug made the task panic.
 struct Attendance {
     cohort: Arc<Cohort>,
     is_over: bool,
@@ -38,7 +37,7 @@ struct Attendance {
 impl Drop for Attendance {
     fn drop(&mut self) {
         if !self.is_over {
-            self.cohort.close();
+            self.cohort.abandon();
         }
     }
 }
@@ -68,13 +67,14 @@ impl Attendance {
                 Agenda::LookAgain if closing.is_cancelled() => {}
                 Agenda::LookAgain => yield_now().await,
                 Agenda::Leave(lease) => {
-                    discard(lease);
+                    drop(lease);
                     // The keeper deletes the node before another one is created.
                     yield_now().await;
                 }
                 Agenda::Downgrade(lease) => {
                     lease.downgrade_later();
-                    discard(lease);
+                    // The last claim ends after the order, so that the keeper performs both.
+                    drop(lease);
                 }
                 Agenda::Sleep { until, kept } => {
                     let is_closed = cohort.line().is_closed();
@@ -104,6 +104,13 @@ impl Cohort {
     /// Refuses all calls from now on.
     fn close(&self) {
         let calls = self.line().close();
+        self.fail(calls, |cohort, _| cohort.closed());
+    }
+
+    /// Refuses all calls from now on, and leaves the lock to its present holders.
+    fn abandon(&self) {
+        let (calls, lease) = self.line().abandon();
+        drop(lease);
         self.fail(calls, |cohort, _| cohort.closed());
     }
 
@@ -168,7 +175,8 @@ impl Cohort {
             }
             // It was withdrawn.
             Ok(None) | Err(LockError::Closed { .. }) => {
-                for caller in self.line().ended().into_iter().filter_map(|call| call.caller) {
+                let ended = self.line().ended();
+                for caller in ended.into_iter().filter_map(|call| call.caller) {
                     caller.reply.send(Answer::Contended).ok();
                 }
             }

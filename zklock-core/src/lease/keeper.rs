@@ -23,8 +23,6 @@ use super::tenure::Tenure;
 pub(super) enum Order {
     Downgrade(Report),
     Release(Report),
-    /// Withdraw the contender, and tell its last holders of the progress.
-    Leave,
 }
 
 pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
@@ -69,12 +67,12 @@ async fn watched(mut unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbou
                 report.send(outcome).ok();
                 return;
             }
-            Some(Order::Leave) | None => return leave(unkept, &mut driver).await,
+            None => return leave(unkept, &mut driver).await,
         }
     }
 }
 
-/// Withdraws the contender, and tells when the request for that is on its way.
+/// Withdraws the contender after its last holder, and tells when the request for that is on its way.
 async fn leave(unkept: Unkept, driver: &mut Driver) {
     let tenure = unkept.tenure.clone();
     let mut withdrawn = pin!(unkept.withdraw(driver));
@@ -143,8 +141,9 @@ impl Unkept {
     }
 
     async fn withdraw(mut self, driver: &mut Driver) -> Result<(), LockError> {
+        let outcome = withdraw(&self.tenure, driver).await;
         self.is_released = true;
-        withdraw(&self.tenure, driver).await
+        outcome
     }
 }
 

@@ -75,13 +75,12 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns whether the task has to act, or to wait for something else than before.
     fn is_due(&mut self, watched: Option<Kept>) -> bool {
-        let kept = self.kept.as_ref();
-        let is_idle = self.living == 0 && kept.is_some_and(Tenancy::is_vacant);
         // A task that watches a lease uses it, and must not keep a node that leaves.
-        let is_stale = watched.is_some_and(|watched| kept.map(Tenancy::id) != Some(watched.tenancy));
+        let kept = self.kept.as_ref().map(Tenancy::id);
+        let is_stale = watched.is_some_and(|watched| kept != Some(watched.tenancy));
         let to_watch = self.lease_to_watch();
         let needed = self.needed();
-        is_idle
+        self.is_deserted()
             || is_stale
             || (to_watch.is_some() && to_watch != watched)
             || match self.coming {
@@ -153,6 +152,15 @@ impl<C, L: Handle> Line<C, L> {
     pub(in crate::cohort) fn close(&mut self) -> Vec<Call<C>> {
         self.is_closed = true;
         self.drain()
+    }
+
+    /// Closes the line for good, because it has no task any more, and returns its lease as well.
+    ///
+    /// Holders that give the lock back later find no node in line, so that the last of them releases it.
+    pub(in crate::cohort) fn abandon(&mut self) -> (Vec<Call<C>>, Option<L>) {
+        self.attendant = Attendant::Absent;
+        self.coming = None;
+        (self.close(), self.part())
     }
 
     pub(in crate::cohort) fn is_closed(&self) -> bool {

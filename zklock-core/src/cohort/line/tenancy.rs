@@ -16,7 +16,7 @@ pub(in crate::cohort) struct Bounds {
     pub(in crate::cohort) within: Duration,
 }
 
-/// A lease, as far as a line looks at it.
+/// A lease, as far as a line looks at it. A clone is a claim to it: the node stays until the last one is dropped.
 pub(in crate::cohort) trait Handle: Clone {
     /// Returns the present state of the lease, and records nothing.
     fn look(&self) -> Look;
@@ -211,8 +211,9 @@ impl<L: Handle> Tenancy<L> {
             return None;
         }
         self.look();
-        let until = if self.grants >= bounds.turns { self.since } else { self.since + bounds.within };
-        self.has_company.then_some(until)
+        let within = if self.grants >= bounds.turns { Duration::ZERO } else { bounds.within };
+        // A bound beyond the clock's range is none.
+        self.since.checked_add(within).filter(|_| self.has_company)
     }
 
     /// Looks at the lease. The counts begin again when company is noticed.

@@ -86,6 +86,18 @@ fn readers_under_a_writers_node_let_other_clients_readers_in_at_the_bound() {
 }
 
 #[test]
+fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
+    let mut scene = Scene::within(64, Duration::MAX);
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    scene.head();
+    scene.lease.meets(scene.now);
+    scene.wait(Shared);
+    scene.give_back();
+    assert!(matches!(scene.line.agenda(scene.now), Agenda::Sleep { until: None, .. }));
+}
+
+#[test]
 fn a_reader_that_may_not_join_under_a_writers_node_makes_it_a_readers() {
     for is_bound in [true, false] {
         let mut scene = Scene::held(Exclusive);
