@@ -10,7 +10,7 @@ use crate::support::{Kind, Space, on_both_servers, soon};
 
 const PATH: &str = "/ledger";
 
-const CONTEST: Contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
+const CONTEST: Contest<'_> = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
 
 async fn round(client: &Client, turn: Turn<'_>) {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();

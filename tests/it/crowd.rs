@@ -115,9 +115,7 @@ async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: K
     crowd.until_there_are(CROWD + 1).await;
     // The last contenders of the queue have no watches, and are told by those in front of them.
     holder.release().await.unwrap();
-    while let Some(served) = waiting.join_next().await {
-        served.unwrap();
-    }
+    tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
     assert!(tokens.lock().unwrap().is_sorted(), "each is served in its turn");
     crowd.until_there_are(0).await;
 }

@@ -122,7 +122,7 @@ pub(crate) struct Break {
 }
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {

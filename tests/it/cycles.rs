@@ -10,6 +10,7 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use zklock::{Client, Config, Mutex};
 
+use crate::support::process::abort_in_time;
 use crate::support::{Kind, Server, TICK, on_both_servers, until};
 
 const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
@@ -23,6 +24,7 @@ const SLACK_KIB: u64 = 3_000;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_uses_leave_no_threads_memory_nodes_or_watches(kind: Kind) {
     if let Ok(connect) = std::env::var(CONNECT) {
+        abort_in_time();
         locks_are_used_and_dropped(&connect).await;
         return clients_are_used_and_dropped(&connect).await;
     }

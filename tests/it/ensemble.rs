@@ -14,7 +14,7 @@ const PATH: &str = "/fleet";
 const SYNC_LIMIT: u32 = 40;
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,7 @@ use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/payments/7";
 
@@ -172,7 +172,7 @@ async fn a_body_is_dropped_before_the_loss_is_returned(kind: Kind) {
             })
             .await
     });
-    is_running.await.unwrap();
+    soon(is_running).await.unwrap();
     space.delete_children(PATH).await;
     assert!(failed(soon(run).await.unwrap()).is_lost());
     assert!(dropped.load(Ordering::SeqCst) && !went_on.load(Ordering::SeqCst));
@@ -188,7 +188,9 @@ async fn a_body_that_ends_after_the_loss_is_no_success(kind: Kind) {
     let deletes = async {
         space.delete_children(PATH).await;
         // The body notices the loss and ends within one poll, which cannot be interrupted.
+        let deadline = Instant::now() + SOON;
         while guard.is_held() {
+            assert!(Instant::now() < deadline, "the loss is not noticed");
             std::thread::yield_now();
         }
     };

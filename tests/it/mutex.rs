@@ -286,6 +286,8 @@ async fn parents_that_vanish_are_created_again(kind: Kind) {
             let is_removed = outsider.delete(&parent, None).await.is_ok();
             count.fetch_add(usize::from(is_removed), Ordering::Relaxed);
             let _ = outsider.delete(&namespace, None).await;
+            // The deletes of a closed connection fail without an await.
+            tokio::task::yield_now().await;
         }
     });
     let mutex = client.mutex(PATH).unwrap();
@@ -299,6 +301,7 @@ async fn parents_that_vanish_are_created_again(kind: Kind) {
         guard.release().await.unwrap();
     }
     remover.abort();
+    assert!(soon(remover).await.unwrap_err().is_cancelled());
 }
 
 #[apply(on_both_servers)]

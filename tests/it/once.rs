@@ -134,7 +134,7 @@ async fn guards_of_every_kind_and_leaders_start_work(kind: Kind) {
     assert!(group.once_per("/ticks/group", HOUR).await.unwrap());
     let permit = client.semaphore("/pool", 2).unwrap().acquire().await.unwrap();
     assert!(permit.once_per("/ticks/permit", HOUR).await.unwrap());
-    let term = client.leader("/leader").unwrap().leadership().await.unwrap();
+    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
     assert!(term.once_per("/ticks/term", HOUR).await.unwrap());
     assert!(!permit.once_per("/ticks/term", HOUR).await.unwrap());
 }
@@ -147,7 +147,7 @@ async fn who_lost_the_lock_or_leadership_starts_nothing(kind: Kind) {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
     assert!(failed(guard.once_per(TICK, HOUR).await).is_lost());
-    let term = client.leader("/leader").unwrap().leadership().await.unwrap();
+    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
     term.resign();
     let lost = failed(term.once_per(TICK, HOUR).await);
     assert!(matches!(lost, LockError::Lost { reason: LossReason::Resigned, .. }), "{lost}");

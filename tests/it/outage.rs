@@ -23,7 +23,7 @@ async fn connect(server: &Server, session: Duration) -> Client {
 }
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 async fn until_state(guard: &MutexGuard, state: LeaseState) {

@@ -19,7 +19,7 @@ async fn connect(server: &Server) -> Client {
 }
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 /// Deletes a node and all nodes below it, while others may create nodes there.

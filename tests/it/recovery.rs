@@ -14,7 +14,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 const PATH: &str = "/recovery";
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {

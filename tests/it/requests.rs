@@ -267,7 +267,7 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
         assert_eq!(client.leader("/cost/7").unwrap().join().await.unwrap(), is_first);
     }
     let first = leads.leader_latch("/latch").unwrap();
-    first.leadership().await.unwrap();
+    soon(first.leadership()).await.unwrap();
     let second = follows.leader_latch("/latch").unwrap();
     // In each election the leader watches its own node. The follower watches the leader's node, the list and,
     // after a second, its own node.

@@ -19,7 +19,7 @@ const PATH: &str = "/reports/daily";
 const MESSAGE: &[u8] = b"__REVOKE__";
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {

@@ -27,11 +27,11 @@ fn rwlock(client: &Client) -> RwLock {
 }
 
 async fn read(client: &Client) -> ReadGuard {
-    rwlock(client).read_timeout(Duration::MAX).await.unwrap()
+    soon(rwlock(client).read_timeout(Duration::MAX)).await.unwrap()
 }
 
 async fn write(client: &Client) -> WriteGuard {
-    rwlock(client).write_timeout(Duration::MAX).await.unwrap()
+    soon(rwlock(client).write_timeout(Duration::MAX)).await.unwrap()
 }
 
 fn spawn_read(client: &Client) -> JoinHandle<ReadGuard> {

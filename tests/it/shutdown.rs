@@ -22,7 +22,7 @@ async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
     let waiting = client.mutex(PATH).unwrap();
     let waiting = tokio::spawn(async move { waiting.lock().await });
     until_in_line(&client.mutex(PATH).unwrap(), 1).await;
-    client.shutdown(Duration::ZERO).await;
+    soon(client.shutdown(Duration::ZERO)).await;
     assert!(failed(soon(waiting).await.unwrap()).is_closed());
     assert!(failed(client.mutex(PATH).unwrap().lock().await).is_closed());
     assert!(failed(client.mutex(PATH).unwrap().try_lock().await).is_closed());
@@ -45,7 +45,7 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue(kind: Ki
     }
     until_in_line(&client.mutex(PATH).unwrap(), 50).await;
     assert_eq!(space.children(PATH).await.len(), 2);
-    client.shutdown(Duration::ZERO).await;
+    soon(client.shutdown(Duration::ZERO)).await;
     for outcome in soon(waiting.join_all()).await {
         assert!(failed(outcome).is_closed());
     }
@@ -124,7 +124,7 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown(kind: Ki
             overlaps
         });
         space.until_queued(PATH, 2).await;
-        client.shutdown(Duration::ZERO).await;
+        soon(client.shutdown(Duration::ZERO)).await;
         assert!(!soon(waiting).await.unwrap(), "the next holder ran beside the body");
         let ended: Result<(), LockError> = soon(body).await.unwrap();
         assert!(failed(ended).is_lost());
@@ -149,7 +149,7 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are(kind: Kind) {
     };
     let bodies: Vec<_> = (0..200).map(body).collect();
     until(|| async { running.load(Ordering::SeqCst) == 200 }, "all bodies run").await;
-    client.shutdown(Duration::ZERO).await;
+    soon(client.shutdown(Duration::ZERO)).await;
     for body in bodies {
         assert!(failed(soon(body).await.unwrap()).is_lost());
     }

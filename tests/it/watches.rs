@@ -14,7 +14,7 @@ use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, u
 const PATH: &str = "/bells";
 
 async fn lock(client: &Client) -> MutexGuard {
-    client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap()
+    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
 /// Waits for the lock with a node of its own.

@@ -101,7 +101,7 @@ async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(
             assert!(later > token);
         }
         assert!(failed(guard.release().await).is_lost());
-        client.shutdown(Duration::ZERO).await;
+        soon(client.shutdown(Duration::ZERO)).await;
         drop(client);
         let mut losses = 0;
         while let Some(event) = soon(events.next()).await {

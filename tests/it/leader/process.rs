@@ -66,8 +66,7 @@ async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
     let epoch = u128::from(term.fencing_token());
     loop {
         let at = boot_clock();
-        if term.is_leading() {
-            let session = client.session_id().unwrap_or_default();
+        if let (true, Some(session)) = (term.is_leading(), client.session_id()) {
             log.write_all(format!("{epoch} {at} {name} {session} \n").as_bytes()).unwrap();
         }
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -174,7 +174,7 @@ async fn a_body_that_never_yields_keeps_the_office_until_it_ends(kind: Kind) {
         };
         move || futures_util::FutureExt::now_or_never(term.run(body))
     });
-    begun.await.unwrap();
+    soon(begun).await.unwrap();
     term.resign();
     tokio::time::sleep(LONGER_THAN_GRACE).await;
     assert!(!first.is_leader() && !second.is_leader());

@@ -281,7 +281,7 @@ async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
     assert!(failed(strictly).is_not_leader());
     // The next leader continues the period.
     leader.shutdown(Duration::ZERO).await;
-    follower.leader("/office").unwrap().leadership().await.unwrap();
+    soon(follower.leader("/office").unwrap().leadership()).await.unwrap();
     assert_eq!(zklock::scope(follower, sweep()).await, None);
 }
 

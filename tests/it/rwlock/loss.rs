@@ -76,7 +76,7 @@ async fn holders_whose_session_is_ended_are_told_and_the_next_is_let_in(kind: Ki
     let before = space.children("/other").await;
     space.end_session_of(&client);
     for held in held {
-        let reason = held.lost().await;
+        let reason = soon(held.lost()).await;
         assert!(matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted), "{reason}");
         held.check_lost(reason).await;
     }

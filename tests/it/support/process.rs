@@ -2,7 +2,9 @@
 
 use std::env;
 use std::io::Write;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{self, Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,6 +12,9 @@ use super::Space;
 
 const CONNECT: &str = "ZKLOCK_TEST_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_TEST_NAMESPACE";
+
+/// A time that is longer than any test lets another process live.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// The parameters of a test that runs in another process.
 pub(crate) struct Orders {
@@ -22,8 +27,17 @@ impl Orders {
     /// suite.
     pub(crate) fn read<const N: usize>(names: [&str; N]) -> Option<(Self, [String; N])> {
         let orders = Self { connect: env::var(CONNECT).ok()?, namespace: env::var(NAMESPACE).ok()? };
+        abort_in_time();
         Some((orders, names.map(|name| env::var(name).expect("all variables are set together"))))
     }
+}
+
+/// Ends this process if it lives for too long, so that the test that waits for its end fails.
+pub(crate) fn abort_in_time() {
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        process::abort();
+    });
 }
 
 /// A process that runs one test. It is killed on drop.

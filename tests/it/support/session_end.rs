@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
 
 use zklock_testkit::session_password;
 use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Opcode, Record, RequestHeader};
@@ -10,8 +11,12 @@ use super::waiting::SOON;
 
 /// Attaches to the session with its password and closes it. Its nodes are gone when this returns.
 pub(crate) fn end_session(server: SocketAddr, session_id: i64) {
+    assert_ne!(session_id, 0, "a server opens a new session for this id");
+    let deadline = Instant::now() + SOON;
     // The owner reconnects as soon as it is detached, and may win the session back before it is closed.
-    while attach(server, session_id) != Some(0) {}
+    while attach(server, session_id) != Some(0) {
+        assert!(Instant::now() < deadline, "the session 0x{session_id:x} does not end");
+    }
 }
 
 /// Attaches to the session and closes it in one packet. Returns the session's id as the server knows it,

@@ -8,11 +8,13 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
-    let deadline = tokio::time::Instant::now() + SOON;
-    while !condition().await {
-        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let is_met = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(SOON, is_met).await;
+    assert!(in_time.is_ok(), "timed out waiting until {what}");
 }
 
 /// Awaits a future that must complete soon.
