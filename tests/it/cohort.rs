@@ -3,6 +3,7 @@
 mod endings;
 mod fairness;
 mod readers;
+mod stress;
 mod writes;
 
 use std::sync::Arc;

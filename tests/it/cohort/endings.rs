@@ -1,6 +1,8 @@
 //! Lines whose calls end early, or whose lock is lost.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use tokio::runtime;
@@ -10,7 +12,7 @@ use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Phase};
 use zklock_testkit::How;
 
 use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -187,5 +189,106 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind)
     let guard = soon(waiting).await.unwrap().unwrap();
     assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
     assert!(futures_util::FutureExt::now_or_never(guard.revoked()).is_none());
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_end_of_the_client_is_told_to_all_calls_in_line_and_to_later_ones(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiters = [spawn_lock(&client), spawn_lock(&client), spawn_lock(&client)];
+    until_in_line(&client, 3).await;
+    soon(client.shutdown(Duration::ZERO)).await;
+    for waiter in waiters {
+        assert!(failed(soon(waiter).await.unwrap()).is_closed());
+    }
+    assert!(failed(soon(client.mutex(PATH).unwrap().lock()).await).is_closed());
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::SessionEnded));
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_to_the_next(kind: Kind) {
+    const WAIT: Duration = Duration::from_millis(4);
+    const STEP: Duration = Duration::from_micros(1);
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let (mut granted, mut late) = (0_u32, 0_u32);
+    for round in 0..4_000 {
+        let guard = mutex.lock().await.unwrap();
+        let waiter = mutex.clone();
+        let begun = Instant::now();
+        let waiting = tokio::spawn(async move { waiter.lock_timeout(WAIT).await });
+        // The pause closes in on the moment at which either may happen.
+        let pause = (WAIT + 20 * STEP * granted).saturating_sub(20 * STEP * late);
+        while begun.elapsed() < pause {
+            tokio::task::yield_now().await;
+        }
+        guard.release().await.unwrap();
+        match soon(waiting).await.unwrap() {
+            Ok(guard) => {
+                granted += 1;
+                guard.release().await.unwrap();
+            }
+            Err(error) => {
+                assert!(matches!(error, LockError::Timeout { .. }), "{round}: {error}");
+                late += 1;
+            }
+        }
+        if granted > 50 && late > 50 {
+            break;
+        }
+    }
+    assert!(granted > 50 && late > 50, "{granted} had the lock, and {late} were late");
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_computing(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let (next, has_begun) = (mutex.clone(), Arc::new(AtomicBool::new(false)));
+    let begins = has_begun.clone();
+    let mut tasks = JoinSet::new();
+    let first = mutex.run(async |_| {
+        tasks.spawn(async move {
+            next.run(async |_| begins.store(true, Ordering::SeqCst)).await.unwrap();
+        });
+        until_in_line(&client, 1).await;
+    });
+    first.await.unwrap();
+    let deadline = Instant::now() + SOON;
+    while !has_begun.load(Ordering::SeqCst) {
+        assert!(Instant::now() < deadline, "the next body waits for this task");
+        std::hint::spin_loop();
+    }
+    soon(tasks.join_all()).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_mutex_and_a_selector_of_one_client_exclude_each_other(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let candidate = client.leader_selector(PATH, |_| std::future::pending::<()>()).unwrap();
+    candidate.requeue();
+    space.until_queued(PATH, 2).await;
+    assert!(!candidate.has_leadership());
+    guard.release().await.unwrap();
+    until(async || candidate.has_leadership(), "the candidate leads").await;
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    let waiting = spawn_lock(&client);
+    until_in_line(&client, 1).await;
+    space.until_queued(PATH, 2).await;
+    soon(candidate.close()).await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
     guard.release().await.unwrap();
 }
