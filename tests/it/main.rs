@@ -36,4 +36,5 @@ mod strangers;
 mod support;
 mod threads;
 mod tidy;
+mod upstream;
 mod watches;

@@ -22,11 +22,12 @@ const ROOTS: [&str; 5] = [
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/upstream.md",
     "examples/README.md",
     "tests/README.md",
     "zklock-core/README.md",
@@ -289,10 +290,11 @@ fn a_sentence_that_begins_with_a_question_word_is_found_unless_it_is_a_question(
     assert_eq!(prose::questions_without_a_mark(text, true), ["* Who reads"]);
 }
 
-/// The tests that the tables of `tests/README.md` name, as `module::name`.
+/// The tests that the tables of `tests/README.md` and `docs/upstream.md` name, as `module::name`.
 fn named_in_tables() -> Vec<String> {
-    let text = document("tests/README.md");
-    let rows = text.lines().filter(|line| line.starts_with('|'));
+    let (tests, upstream) = (document("tests/README.md"), document("docs/upstream.md"));
+    let rows = tests.lines().filter(|line| line.starts_with('|'));
+    let rows = rows.chain(upstream.lines().filter(|line| line.starts_with("| test |")));
     // Every other piece between backticks is code.
     let code = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
     let is_name = |code: &&str| {
