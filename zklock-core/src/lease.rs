@@ -32,7 +32,6 @@ use self::keeper::{Order, Report};
 
 pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
-pub(crate) use self::revocation::REVOKE;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::share::Share;
 pub(crate) use self::tenure::Tenure;

@@ -8,8 +8,8 @@ use rstest_reuse::apply;
 use tokio::runtime;
 use tokio::task::JoinSet;
 use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Phase};
-
 use zklock_testkit::How;
+use zklock_testkit::wire::Opcode;
 
 use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
@@ -190,6 +190,31 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind)
     assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
     assert!(futures_util::FutureExt::now_or_never(guard.revoked()).is_none());
     guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let (guard, waiting) = lock_and_wait_behind(&client).await;
+    let other = space.client().await;
+    let behind = other.mutex(PATH).unwrap();
+    let behind = tokio::spawn(async move { behind.lock().await });
+    // Company makes the client watch its own node.
+    super::until_accompanied(&space, &client, PATH).await;
+    let asked = client.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
+    let reads = proxy.replies(Opcode::GET_DATA);
+    other.revoke(&asked).await.unwrap();
+    until(async || proxy.replies(Opcode::GET_DATA) > reads, "the client reads its node").await;
+    // Answers are handled in their order.
+    client.mutex(PATH).unwrap().participants().await.unwrap();
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let guard = soon(behind).await.unwrap().unwrap();
+    assert!(guard.fencing_token() > token && !waiting.is_finished());
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
 #[apply(on_both_servers)]

@@ -4,11 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-/// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
-pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
-
 /// Whether the holder was asked to release.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Revocation {
     pub(super) asked: CancellationToken,
     /// Whether a task watches the node's data. The watch costs requests, so it starts only on demand.
@@ -20,6 +17,13 @@ pub(crate) struct Revocation {
 }
 
 impl Revocation {
+    /// Returns the state of a node that has just come to the head of its queue. `asked` is cancelled when its holder
+    /// is asked.
+    pub(super) fn new(asked: CancellationToken) -> Self {
+        let (closed, ended) = (CancellationToken::new(), CancellationToken::new());
+        Self { asked, is_watched: AtomicBool::new(false), closed, ended }
+    }
+
     /// Waits until the holder is asked to release. Waits forever if it never is.
     pub(crate) async fn asked(&self) {
         self.asked.cancelled().await;

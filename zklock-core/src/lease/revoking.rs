@@ -7,7 +7,6 @@ use tokio::time::sleep;
 
 use crate::session::fault::Fault;
 
-use super::revocation::REVOKE;
 use super::tenure::Tenure;
 
 /// Watches the node's data until it asks for the release, or the lease has ended.
@@ -25,8 +24,13 @@ async fn look(tenure: &Tenure) {
     while !tenure.revocation.closed.is_cancelled() {
         let node = tenure.node().await;
         match tenure.session.ops().read_and_watch(&node).await {
-            Ok(read) if read.data == REVOKE => return tenure.revocation.asked.cancel(),
-            Ok(read) => read.watch.changed().await,
+            Ok(read) => {
+                tenure.sentry.note_data(&read.data);
+                if tenure.revocation.asked.is_cancelled() {
+                    return;
+                }
+                read.watch.changed().await;
+            }
             // Another node may have replaced this one. Otherwise the lease ends.
             Err(Fault::NoNode | Fault::Unknown(_)) => sleep(PAUSE).await,
             Err(_) => return,

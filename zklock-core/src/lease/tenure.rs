@@ -57,7 +57,7 @@ impl Tenure {
             epoch: AtomicU64::new(driver.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
-            revocation: Revocation::default(),
+            revocation: Revocation::new(driver.sentry().asked().clone()),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
             sentry: driver.sentry().clone(),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::client::Client;
 use crate::error::LockError;
-use crate::lease::REVOKE;
 use crate::session::Session;
 use crate::session::fault::Fault;
+use crate::session::sentry::REVOKE;
 
 use super::Participant;
 

@@ -1,4 +1,5 @@
-//! The news that the watches of a held node bring: whether others came, and whether a deletion would be noticed.
+//! The news that the watches of a held node bring: whether others came, whether a deletion would be noticed, and
+//! whether the holder is asked to release.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,16 @@ use crate::queue::contender::is_numbered;
 use super::notice::Watch;
 use super::ops::Children;
 
+/// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
+
 /// The news of the watches of one contender.
 #[derive(Debug, Default)]
 pub(crate) struct Sentry {
     sight: Mutex<Sight>,
     changed: Notify,
     urged: CancellationToken,
+    asked: CancellationToken,
 }
 
 /// The latest news.
@@ -68,6 +73,18 @@ impl Sentry {
     /// Asks for a watch on the own node without delay, because others rely on the node.
     pub(crate) fn urge(&self) {
         self.urged.cancel();
+    }
+
+    /// Returns the token that is cancelled when the holder is asked to release.
+    pub(crate) fn asked(&self) -> &CancellationToken {
+        &self.asked
+    }
+
+    /// Takes note of the data of the own node.
+    pub(crate) fn note_data(&self, data: &[u8]) {
+        if data == REVOKE {
+            self.asked.cancel();
+        }
     }
 
     /// Waits until there are news.

@@ -6,9 +6,9 @@ use crate::client::connect_string::ConnectString;
 use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
-use crate::lease::REVOKE;
 use crate::path;
 use crate::session::ops::Acl;
+use crate::session::sentry::REVOKE;
 use crate::session::{Opening, Silence};
 
 use super::Config;

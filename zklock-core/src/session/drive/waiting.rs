@@ -91,7 +91,7 @@ impl Driver {
     async fn wait_for(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
         let path = self.path.child(predecessor);
         let watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
-            Ok(Some(watch)) => watch,
+            Ok(Some(ahead)) => ahead.watch,
             Ok(None) => return self.wait_unwatched(predecessor, cancel).await,
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),

@@ -16,21 +16,27 @@ pub(crate) struct Pair {
     pub(crate) own: Result<Watch, Fault>,
 }
 
+/// A node that is watched.
+pub(crate) struct Watched {
+    pub(crate) watch: Watch,
+    pub(crate) data: Vec<u8>,
+}
+
 impl Ops {
     /// Watches an existing node for its deletion and for changes of its data. Returns `None`, without a
     /// request, if there is no room for a watch.
     ///
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
-    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watch>, Fault> {
+    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watched>, Fault> {
         let client = self.client()?;
         let Some(share) = self.watched.share(subject, Kind::Data, path) else {
             return Ok(None);
         };
         let sent = self.clock.now();
         let watched = client.get_and_watch_data(path).await;
-        let (_, _, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Some(change(watcher, share)))
+        let (data, _, watcher) = self.note(Ack::Read, sent, watched)?;
+        Ok(Some(Watched { watch: change(watcher, share), data }))
     }
 
     /// Watches a predecessor and the own node behind it in one round trip. Returns `None`, without a request,
