@@ -13,9 +13,12 @@ pub(super) struct ConnectString {
 impl ConnectString {
     /// Parses a connect string; the error names the part that is invalid, and the cause.
     ///
+    /// Whitespace around a server is dropped, as ZooKeeper's `ConnectStringParser` does.
+    ///
     /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
     /// paths, and is created with them.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
         let hosts_start = text.rfind("://").map_or(0, |scheme| scheme + "://".len());
         let (servers, chroot) = match text[hosts_start..].find('/') {
             Some(slash) => text.split_at(hosts_start + slash),
@@ -23,10 +26,11 @@ impl ConnectString {
         };
         let chroot = path::validate_root(chroot)
             .map_err(|reason| format!("the chroot {chroot:?} is invalid: {reason}"))?;
-        for server in servers.split(',') {
+        let servers: Vec<_> = servers.split(',').map(str::trim).collect();
+        for server in &servers {
             validate_server(server).map_err(|reason| format!("the server {server:?} {reason}"))?;
         }
-        Ok(Self { servers: servers.to_owned(), chroot: chroot.to_owned() })
+        Ok(Self { servers: servers.join(","), chroot: chroot.to_owned() })
     }
 }
 
@@ -67,6 +71,7 @@ mod tests {
         check("a:1,b:2/app/zoo", "a:1,b:2", "/app/zoo");
         check("tcp://a:1/app", "tcp://a:1", "/app");
         check("[::1]:2181,[::2]/x", "[::1]:2181,[::2]", "/x");
+        check(" a:1, b:2 ,\tc:3/app\n", "a:1,b:2,c:3", "/app");
     }
 
     #[test]
