@@ -57,30 +57,70 @@ fn unbalanced(template: &LitStr, brace: char) -> Error {
 /// Returns the position of the `}` that ends an expression; `None` if it is missing or the delimiters before
 /// it are not balanced. The compiler's own error about unbalanced delimiters would be hard to understand.
 fn closing(inside: &str) -> Option<usize> {
-    let mut open = Vec::new();
-    let mut chars = inside.char_indices();
-    while let Some((at, char)) = chars.next() {
+    let (mut open, mut at) = (Vec::new(), 0);
+    while let Some(char) = inside[at..].chars().next() {
         match char {
             '}' if open.is_empty() => return Some(at),
             '(' => open.push(')'),
             '[' => open.push(']'),
             '{' => open.push('}'),
             ')' | ']' | '}' if open.pop() != Some(char) => return None,
-            '"' => skip_string(&mut chars)?,
+            _ => {}
+        }
+        at += token(&inside[at..])?;
+    }
+    None
+}
+
+/// Returns the length of the token with which the text begins, as far as delimiters may be in it: a string, a
+/// character, a word, or any other character. `None` if a string is not closed.
+fn token(text: &str) -> Option<usize> {
+    let word = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let (prefix, rest) = text.split_at(word);
+    let length = match rest.chars().next() {
+        Some('"' | '#') if prefix.ends_with('r') && is_prefix(prefix) => raw_string(rest),
+        Some('"') if prefix.is_empty() || is_prefix(prefix) => escaped(rest, '"'),
+        Some('\'') if prefix.is_empty() || prefix == "b" => character(rest),
+        _ if !prefix.is_empty() => Some(0),
+        first => first.map(char::len_utf8),
+    };
+    length.map(|length| word + length)
+}
+
+/// Tells whether this word can be in front of a string.
+fn is_prefix(word: &str) -> bool {
+    matches!(word, "b" | "c" | "r" | "br" | "cr")
+}
+
+/// Returns the length of a quoted text with escapes.
+fn escaped(text: &str, quote: char) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '\\' => drop(chars.next()),
+            _ if char == quote => return Some(at + char.len_utf8()),
             _ => {}
         }
     }
     None
 }
 
-fn skip_string(chars: &mut std::str::CharIndices<'_>) -> Option<()> {
-    loop {
-        match chars.next()?.1 {
-            '"' => return Some(()),
-            '\\' => drop(chars.next()),
-            _ => {}
-        }
+/// Returns the length of a character, or that of the quote of a lifetime or a label.
+fn character(text: &str) -> Option<usize> {
+    let mut chars = text.chars().skip(1);
+    match (chars.next(), chars.next()) {
+        (Some('\\'), _) => escaped(text, '\''),
+        (Some(char), Some('\'')) => Some(2 + char.len_utf8()),
+        _ => Some(1),
     }
+}
+
+/// Returns the length of a raw string, which begins with its hashes, or that of the hash of a raw identifier.
+fn raw_string(text: &str) -> Option<usize> {
+    let hashes = text.len() - text.trim_start_matches('#').len();
+    let Some(inside) = text[hashes..].strip_prefix('"') else { return Some(1) };
+    let end = format!("\"{}", "#".repeat(hashes));
+    inside.find(&end).map(|at| hashes + 1 + at + end.len())
 }
 
 fn expression(text: &str, span: Span) -> Result<Expr> {
@@ -151,6 +191,19 @@ mod tests {
         check("/{ if a { 1 } else { 2 } }", r#""/" <ifa{1}else{2}>"#);
         check(r#"/{map["}"]}/x"#, r#""/" <map["}"]> "/x""#);
         check(r#"/{map["\"}"]}"#, r#""/" <map["\"}"]>"#);
+    }
+
+    #[test]
+    fn delimiters_in_characters_and_strings_of_any_kind_are_text() {
+        check("/{key.replace('{', \"\")}", "\"/\" <key.replace('{',\"\")>");
+        check("/{key.trim_matches(')')}/{b'}'}x", "`{b'}'}` is a constant: write it without the braces");
+        check("/{f('\\'', '\"', '\\u{7d}')}", "\"/\" <f('\\'','\"','\\u{7d}')>");
+        check("/{map[r#\"\"}\"#]}/x", "\"/\" <map[r#\"\"}\"#]> \"/x\"");
+        check("/{map[r\"\\\"]}", "\"/\" <map[r\"\\\"]>");
+        check("/{map[br##\"\"#}\"##]}", "\"/\" <map[br##\"\"#}\"##]>");
+        check("/{r#type.id}", "\"/\" <r#type.id>");
+        check("/{key::<'static>(id)}", "\"/\" <key::<'static>(id)>");
+        check("/{bar(\"}\")}", "\"/\" <bar(\"}\")>");
     }
 
     #[test]
