@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rstest_reuse::apply;
 use tokio::runtime;
 use tokio::task::JoinSet;
-use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Phase};
-use zklock_testkit::How;
+use zklock::{Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 
 use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
@@ -196,7 +196,11 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind)
 #[tokio::test]
 async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either(kind: Kind) {
     let space = Space::new(kind);
-    let (proxy, client) = space.proxied().await;
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    // No bound ends the turn of the client.
+    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let config = Config::new(proxy.connect_string()).namespace(&space.namespace).queueing(queueing);
+    let client = config.connect().await.unwrap();
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     let other = space.client().await;
     let behind = other.mutex(PATH).unwrap();
