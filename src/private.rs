@@ -164,8 +164,19 @@ impl<P: AsRef<str> + ?Sized> Text for P {
 }
 
 /// Returns the path that is the value of an expression. It is validated when the lock is taken.
+///
+/// Text in braces is refused: a caller that expects it to be replaced would share one lock with all others.
 pub fn path_of<P: Text + ?Sized>(path: &P) -> Path {
-    Ok(path.text().to_owned().into())
+    let text = path.text();
+    match text.find('{').and_then(|open| Some(&text[open..=open + text[open..].find('}')?])) {
+        None => Ok(text.to_owned().into()),
+        Some(braces) => Err(LockError::InvalidPath {
+            path: text.to_owned(),
+            reason: format!(
+                "`{braces}` is replaced only in a path that is a string literal in the attribute"
+            ),
+        }),
+    }
 }
 
 /// Returns the client that is the value of an expression.

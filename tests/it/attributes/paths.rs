@@ -96,6 +96,34 @@ async fn a_computed_path_is_checked_before_anything_is_sent(kind: Kind) {
     assert_eq!(space.children("/jobs").await, ["nightly"]);
 }
 
+const TEMPLATE: &str = "/orders/{id}";
+
+#[distributed_lock(path = TEMPLATE)]
+async fn constant(id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(path = [TEMPLATE, "/other"])]
+async fn constant_in_array(id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_computed_path_with_text_in_braces_is_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let one = failed(zklock::scope(client.clone(), constant(7)).await);
+    let expected = "invalid path \"/orders/{id}\": `{id}` is replaced only in a path that is a string literal in the \
+                    attribute";
+    assert_eq!(one.to_string(), expected);
+    let several = failed(zklock::scope(client.clone(), constant_in_array(7)).await);
+    assert_eq!(several.to_string(), expected);
+    assert_eq!(space.children("").await, [""; 0]);
+    // Single braces are text.
+    zklock::scope(client, computed("/odd}{".to_owned())).await.unwrap();
+}
+
 struct Counted<'a>(&'a Cell<u32>);
 
 impl fmt::Display for Counted<'_> {

@@ -3,8 +3,9 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, LitStr, Result};
+use syn::{Error, Expr, LitStr, Macro, Result, Token};
 
 use super::node;
 use super::template::{self, Piece};
@@ -25,6 +26,9 @@ impl Single {
         match ungroup(value) {
             Expr::Lit(_) => {
                 Err(Error::new_spanned(value, "`path` takes strings, for example `path = \"/orders/{id}\"`"))
+            }
+            Expr::Macro(call) if concatenated(&call.mac).is_some_and(|text| text.contains('{')) => {
+                Err(Error::new_spanned(value, CONCATENATED))
             }
             _ => Ok(Self::Computed(Box::new(value.clone()))),
         }
@@ -58,6 +62,18 @@ impl Single {
         }
     }
 }
+
+/// Returns the text of a call of `concat!` with strings only.
+fn concatenated(call: &Macro) -> Option<String> {
+    let parts = call.parse_body_with(Punctuated::<LitStr, Token![,]>::parse_terminated);
+    call.path
+        .is_ident("concat")
+        .then(|| parts.ok())
+        .flatten()
+        .map(|parts| parts.iter().map(LitStr::value).collect())
+}
+
+const CONCATENATED: &str = "the text of `concat!` is not a template, so that its braces would stay\nwrite the path as one string literal";
 
 fn same(one: &Piece, other: &Piece) -> bool {
     match (one, other) {
@@ -108,6 +124,13 @@ mod tests {
     fn expressions_are_kept() {
         check("self.lock_path()", "p::path_of(&(self.lock_path()))");
         check(r#"concat!("/a", "/b")"#, r#"p::path_of(&(concat!("/a","/b")))"#);
+    }
+
+    #[test]
+    fn braces_in_concatenated_strings_are_refused() {
+        check(r#"concat!("/orders/", "{id}")"#, CONCATENATED);
+        check(r#"concat!("/orders/", NAME, "{id}")"#, r#"p::path_of(&(concat!("/orders/",NAME,"{id}")))"#);
+        check(r#"text!("/orders/{id}")"#, r#"p::path_of(&(text!("/orders/{id}")))"#);
     }
 
     #[test]

@@ -1,5 +1,10 @@
 use zklock::{LockError, distributed_lock};
 
+#[distributed_lock(path = concat!("/orders/", "{id}"))]
+async fn path_concatenated(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
 #[distributed_lock(path = "/orders\n/{id}")]
 async fn path_control_character(id: u64) -> Result<(), LockError> {
     Ok(())
