@@ -3,7 +3,9 @@
 //!
 //! Uses only `grouped`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{TokenStreamExt, quote};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
     Error, GenericArgument, Path, PathArguments, Result, ReturnType, Signature, Token, Type, TypeParamBound,
@@ -39,6 +41,45 @@ impl Boxed {
         boxed.parse::<Token![move]>()?;
         let brace = braced!(block in boxed);
         Ok(Self { by, brace, body: block.parse()? })
+    }
+}
+
+/// Permits the body not to use the parameters that the attribute's arguments name.
+///
+/// `#[async_trait]` begins the body with a `let parameter = parameter;` for each, which is unused if only the attribute
+/// uses the parameter.
+pub(crate) fn permit_unused(body: TokenStream, args: &str) -> TokenStream {
+    let is_named = |name: &Ident| {
+        let mut words = args.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| name.unraw() == word)
+    };
+    let tokens: Vec<_> = body.into_iter().collect();
+    let mut permitted = TokenStream::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if rebound(&tokens[at..]).is_some_and(is_named) {
+            permitted.extend(quote!(#[allow(unused_variables)]));
+        }
+        permitted.append(token.clone());
+    }
+    permitted
+}
+
+/// Returns the name in the statement `let name = name;` with which the tokens begin.
+fn rebound(tokens: &[TokenTree]) -> Option<&Ident> {
+    let [TokenTree::Ident(word), rest @ ..] = tokens else { return None };
+    let rest = match rest {
+        [TokenTree::Ident(word), rest @ ..] if word == "mut" => rest,
+        rest => rest,
+    };
+    match rest {
+        [
+            TokenTree::Ident(name),
+            TokenTree::Punct(equals),
+            TokenTree::Ident(value),
+            TokenTree::Punct(end),
+            ..,
+        ] if word == "let" && name == value && equals.as_char() == '=' && end.as_char() == ';' => Some(name),
+        _ => None,
     }
 }
 
@@ -110,6 +151,22 @@ mod tests {
         check("fn f() -> Pin<Box<dyn Stream<Item = ()>>>", None);
         check("fn f() -> Pin<Box<T>>", None);
         check("async fn f() -> Pin<Box<dyn Future<Output = ()>>>", None);
+    }
+
+    #[test]
+    fn parameters_that_only_the_attribute_names_may_be_unused() {
+        #[track_caller]
+        fn check(body: &str, args: &str, expected: &str) {
+            let shown = permit_unused(body.parse().unwrap(), args).to_string().replace(' ', "");
+            assert_eq!(shown, expected, "{body} {args}");
+        }
+        let permitted = "#[allow(unused_variables)]letid=id;f()";
+        check("let id = id; f()", r#"path = "/orders/{id}""#, permitted);
+        check("let id = id; f()", "path = path(id)", permitted);
+        check("let r#type = r#type;", "path = path(r#type)", "#[allow(unused_variables)]letr#type=r#type;");
+        check("let mut id = id;", "path = id", "#[allow(unused_variables)]letmutid=id;");
+        check("let id = id; f()", r#"path = "/orders/{other_id}""#, "letid=id;f()");
+        check("let id = 7; let x = id;", "path = id", "letid=7;letx=id;");
     }
 
     #[test]

@@ -27,6 +27,8 @@ trait Ledger: Sync {
     }
 
     async fn audit(&self) -> Option<String>;
+
+    async fn archive(&self, year: u16, r#type: &str) -> Result<(), LockError>;
 }
 
 struct Book<T>(Vec<T>);
@@ -40,6 +42,12 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[leader_only(otherwise = Some(self.name()))]
     async fn audit(&self) -> Option<String> {
         unreachable!("no replica leads")
+    }
+
+    // Only the attribute uses the arguments.
+    #[distributed_lock(path = "/archive/{year}/{r#type}")]
+    async fn archive(&self, year: u16, r#type: &str) -> Result<(), LockError> {
+        Ok(())
     }
 
     #[distributed_lock(path = ["/ledger/{entry}/{self.0.len()}", self.name()], mode = write, wait = "5s")]
@@ -66,6 +74,7 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     let added = must_be_send(book.add("seven", [1, 2])).await;
     assert!(matches!(added, Err(LockError::NotInstalled { name: None, .. })), "{added:?}");
     assert!(book.0.is_empty());
+    assert!(must_be_send(book.archive(2026, "a")).await.is_err());
     let provided = must_be_send(book.provided()).await;
     assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
 }

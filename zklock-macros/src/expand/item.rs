@@ -6,6 +6,7 @@ use syn::Result;
 use syn::parse::{Parse, ParseStream, Parser};
 
 use super::span::mixed;
+use crate::boxed;
 use crate::errors::Errors;
 use crate::kind::Kind;
 use crate::target::{Form, Target};
@@ -19,9 +20,13 @@ pub(super) fn expand<A: Parse>(
     function: impl FnOnce(&A, &Target) -> Result<TokenStream>,
 ) -> TokenStream {
     let mut errors = Errors::default();
+    let args_text = args.to_string();
     let parsed_args = errors.keep(syn::parse2::<A>(args));
     let target = |input: ParseStream<'_>| Target::read(input, kind);
-    let parsed_item = errors.keep(target.parse2(item.clone()));
+    let mut parsed_item = errors.keep(target.parse2(item.clone()));
+    if let Some(Target { form: Form::Boxed(_), body, .. }) = &mut parsed_item {
+        *body = boxed::permit_unused(std::mem::take(body), &args_text);
+    }
     if let (Some(args), Some(target)) = (&parsed_args, &parsed_item)
         && let Some(function) = errors.keep(function(args, target))
     {
