@@ -61,11 +61,14 @@ fn names_future(bound: &TypeParamBound) -> bool {
     }
 }
 
-/// Recognises `let body = async { … }; … .block_on(body)`.
+/// Recognises `let body = async { … }; … .expect("Failed building the Runtime").block_on(body)`. The text tells it
+/// from a function of the user's that runs a future.
 fn is_made_by_tokio(body: &TokenStream) -> bool {
     let start: Vec<_> = body.clone().into_iter().take(4).map(|token| token.to_string()).collect();
-    start == ["let", "body", "=", "async"] && mentions(body, "block_on")
+    start == ["let", "body", "=", "async"] && mentions(body, "block_on") && mentions(body, BUILDING)
 }
+
+const BUILDING: &str = "\"Failed building the Runtime\"";
 
 /// Recognises `… .run(async |__server| …)`, which `#[zklock::test]` generates.
 fn is_made_by_us(body: &TokenStream) -> bool {
@@ -75,6 +78,7 @@ fn is_made_by_us(body: &TokenStream) -> bool {
 fn mentions(tokens: &TokenStream, name: &str) -> bool {
     tokens.clone().into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == name,
+        TokenTree::Literal(literal) => literal.to_string() == name,
         TokenTree::Group(group) => mentions(&group.stream(), name),
         _ => false,
     })
@@ -113,7 +117,11 @@ mod tests {
         let sig: Signature = syn::parse_str("fn f() -> R").unwrap();
         let is_refused =
             |body: &str| check_body(&sig, &body.parse().unwrap(), Kind::DistributedLock).is_err();
-        assert!(is_refused("let body = async { go().await }; { return Builder::new().block_on(body); }"));
+        assert!(is_refused(
+            "let body = async { go().await };
+             { return Builder::new().build().expect(\"Failed building the Runtime\").block_on(body); }"
+        ));
+        assert!(!is_refused("let body = async { go().await }; runtime.block_on(body)"));
         assert!(is_refused("async fn f() {} Harness::new().run(async |__server| f().await)"));
         assert!(!is_refused("runtime.block_on(async { go().await })"));
         assert!(!is_refused("let body = async { go().await }; Ok(())"));

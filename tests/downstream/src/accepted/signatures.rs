@@ -154,3 +154,15 @@ pub fn calls() {
     must_be_send(&moded_write());
     must_be_send(&moded_read());
 }
+
+/// Types of this crate with the names of others.
+pub mod shadowing {
+    use zklock::{LockError, distributed_lock};
+
+    pub type Option<T> = core::result::Result<T, LockError>;
+
+    #[distributed_lock(path = "/shadowing")]
+    pub async fn alias() -> Option<u8> {
+        Ok(7)
+    }
+}

@@ -147,3 +147,9 @@ pub fn calls() {
     must_be_send(settles(7));
     must_be_send(cancels());
 }
+
+#[distributed_lock(path = "/bridge/{id}")]
+pub fn bridge(id: u64, runtime: &tokio::runtime::Runtime) -> Result<u64, LockError> {
+    let body = async { id + 1 };
+    Ok(runtime.block_on(body))
+}
