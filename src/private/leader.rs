@@ -47,35 +47,35 @@ impl<T: OnSkip, E> OnSkip for Result<T, E> {
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`, `()` or `Option<_>`"
 )]
 pub trait OnFailure {
-    /// Converts the error into the result of the function.
-    fn failed(error: LockError) -> Self;
+    /// Converts the error into the result of the function, or logs it with the name of the function.
+    fn failed(error: LockError, function: &'static str) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
 impl OnFailure for () {
-    fn failed(error: LockError) -> Self {
-        warn(&error);
+    fn failed(error: LockError, function: &'static str) -> Self {
+        warn(&error, function);
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> OnFailure for Option<T> {
-    fn failed(error: LockError) -> Self {
-        warn(&error);
+    fn failed(error: LockError, function: &'static str) -> Self {
+        warn(&error, function);
         None
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, E: From<LockError>> OnFailure for Result<T, E> {
-    fn failed(error: LockError) -> Self {
+    fn failed(error: LockError, _: &'static str) -> Self {
         Err(error.into())
     }
 }
 
 /// Logs an error that the return type of the function cannot carry.
-fn warn(error: &LockError) {
-    tracing::warn!(%error, "a function under `#[leader_only]` failed");
+fn warn(error: &LockError, function: &'static str) {
+    tracing::warn!(target: "zklock", function, %error, "a function under `#[leader_only]` failed");
 }
 
 /// The role of this replica in the election.

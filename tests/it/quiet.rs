@@ -7,7 +7,7 @@ use rstest_reuse::apply;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Record};
 use tracing::{Event, Id, Level, Metadata, Subscriber};
-use zklock::LossReason;
+use zklock::{LossReason, leader_only};
 use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
@@ -41,7 +41,7 @@ impl Subscriber for Loud {
                 write!(self.0, "{field}={value:?} ").expect("a string can be written to");
             }
         }
-        let mut line = Line(String::new());
+        let mut line = Line(format!("{} ", event.metadata().target()));
         event.record(&mut line);
         lines().push(line.0);
     }
@@ -62,6 +62,22 @@ impl Subscriber for Loud {
 /// Returns the log lines about a lock.
 fn logged(path: &str) -> Vec<String> {
     lines().iter().filter(|line| line.contains(path)).cloned().collect()
+}
+
+#[leader_only]
+async fn sweep_that_reports_nothing() {
+    unreachable!("there is no client");
+}
+
+#[tokio::test]
+async fn a_function_that_cannot_report_an_error_logs_it_with_its_own_name() {
+    Loud::listen();
+    sweep_that_reports_nothing().await;
+    let logged = logged("sweep_that_reports_nothing");
+    let [line] = &logged[..] else { panic!("{logged:?}") };
+    assert!(line.starts_with("zklock "), "{line}");
+    assert!(line.contains(&format!("function=\"{}::sweep_that_reports_nothing\"", module_path!())), "{line}");
+    assert!(line.contains("error=no client is installed"), "{line}");
 }
 
 #[apply(on_both_servers)]

@@ -3,6 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Result;
+use syn::ext::IdentExt;
 
 use super::body;
 use super::flow::Flow;
@@ -108,7 +109,9 @@ fn begun(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
 
 fn failed(args: &LeaderArgs, target: &Target) -> TokenStream {
     let (span, at_output) = at_output(args, target);
-    quote_spanned!(span=> #at_output::OnFailure::failed(__error))
+    let name = target.sig.ident.unraw().to_string();
+    let function = quote_spanned!(mixed()=> ::core::concat!(::core::module_path!(), "::", #name));
+    quote_spanned!(span=> #at_output::OnFailure::failed(__error, #function))
 }
 
 /// Returns the span of the return type, where the compiler reports a type without a suitable value, and the
@@ -160,7 +163,7 @@ mod tests {
                         return ::zklock::__private::OnSkip::skipped()
                     }
                     ::zklock::__private::Answer::Failed(__error) => {
-                        return ::zklock::__private::OnFailure::failed(__error)
+                        return ::zklock::__private::OnFailure::failed(__error, ::core::concat!(::core::module_path!(), "::", "sweep"))
                     }
                 };
                 let held = __term.leadership();
@@ -186,12 +189,14 @@ mod tests {
                 match ::zklock::__private::lead(&__term, __body).await {
                     ::core::result::Result::Ok(__output) => __output,
                     ::core::result::Result::Err(__error) => {
-                        ::zklock::__private::OnFailure::failed(__error)
+                        ::zklock::__private::OnFailure::failed(__error, ::core::concat!(::core::module_path!(), "::", "sweep"))
                     }
                 }
             }"#,
         );
     }
+
+    const FUNCTION: &str = "::core::concat!(::core::module_path!(),\"::\",\"f\")";
 
     #[test]
     fn who_does_not_lead_does_as_told() {
@@ -200,7 +205,7 @@ mod tests {
                 "k::__private::ask_to_lead(__client,__path).await{{\
                  k::__private::Answer::Leads(__term)=>__term,\
                  k::__private::Answer::Follows({follower})=>{value},\
-                 k::__private::Answer::Failed(__error)=>returnk::__private::OnFailure::failed(__error),"
+                 k::__private::Answer::Failed(__error)=>returnk::__private::OnFailure::failed(__error,{FUNCTION}),"
             )
         };
         check_asking("crate = k", &asked("_", "returnk::__private::OnSkip::skipped()"));
@@ -213,7 +218,7 @@ mod tests {
         check_asking(
             "crate = k, otherwise = wait",
             "k::__private::wait_to_lead(__client,__path).await{Ok(__term)=>__term,\
-             Err(__error)=>returnk::__private::OnFailure::failed(__error),",
+             Err(__error)=>returnk::__private::OnFailure::failed(__error,::core::concat!(::core::module_path!(),\"::\",\"f\")),",
         );
     }
 
@@ -253,7 +258,8 @@ mod tests {
         let begun = "let__term=matchk::__private::begin_term(__once,__term).await{\
                      k::__private::Start::Now(__term)=>__term,\
                      k::__private::Start::Later=>returnk::__private::OnSkip::skipped(),\
-                     k::__private::Start::Failed(__error)=>returnk::__private::OnFailure::failed(__error),};\
+                     k::__private::Start::Failed(__error)=>\
+                     returnk::__private::OnFailure::failed(__error,::core::concat!(::core::module_path!(),\"::\",\"f\")),};\
                      let__body=";
         assert!(shown.contains(once) && shown.contains(begun), "{shown}");
         assert!(shown.contains("&__FUNCTION,::core::slice::from_ref(&__path),"), "{shown}");
