@@ -184,7 +184,7 @@ impl Mutex {
     /// Acquires the lock, runs `body` under it, and releases it.
     ///
     /// The body may enter a reentrant lock again. If the lock is lost, the body is dropped at its next await,
-    /// and the result is [`LockError::Lost`]. `Ok` means that the lock was held until the body ended. The
+    /// and the result is [`LockError::Lost`]. `Ok` means that no loss was known when the body ended. The
     /// release ends in the background, unless the client is configured otherwise; see
     /// [`Release`](crate::Release). A release that fails is told to the listeners, and does not replace the
     /// body's result.
