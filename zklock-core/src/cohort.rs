@@ -11,9 +11,12 @@
 //! ```
 //!
 //! * [`mod@line`]: the local queue and the rules of passing, as a pure state machine.
+//! * [`rules`]: the events of a line, and their effects. [`call`], [`waiters`], [`tenancy`] and [`attendant`] are its
+//!   parts: a call, those that wait, the rules by which a node goes from one to the next, and the state of a task.
 //! * [`calls`]: one line, with the leases and the callers that belong to it.
 //! * [`waiting`](mod@waiting): a call that waits.
 //! * [`turn`]: the task of one line, on the client's thread.
+//! * [`attendance`]: the end of a task, and of the calls that it attends to.
 //! * [`grant`]: one holder's part of a lock.
 //! * [`registry`]: the cohorts of one client.
 //!
@@ -24,16 +27,28 @@
 //!
 //! # Invariants
 //!
-//! 1. No wake-up, send, event or user code runs under the mutex of a line, and no line is locked under a lock
+//! 1. No wake-up, send, event or user code runs under the mutex of a cohort, and no cohort is locked under a lock
 //!    of the registry.
 //! 2. A waiter is the sender of a channel. A grant whose receiver is gone goes to the next waiter.
 
+mod attendance;
+mod attendant;
+mod call;
 mod calls;
 mod grant;
 mod line;
 mod registry;
+mod rules;
+#[cfg(test)]
+mod screen;
 mod sole;
+#[cfg(test)]
+mod stub;
+mod tenancy;
+#[cfg(test)]
+mod trail;
 mod turn;
+mod waiters;
 mod waiting;
 
 use std::sync::Arc;
@@ -46,15 +61,18 @@ use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
-use self::calls::{Cohort, Key, Recipe};
-use self::line::{Bounds, Side};
+use self::call::Side;
+use self::calls::Cohort;
+use self::line::Line;
 use self::registry::Registry;
+use self::tenancy::Bounds;
+use self::turn::{CallerLine, Key, Recipe};
 
 pub(crate) use self::grant::Grant;
 
 /// The cohorts of one client.
 #[derive(Default)]
-pub(crate) struct Cohorts(Registry<Key, Cohort>);
+pub(crate) struct Cohorts(Registry<Key, Cohort<CallerLine>>);
 
 /// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
 /// it and the caller does not want to wait.
@@ -69,7 +87,7 @@ pub(crate) async fn enter(
     match (queueing, wanted) {
         (Queueing::Process { turns, within }, Wanted::Place(place)) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
-            let (cohort, side) = cohorts.cohort(client.worker(), path, place, Bounds { turns, within });
+            let (cohort, side) = cohorts.line(client.worker(), path, place, Bounds { turns, within });
             let grant = cohort.enter(side, patience).await?;
             Ok(grant.map(|grant| vec![grant]))
         }
@@ -86,20 +104,20 @@ pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
 }
 
 impl Cohorts {
-    fn cohort(
+    fn line(
         &self,
         worker: &Arc<Worker>,
         path: &NodePath,
         claimed: &Place,
         bounds: Bounds,
-    ) -> (Arc<Cohort>, Side) {
+    ) -> (Arc<Cohort<CallerLine>>, Side) {
         let (recipe, side) = match claimed.role {
             Role::Read => (Recipe::ReadWrite, Side::Shared),
             Role::Write => (Recipe::ReadWrite, Side::Exclusive),
             Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
         };
         let key = Key { recipe, also_behind: claimed.also_behind.clone() };
-        let make = |entry| Cohort::new(worker, path, bounds, (entry, turn::attend));
+        let make = |entry| Cohort::new(worker, path, Line::new(bounds), entry);
         (self.0.get(path, key, make), side)
     }
 }

@@ -1,4 +1,4 @@
-//! One line, with the leases and the callers that belong to it.
+//! The calls of one client at one lock, with the leases and the callers that belong to them.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,41 +13,34 @@ use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
 
+use super::attendant::Rouse;
+use super::call::Call;
 use super::grant::{Fate, Grant, Home, Place};
-use super::line::{Bounds, Call, Granted, Handle, Line, Look, Ready, Rouse, Served, TenancyId};
 use super::registry::Entry;
+use super::rules::{Granted, Rules, Served};
+use super::tenancy::{Handle, Look, Ready, TenancyId};
 
-/// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key {
-    pub(super) recipe: Recipe,
-    pub(super) also_behind: Arc<[String]>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recipe {
-    Mutex,
-    ReadWrite,
-}
-
-/// The calls of one client at one lock.
-pub(super) struct Cohort {
+/// The calls of one client at one lock, and the rules by which they get it.
+pub(super) struct Cohort<R: Local> {
     pub(super) path: NodePath,
     pub(super) worker: Arc<Worker>,
-    line: Mutex<CallerLine>,
-    /// Wakes the task of the line.
+    rules: Mutex<R>,
+    /// Wakes the task.
     pub(super) bell: Notify,
-    /// Makes the task of the line.
-    attend: Attend,
-    entry: Entry<Key, Self>,
+    entry: Entry<R::Key, Self>,
 }
 
-/// Makes the task of a line.
-pub(super) type Attend = fn(Arc<Cohort>) -> Attendance;
+/// The rules of a cohort, and the task that does their work.
+pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
+    /// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
+    type Key: Clone + Eq + Send + Sync;
+
+    /// Makes the task.
+    fn attend(cohort: Arc<Cohort<Self>>) -> Attendance;
+}
 
 pub(super) type Attendance = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type CallerLine = Line<Caller, Arc<Lease>>;
 type CallerServed = Served<Caller, Arc<Lease>>;
 
 /// A call that waits.
@@ -66,24 +59,19 @@ pub(super) enum Answer {
     Failed(LockError),
 }
 
-impl Cohort {
-    pub(super) fn new(
-        worker: &Arc<Worker>,
-        path: &NodePath,
-        bounds: Bounds,
-        (entry, attend): (Entry<Key, Self>, Attend),
-    ) -> Self {
-        let (worker, path, line) = (worker.clone(), path.clone(), Mutex::new(Line::new(bounds)));
-        Self { path, worker, line, bell: Notify::new(), attend, entry }
+impl<R: Local> Cohort<R> {
+    pub(super) fn new(worker: &Arc<Worker>, path: &NodePath, rules: R, entry: Entry<R::Key, Self>) -> Self {
+        let (worker, path, rules) = (worker.clone(), path.clone(), Mutex::new(rules));
+        Self { path, worker, rules, bell: Notify::new(), entry }
     }
 
-    pub(super) fn key(&self) -> &Key {
+    pub(super) fn key(&self) -> &R::Key {
         self.entry.key()
     }
 
     /// Returns the number of calls that wait in line.
     pub(super) fn waiting(&self) -> usize {
-        self.line().waiting()
+        self.rules().waiting()
     }
 
     /// Tells the listeners of each call that waits how many contenders are in front of it, once.
@@ -93,7 +81,7 @@ impl Cohort {
             return;
         }
         let mut queued = Vec::new();
-        for (ahead, caller) in self.line().queued() {
+        for (ahead, caller) in self.rules().queued() {
             if !std::mem::replace(&mut caller.is_told, true) {
                 queued.push(ahead);
             }
@@ -103,18 +91,18 @@ impl Cohort {
         }
     }
 
-    /// Changes the line, and performs what follows from the change.
+    /// Makes a change, and performs what follows from it.
     pub(super) fn change<T>(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut CallerLine, Instant) -> (CallerServed, T),
+        change: impl FnOnce(&mut R, Instant) -> (CallerServed, T),
     ) -> T {
-        let (served, value) = change(&mut self.line(), Instant::now());
+        let (served, value) = change(&mut self.rules(), Instant::now());
         self.deliver(served);
-        let rouse = self.line().rouse();
+        let rouse = self.rules().rouse();
         match rouse {
             Rouse::Nobody => {}
             Rouse::Wake => self.bell.notify_one(),
-            Rouse::Start => self.worker.spawn((self.attend)(self.clone())),
+            Rouse::Start => self.worker.spawn(R::attend(self.clone())),
         }
         value
     }
@@ -131,7 +119,7 @@ impl Cohort {
             let now = Instant::now();
             served = Served::default();
             for tenancy in vain {
-                let more = self.line().given_back(tenancy, now);
+                let more = self.rules().given_back(tenancy, now);
                 served.grants.extend(more.grants);
                 served.left.extend(more.left);
             }
@@ -165,27 +153,27 @@ impl Cohort {
 
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
         let phase = match self.worker.current_session() {
-            _ if self.line().is_queued() => Phase::Queued,
+            _ if self.rules().is_queued() => Phase::Queued,
             Some(_) => Phase::Entering,
             None => Phase::Connecting,
         };
         LockError::Timeout { path: self.path.relative().to_owned(), waited, phase }
     }
 
-    pub(super) fn line(&self) -> MutexGuard<'_, CallerLine> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn rules(&self) -> MutexGuard<'_, R> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Home for Cohort {
+impl<R: Local> Home for Cohort<R> {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
-        self.change(|line, now| {
-            let served = line.given_back(tenancy, now);
-            let fate = if !served.grants.is_empty() {
+        self.change(|rules, now| {
+            let served = rules.given_back(tenancy, now);
+            let fate = if served.grants.iter().any(|granted| granted.tenancy == tenancy) {
                 Fate::PassedOn
-            } else if line.lease(tenancy).is_none() {
+            } else if !rules.is_kept(tenancy) {
                 Fate::Leaves
-            } else if line.is_vacant(tenancy) {
+            } else if rules.is_vacant(tenancy) {
                 Fate::Undecided
             } else {
                 Fate::Shared
@@ -195,7 +183,7 @@ impl Home for Cohort {
     }
 
     fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
-        self.change(|line, now| (line.downgraded(tenancy, now), ()));
+        self.change(|rules, now| (rules.downgraded(tenancy, now), ()));
     }
 }
 

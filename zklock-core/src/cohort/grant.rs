@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::LockError;
 use crate::lease::{Lease, Share, Tenure};
 
-use super::line::TenancyId;
+use super::tenancy::TenancyId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
 #[derive(Debug)]

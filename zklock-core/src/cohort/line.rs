@@ -23,158 +23,86 @@
 //! 3. Calls are granted in the order of their ids, except that readers join readers.
 
 mod agenda;
-mod call;
 #[cfg(test)]
 mod sim;
-mod tenancy;
 #[cfg(test)]
 mod tests;
 mod work;
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
-use self::tenancy::{Admission, Tenancy};
-use self::work::{Attendant, Coming};
+use super::attendant::{Attendant, Rouse};
+use super::call::{Call, CallId, Manner, Side};
+use super::rules::{Granted, Rules, Served, Turned};
+use super::tenancy::{Admission, Bounds, Handle, Tenancy, TenancyId};
+use super::waiters::Waiters;
 
-pub(super) use self::call::{Call, CallId, Manner, Side};
-pub(super) use self::tenancy::{Bounds, Handle, Look, Ready, TenancyId};
-pub(super) use self::work::{Agenda, Kept, Rouse};
+use self::work::Coming;
+
+pub(super) use self::work::{Agenda, Kept};
 
 /// The calls of one client that wait for one lock, and the node that they share.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct Line<C, L> {
-    /// In the order of their ids. A call that is gone stays until it is the first, or one of many.
-    calls: VecDeque<Call<C>>,
-    living: usize,
-    next_call: u64,
+    waiters: Waiters<C>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
     coming: Option<Coming>,
     /// Calls that do not wait for others, and that are answered when the contender has left.
     refused: Vec<Call<C>>,
-    /// Not later than the earliest deadline of a call.
-    deadline: Option<Instant>,
-    attendant: Attendant,
+    attendant: Attendant<Option<Kept>>,
     bounds: Bounds,
     is_closed: bool,
 }
 
-/// The reason why a call does not get into the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turned {
-    /// The call does not wait for others, and would have to.
-    Contended,
-    Closed,
-}
-
-/// A call that is granted the lock.
-#[derive(Debug)]
-pub(super) struct Granted<C, L> {
-    pub(super) call: Call<C>,
-    pub(super) lease: L,
-    pub(super) tenancy: TenancyId,
-    /// The number of earlier grants under the same node.
-    pub(super) handoff: u32,
-}
-
-/// The effects of a change of the line.
-#[derive(Debug)]
-#[must_use = "the grants and the leases belong to others"]
-pub(super) struct Served<C, L> {
-    pub(super) grants: Vec<Granted<C, L>>,
-    /// Leases that the line no longer uses. Each is released once its last holder has given it back.
-    pub(super) left: Vec<L>,
-}
-
-impl<C, L: Handle> Line<C, L> {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self {
-            calls: VecDeque::new(),
-            living: 0,
-            next_call: 0,
-            kept: None,
-            next_tenancy: 0,
-            coming: None,
-            refused: Vec::new(),
-            deadline: None,
-            attendant: Attendant::Absent,
-            bounds,
-            is_closed: false,
-        }
+impl<C, L: Handle> Rules<C, L> for Line<C, L> {
+    fn id(&mut self) -> CallId {
+        self.waiters.id()
     }
 
-    /// Returns the id of the next call.
-    pub(super) fn id(&mut self) -> CallId {
-        self.next_call += 1;
-        CallId(self.next_call)
-    }
-
-    /// Puts a call into the line, at the place of its id.
-    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Served<C, L>, Turned> {
+    fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Served<C, L>, Turned> {
         if self.is_closed {
             return Err(Turned::Closed);
         }
         if call.manner == Manner::Try && self.is_contended(call.side) {
             return Err(Turned::Contended);
         }
-        self.insert(call);
+        self.waiters.insert(call);
         Ok(self.serve(now))
     }
 
-    /// Returns the number of calls that wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.living
+    fn waiting(&self) -> usize {
+        self.waiters.len()
     }
 
-    /// Returns the calls that wait, each with the number of contenders in front: those of other clients, and
-    /// calls of this one. The list is empty while the place of this client in the queue is not known.
-    pub(super) fn queued(&mut self) -> impl Iterator<Item = (usize, &mut C)> {
+    fn queued<'a>(&'a mut self) -> impl Iterator<Item = (usize, &'a mut C)>
+    where
+        C: 'a,
+    {
         let is_known = self.is_queued();
         let others = self.coming.as_ref().map_or(0, Coming::ahead);
         let holder = usize::from(self.kept.as_ref().is_some_and(|kept| !kept.is_vacant()));
-        let callers = self.calls.iter_mut().filter_map(|call| call.caller.as_mut());
-        callers
+        self.waiters
+            .callers()
             .enumerate()
             .filter(move |_| is_known)
             .map(move |(nth, caller)| (others + holder + nth, caller))
     }
 
-    /// Removes a call whose caller no longer waits.
-    pub(super) fn gone(&mut self, id: CallId, now: Instant) -> Served<C, L> {
-        let place = self.calls.partition_point(|call| call.id < id);
-        match self.calls.get_mut(place) {
-            Some(call) if call.id == id && call.is_alive() => drop(call.take()),
-            _ => {
-                self.refused.retain(|call| call.id != id);
-                return Served::default();
-            }
-        }
-        self.living -= 1;
-        if self.calls.len() > 2 * self.living + SPARE {
-            self.calls.retain(Call::is_alive);
+    fn is_queued(&self) -> bool {
+        self.kept.is_some() || self.coming.as_ref().is_some_and(Coming::is_queued)
+    }
+
+    fn gone(&mut self, id: CallId, now: Instant) -> Served<C, L> {
+        if !self.waiters.remove(id) {
+            self.refused.retain(|call| call.id != id);
+            return Served::default();
         }
         self.serve(now)
     }
 
-    /// Returns the lease of this tenancy, while its node is in line.
-    pub(super) fn lease(&self, tenancy: TenancyId) -> Option<&L> {
-        self.kept.as_ref().filter(|kept| kept.id() == tenancy).map(Tenancy::lease)
-    }
-
-    /// Returns whether the node of this tenancy is in line, and nobody holds the lock.
-    pub(super) fn is_vacant(&self, tenancy: TenancyId) -> bool {
-        self.kept.as_ref().is_some_and(|kept| kept.id() == tenancy && kept.is_vacant())
-    }
-
-    /// Returns whether a contender of this client is in the queue, behind others or behind its own node.
-    pub(super) fn is_queued(&self) -> bool {
-        self.kept.is_some() || self.coming.as_ref().is_some_and(Coming::is_queued)
-    }
-
-    /// Handles the end of a grant. Under a node that is no longer in line, it changes nothing.
-    pub(super) fn given_back(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+    fn given_back(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
         match self.kept_as(tenancy) {
             Some(kept) => kept.give_back(),
             None => return Served::default(),
@@ -182,18 +110,15 @@ impl<C, L: Handle> Line<C, L> {
         self.serve(now)
     }
 
-    fn is_deserted(&self) -> bool {
-        self.living == 0 && self.kept.as_ref().is_some_and(Tenancy::is_vacant)
+    fn is_kept(&self, tenancy: TenancyId) -> bool {
+        self.lease(tenancy).is_some()
     }
 
-    /// Takes a node out of the line that is lost.
-    pub(super) fn lost(&mut self, tenancy: TenancyId) -> Option<L> {
-        self.kept_as(tenancy)?;
-        self.part()
+    fn is_vacant(&self, tenancy: TenancyId) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.id() == tenancy && kept.is_vacant())
     }
 
-    /// Treats the node as a reader's from now on, because its downgrade has been ordered.
-    pub(super) fn downgraded(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+    fn downgraded(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
         match self.kept_as(tenancy) {
             Some(kept) => kept.downgrade(),
             None => return Served::default(),
@@ -201,8 +126,7 @@ impl<C, L: Handle> Line<C, L> {
         self.serve(now)
     }
 
-    /// Grants the lock to as many calls as the kept node admits.
-    pub(super) fn serve(&mut self, now: Instant) -> Served<C, L> {
+    fn serve(&mut self, now: Instant) -> Served<C, L> {
         let mut served = Served::default();
         // Readers that are let in together count as one grant.
         let mut is_batch = false;
@@ -221,13 +145,70 @@ impl<C, L: Handle> Line<C, L> {
                     let handoff = kept.grant(side, is_batch, now);
                     is_batch |= begins_batch;
                     let (lease, tenancy) = (kept.lease().clone(), kept.id());
-                    let Some(call) = self.calls.pop_front() else { break };
-                    self.living -= 1;
+                    let Some(call) = self.waiters.pop() else { break };
                     served.grants.push(Granted { call, lease, tenancy, handoff });
                 }
             }
         }
         served
+    }
+
+    fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
+        if self.waiters.is_early(now) {
+            return Vec::new();
+        }
+        let expired = self.waiters.take_out(|call| call.has_expired(now));
+        let refused = self.refused.extract_if(.., |call| call.has_expired(now));
+        expired.into_iter().chain(refused).collect()
+    }
+
+    fn rouse(&mut self) -> Rouse {
+        if self.has_news() { self.attendant.rouse() } else { Rouse::Nobody }
+    }
+
+    fn close(&mut self) -> Vec<Call<C>> {
+        self.is_closed = true;
+        self.drain()
+    }
+
+    fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
+        self.attendant = Attendant::Absent;
+        self.coming = None;
+        (self.close(), self.part().into_iter().collect())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}
+
+impl<C, L: Handle> Line<C, L> {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self {
+            waiters: Waiters::default(),
+            kept: None,
+            next_tenancy: 0,
+            coming: None,
+            refused: Vec::new(),
+            attendant: Attendant::Absent,
+            bounds,
+            is_closed: false,
+        }
+    }
+
+    /// Returns the lease of this tenancy, while its node is in line.
+    pub(super) fn lease(&self, tenancy: TenancyId) -> Option<&L> {
+        self.kept.as_ref().filter(|kept| kept.id() == tenancy).map(Tenancy::lease)
+    }
+
+    fn is_deserted(&self) -> bool {
+        self.waiters.is_empty() && self.kept.as_ref().is_some_and(Tenancy::is_vacant)
+    }
+
+    /// Takes a node out of the line that is lost.
+    pub(super) fn lost(&mut self, tenancy: TenancyId) -> Option<L> {
+        self.kept_as(tenancy)?;
+        self.part()
     }
 
     /// Returns whether a call of this side would have to wait for others.
@@ -236,22 +217,12 @@ impl<C, L: Handle> Line<C, L> {
         let is_coming = self.coming.is_some_and(|coming| !coming.is_withdrawn && coming.is_queued());
         // A reader that only the bound keeps out enters with a node of its own.
         let is_held = self.kept.as_ref().is_some_and(|kept| !kept.is_open_to(side));
-        self.living > 0 || is_coming || is_held
+        !self.waiters.is_empty() || is_coming || is_held
     }
 
-    fn insert(&mut self, call: Call<C>) {
-        self.deadline = self.deadline.into_iter().chain(call.deadline).min();
-        let place = self.calls.partition_point(|other| other.id < call.id);
-        self.calls.insert(place, call);
-        self.living += 1;
-    }
-
-    /// Returns the side of the first call that waits, after dropping calls that are gone.
+    /// Returns the side of the first call that waits.
     fn first(&mut self) -> Option<Side> {
-        while self.calls.front().is_some_and(|call| !call.is_alive()) {
-            self.calls.pop_front();
-        }
-        self.calls.front().map(|call| call.side)
+        self.waiters.first().map(|call| call.side)
     }
 
     fn part(&mut self) -> Option<L> {
@@ -261,13 +232,8 @@ impl<C, L: Handle> Line<C, L> {
     fn kept_as(&mut self, tenancy: TenancyId) -> Option<&mut Tenancy<L>> {
         self.kept.as_mut().filter(|kept| kept.id() == tenancy)
     }
-}
 
-impl<C, L> Default for Served<C, L> {
-    fn default() -> Self {
-        Self { grants: Vec::new(), left: Vec::new() }
+    fn drain(&mut self) -> Vec<Call<C>> {
+        self.waiters.drain().into_iter().chain(self.refused.drain(..)).collect()
     }
 }
-
-/// The number of calls that are gone that a line may always keep.
-const SPARE: usize = 16;

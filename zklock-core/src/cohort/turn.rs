@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::yield_now;
-use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Contest, Wanted};
@@ -15,30 +14,38 @@ use crate::lease::Lease;
 use crate::queue::claim::{Place, Role};
 use crate::session::drive::Progress;
 
-use super::calls::{self, Answer, Cohort, Recipe};
-use super::line::{Agenda, Kept, Served, Side};
+use super::attendance::{Attendance, expiry};
+use super::call::Side;
+use super::calls::{self, Answer, Caller, Cohort, Local};
+use super::line::{Agenda, Kept, Line};
+use super::rules::{Rules, Served};
 
-/// Performs the work of a line until nobody waits in it.
-pub(super) fn attend(cohort: Arc<Cohort>) -> calls::Attendance {
-    // Created here rather than in the future, which may be dropped before its first poll.
-    let attendance = Attendance { cohort, is_over: false };
-    Box::pin(async move {
-        attendance.run().await;
-        attendance.end();
-    })
+/// The line of one client's calls.
+pub(super) type CallerLine = Line<Caller, Arc<Lease>>;
+
+/// The properties that tell the lines at one path apart.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) recipe: Recipe,
+    pub(super) also_behind: Arc<[String]>,
 }
 
-/// Closes a line for good whose task ends early, because the client's thread ended or a bug made the task panic.
-struct Attendance {
-    cohort: Arc<Cohort>,
-    is_over: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recipe {
+    Mutex,
+    ReadWrite,
 }
 
-impl Drop for Attendance {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.cohort.abandon();
-        }
+impl Local for CallerLine {
+    type Key = Key;
+
+    /// Performs the work of a line until nobody waits in it.
+    fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
+        let attendance = Attendance::new(cohort);
+        Box::pin(async move {
+            attendance.run().await;
+            attendance.end();
+        })
     }
 }
 
@@ -48,11 +55,7 @@ struct Contender {
     cancel: CancellationToken,
 }
 
-impl Attendance {
-    fn end(mut self) {
-        self.is_over = true;
-    }
-
+impl Attendance<CallerLine> {
     async fn run(&self) {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
@@ -60,7 +63,7 @@ impl Attendance {
         let mut wanted: fn(Place) -> Wanted = Wanted::Place;
         loop {
             cohort.expire();
-            let agenda = cohort.line().agenda(Instant::now());
+            let agenda = cohort.rules().agenda(Instant::now());
             match agenda {
                 Agenda::Enter(side) => contender = Some(cohort.contend(side, wanted)),
                 Agenda::Withdraw => contender.iter().for_each(|contender| contender.cancel.cancel()),
@@ -77,7 +80,7 @@ impl Attendance {
                     drop(lease);
                 }
                 Agenda::Sleep { until, kept } => {
-                    let is_closed = cohort.line().is_closed();
+                    let is_closed = cohort.rules().is_closed();
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
@@ -100,32 +103,7 @@ impl Attendance {
     }
 }
 
-impl Cohort {
-    /// Refuses all calls from now on.
-    fn close(&self) {
-        let calls = self.line().close();
-        self.fail(calls, |cohort, _| cohort.closed());
-    }
-
-    /// Refuses all calls from now on, and leaves the lock to its present holders.
-    fn abandon(&self) {
-        let (calls, lease) = self.line().abandon();
-        drop(lease);
-        self.fail(calls, |cohort, _| cohort.closed());
-    }
-
-    /// Answers the calls whose time is over.
-    fn expire(self: &Arc<Self>) {
-        let now = Instant::now();
-        let calls = self.line().expire(now);
-        if !calls.is_empty() {
-            self.fail(calls, Self::timeout);
-            // The next call may need another node, or none.
-            let served = self.line().serve(now);
-            self.deliver(served);
-        }
-    }
-
+impl Cohort<CallerLine> {
     fn contend(self: &Arc<Self>, side: Side, wanted: fn(Place) -> Wanted) -> Contender {
         let role = match (self.key().recipe, side) {
             (Recipe::Mutex, _) => Role::Exclusive,
@@ -150,13 +128,13 @@ impl Cohort {
         let count = match progress {
             Progress::Queued(count) => count,
             Progress::Connecting => {
-                self.line().restarted();
+                self.rules().restarted();
                 return false;
             }
             Progress::Entering => return false,
         };
         let (contended, is_useless) = {
-            let mut line = self.line();
+            let mut line = self.rules();
             (line.behind(count), line.waiting() == 0)
         };
         for caller in contended.into_iter().filter_map(|call| call.caller) {
@@ -170,18 +148,18 @@ impl Cohort {
     fn conclude(self: &Arc<Self>, end: Result<Option<Vec<Lease>>, LockError>) {
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
-                let served = self.line().headed(Arc::new(lease), Instant::now());
+                let served = self.rules().headed(Arc::new(lease), Instant::now());
                 self.deliver(served);
             }
             // It was withdrawn.
             Ok(None) | Err(LockError::Closed { .. }) => {
-                let ended = self.line().ended();
+                let ended = self.rules().ended();
                 for caller in ended.into_iter().filter_map(|call| call.caller) {
                     caller.reply.send(Answer::Contended).ok();
                 }
             }
             Err(error) => {
-                let calls = self.line().refused();
+                let calls = self.rules().refused();
                 self.fail(calls, |_, _| error.clone());
             }
         }
@@ -190,21 +168,16 @@ impl Cohort {
     /// Waits until a lease in line may be passed on, is lost, or has company.
     async fn kept_changes(self: &Arc<Self>, kept: Option<Kept>) {
         let Some(Kept { tenancy, is_open }) = kept else { return pending().await };
-        let Some(tenure) = self.line().lease(tenancy).map(|lease| lease.tenure().clone()) else { return };
-        tenure.urge();
+        let Some(tenure) = self.rules().lease(tenancy).map(|lease| lease.tenure().clone()) else { return };
         if is_open {
-            tenure.known().await;
-            tokio::select! {
-                _ = tenure.writes().drained() => {}
-                _ = tenure.lost() => {}
-            }
-            let served = self.line().serve(Instant::now());
-            return self.deliver(served);
+            tenure.passable().await;
+            return self.serve();
         }
+        tenure.urge();
         let has_company = tenure.company().is_some();
         tokio::select! {
             _ = tenure.lost() => {
-                let left = self.line().lost(tenancy);
+                let left = self.rules().lost(tenancy);
                 self.deliver(Served { left: left.into_iter().collect(), ..Served::default() });
             }
             () = tenure.accompanied(), if !has_company => {}
@@ -215,13 +188,6 @@ impl Cohort {
 async fn ended(contender: &mut Option<Contender>) -> Result<Option<Vec<Lease>>, LockError> {
     match contender {
         Some(contender) => contender.contest.as_mut().await,
-        None => pending().await,
-    }
-}
-
-async fn expiry(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline.into()).await,
         None => pending().await,
     }
 }

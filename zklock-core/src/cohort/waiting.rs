@@ -10,11 +10,12 @@ use crate::error::LockError;
 use crate::events::LockEventKind;
 use crate::session::drive::Contention;
 
-use super::calls::{Answer, Caller, Cohort};
+use super::call::{Call, CallId, Manner, Side};
+use super::calls::{Answer, Caller, Cohort, Local};
 use super::grant::Grant;
-use super::line::{Call, CallId, Manner, Served, Side, Turned};
+use super::rules::{Served, Turned};
 
-impl Cohort {
+impl<R: Local> Cohort<R> {
     /// Waits in line for the lock.
     pub(super) async fn enter(
         self: Arc<Self>,
@@ -64,10 +65,10 @@ impl Cohort {
             Contention::Leave => Manner::Try,
         };
         let caller = Some(Caller { reply, wait: patience.wait, is_told: false });
-        self.change(|line, now| {
-            let id = place.unwrap_or_else(|| line.id());
+        self.change(|rules, now| {
+            let id = place.unwrap_or_else(|| rules.id());
             let deadline = now.checked_add(patience.left());
-            match line.arrive(Call { id, side, manner, deadline, caller }, now) {
+            match rules.arrive(Call { id, side, manner, deadline, caller }, now) {
                 Ok(served) => (served, Ok(id)),
                 Err(turned) => (Served::default(), Err(turned)),
             }
@@ -75,20 +76,20 @@ impl Cohort {
         .inspect(|_| self.tell_queued())
     }
 
-    fn contended<T>(&self) -> Option<T> {
+    pub(super) fn contended<T>(&self) -> Option<T> {
         self.worker.events().tell(&self.path, || LockEventKind::Contended);
         None
     }
 }
 
 /// A call that waits in line, which leaves it when its future is dropped.
-struct Waiting<'a> {
-    cohort: &'a Arc<Cohort>,
+struct Waiting<'a, R: Local> {
+    cohort: &'a Arc<Cohort<R>>,
     id: CallId,
 }
 
-impl Drop for Waiting<'_> {
+impl<R: Local> Drop for Waiting<'_, R> {
     fn drop(&mut self) {
-        self.cohort.change(|line, now| (line.gone(self.id, now), ()));
+        self.cohort.change(|rules, now| (rules.gone(self.id, now), ()));
     }
 }

@@ -69,7 +69,7 @@ impl Tenure {
     }
 
     /// Waits until it is known whether the lease can go on. Must run on the client's runtime.
-    pub(crate) async fn known(&self) {
+    async fn known(&self) {
         loop {
             let Readiness::Pending(reason) = self.readiness() else { return };
             let news = async {
@@ -86,6 +86,17 @@ impl Tenure {
                 () = self.suspended_beside(reason) => {}
                 () = news => {}
             }
+        }
+    }
+
+    /// Waits until it is known whether the lease can go on, and until no guarded write is under way. Must run on the
+    /// client's runtime.
+    pub(crate) async fn passable(&self) {
+        self.urge();
+        self.known().await;
+        tokio::select! {
+            _ = self.writes().drained() => {}
+            _ = self.lost() => {}
         }
     }
 

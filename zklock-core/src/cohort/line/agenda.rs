@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
-use super::call::{Call, Manner, Side};
-use super::tenancy::{Admission, Handle, Tenancy, TenancyId};
-use super::work::{Agenda, Attendant, Coming, Kept, Rouse};
-use super::{Line, Served};
+use crate::cohort::attendant::{Attendant, is_before};
+use crate::cohort::call::{Call, Manner, Side};
+use crate::cohort::rules::{Rules, Served};
+use crate::cohort::tenancy::{Admission, Handle, Tenancy, TenancyId};
+
+use super::Line;
+use super::work::{Agenda, Coming, Kept};
 
 impl<C, L: Handle> Line<C, L> {
     /// Returns the next step of the task, and takes note of it.
@@ -57,19 +60,12 @@ impl<C, L: Handle> Line<C, L> {
         Some(Kept { tenancy: kept.id(), is_open })
     }
 
-    /// Tells whether the task has something to do after a change, and takes note that it is woken.
-    pub(in crate::cohort) fn rouse(&mut self) -> Rouse {
-        let is_needed = match self.attendant {
+    /// Returns whether the task has something to do that it does not know of.
+    pub(super) fn has_news(&mut self) -> bool {
+        match self.attendant {
             Attendant::Awake => false,
             Attendant::Absent => self.is_due(None),
             Attendant::Asleep { until, watched } => self.is_due(watched) || is_before(self.soonest(), until),
-        };
-        if !is_needed {
-            return Rouse::Nobody;
-        }
-        match std::mem::replace(&mut self.attendant, Attendant::Awake) {
-            Attendant::Absent => Rouse::Start,
-            Attendant::Asleep { .. } | Attendant::Awake => Rouse::Wake,
         }
     }
 
@@ -96,16 +92,6 @@ impl<C, L: Handle> Line<C, L> {
         (!is_served).then_some(first)
     }
 
-    /// Removes the calls whose deadlines have passed, and returns them.
-    pub(in crate::cohort) fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
-            return Vec::new();
-        }
-        let expired = self.take_out(|call| call.has_expired(now));
-        let refused = self.refused.extract_if(.., |call| call.has_expired(now));
-        expired.into_iter().chain(refused).collect()
-    }
-
     /// Takes note of the number of contenders in front, and returns the calls that do not wait for them.
     ///
     /// If no other call uses the contender, it is withdrawn first, and [`ended`](Self::ended) returns them.
@@ -113,10 +99,10 @@ impl<C, L: Handle> Line<C, L> {
         if let Some(coming) = &mut self.coming {
             coming.ahead = Some(count);
         }
-        let contended = self.take_out(|call| call.manner == Manner::Try);
+        let contended = self.waiters.take_out(|call| call.manner == Manner::Try);
         self.refused.extend(contended);
         // A call that waits came meanwhile, and keeps the contender.
-        if self.living > 0 { std::mem::take(&mut self.refused) } else { Vec::new() }
+        if !self.waiters.is_empty() { std::mem::take(&mut self.refused) } else { Vec::new() }
     }
 
     /// Takes note that the contender has no place in the queue, because the session ended.
@@ -131,7 +117,7 @@ impl<C, L: Handle> Line<C, L> {
         let side = self.coming.take().map_or(Side::Exclusive, |coming| coming.side);
         // The lock came free while a vain contender was being withdrawn.
         for call in std::mem::take(&mut self.refused) {
-            self.insert(call);
+            self.waiters.insert(call);
         }
         self.next_tenancy += 1;
         let tenancy = Tenancy::new(TenancyId(self.next_tenancy), lease, side, now);
@@ -148,55 +134,21 @@ impl<C, L: Handle> Line<C, L> {
         std::mem::take(&mut self.refused)
     }
 
-    /// Refuses all calls from now on, and returns those that wait.
-    pub(in crate::cohort) fn close(&mut self) -> Vec<Call<C>> {
-        self.is_closed = true;
-        self.drain()
-    }
-
-    /// Closes the line for good, because it has no task any more, and returns its lease as well.
-    ///
-    /// Holders that give the lock back later find no node in line, so that the last of them releases it.
-    pub(in crate::cohort) fn abandon(&mut self) -> (Vec<Call<C>>, Option<L>) {
-        self.attendant = Attendant::Absent;
-        self.coming = None;
-        (self.close(), self.part())
-    }
-
-    pub(in crate::cohort) fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
     /// Takes note that the contender was refused, and returns all calls that wait.
     pub(in crate::cohort) fn refused(&mut self) -> Vec<Call<C>> {
         self.coming = None;
         self.drain()
     }
 
-    fn drain(&mut self) -> Vec<Call<C>> {
-        self.living = 0;
-        self.calls.drain(..).filter(Call::is_alive).chain(self.refused.drain(..)).collect()
-    }
-
-    fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
-        let mut taken = Vec::new();
-        for call in self.calls.iter_mut().filter(|call| call.is_alive() && which(call)) {
-            taken.push(call.take());
-        }
-        self.living -= taken.len();
-        taken
-    }
-
     /// Returns the instant of the next deadline or bound.
     fn next_event(&mut self) -> Option<Instant> {
-        let calls = self.calls.iter().filter(|call| call.is_alive()).chain(&self.refused);
-        self.deadline = calls.filter_map(|call| call.deadline).min();
+        self.waiters.find_deadline(&self.refused);
         self.soonest()
     }
 
     /// Returns an instant that is not later than the next deadline or bound.
     fn soonest(&mut self) -> Option<Instant> {
-        self.deadline.into_iter().chain(self.shuts_out_until()).min()
+        self.waiters.deadline().into_iter().chain(self.shuts_out_until()).min()
     }
 
     /// Returns whether local readers no longer may keep other clients' readers out. The first call in line is
@@ -214,9 +166,4 @@ impl<C, L: Handle> Line<C, L> {
         let bounds = self.bounds;
         self.kept.as_mut().and_then(|kept| kept.shuts_out_until(bounds))
     }
-}
-
-/// Returns whether the first instant is earlier. `None` is never.
-fn is_before(first: Option<Instant>, second: Option<Instant>) -> bool {
-    first.is_some_and(|first| second.is_none_or(|second| first < second))
 }

@@ -12,12 +12,12 @@ mod recovery;
 mod setup;
 mod step;
 mod task;
-mod trail;
 mod world;
 
 use rustc_hash::FxHashSet;
 
-use super::Side;
+use crate::cohort::call::Side;
+
 use recovery::LONGEST;
 use setup::{BOUNDED, Choice, Fault, LOCK, Pace, READ, Setup, TRY, TRY_READ};
 use world::World;

@@ -5,42 +5,15 @@ mod endings;
 mod passing;
 mod sides;
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
+use crate::cohort::stub::Lease;
+use crate::cohort::tenancy::Ready;
 
 use Side::{Exclusive, Shared};
 
 const WITHIN: Duration = Duration::from_millis(50);
-
-#[derive(Clone, Debug)]
-struct Lease(Rc<Cell<Look>>);
-
-impl Handle for Lease {
-    fn look(&self) -> Look {
-        self.0.get()
-    }
-}
-
-impl Lease {
-    fn new() -> Self {
-        Self(Rc::new(Cell::new(Look { ready: Ready::Now, is_writing: false, company: None })))
-    }
-
-    fn becomes(&self, ready: Ready) {
-        self.0.set(Look { ready, ..self.0.get() });
-    }
-
-    fn writes(&self, is_writing: bool) {
-        self.0.set(Look { is_writing, ..self.0.get() });
-    }
-
-    fn meets(&self, company: Instant) {
-        self.0.set(Look { company: Some(company), ..self.0.get() });
-    }
-}
 
 /// A line whose calls are named by their ids.
 struct Scene {

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::call::Side;
-use super::tenancy::TenancyId;
+use crate::cohort::call::Side;
+use crate::cohort::tenancy::TenancyId;
 
 /// A node of this client that contends for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,27 +26,6 @@ impl Coming {
     pub(super) fn ahead(&self) -> usize {
         self.ahead.unwrap_or(0)
     }
-}
-
-/// Whether a task performs the line's work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Attendant {
-    Absent,
-    /// The task sleeps until this instant, until the lease that it watches changes, or until it is woken.
-    Asleep {
-        until: Option<Instant>,
-        watched: Option<Kept>,
-    },
-    Awake,
-}
-
-/// The task to wake after a change of the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cohort) enum Rouse {
-    Nobody,
-    Wake,
-    /// There is no task. The caller has to start one.
-    Start,
 }
 
 /// The next step of a line's task.

@@ -1,6 +1,9 @@
 //! The invariants, which hold in every state and at every grant.
 
-use super::super::{Granted, Manner, Ready, Side};
+use crate::cohort::call::{Manner, Side};
+use crate::cohort::rules::{Granted, Rules};
+use crate::cohort::tenancy::Ready;
+
 use super::node::{Downgrade, Lease, Node, Watch};
 use super::setup::Spec;
 use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};

@@ -1,6 +1,8 @@
 //! The events that are possible in a state.
 
-use super::super::{Ready, Side};
+use crate::cohort::call::Side;
+use crate::cohort::tenancy::Ready;
+
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::{Choice, Fault};
 use super::step::Step;

@@ -1,9 +1,11 @@
 //! The effects of events.
 
-use super::super::{Call, Side, Turned};
+use crate::cohort::call::{Call, Side};
+use crate::cohort::rules::{Rules, Turned};
+use crate::cohort::trail::Told;
+
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::step::Step;
-use super::trail::Told;
 use super::world::{CallState, Foreigner, WITHIN, World};
 
 impl World {

@@ -1,10 +1,11 @@
 //! The nodes on the servers, and what a client knows of the leases that they prove.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Instant;
 
-use super::super::{Handle, Look, Ready, Side};
+use crate::cohort::call::Side;
+use crate::cohort::tenancy::{Look, Ready};
+
+pub(super) use crate::cohort::screen::{Lease, Screen};
 
 /// A node below the lock. Its number is its place in the queue, and its zxid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -113,37 +114,5 @@ impl Tenure {
             self.company = Some(now);
             self.record.counted = self.record.handoffs.min(1);
         }
-    }
-}
-
-/// The looks of all leases in the world that is being simulated at the moment.
-pub(super) type Screen = Rc<RefCell<Vec<(usize, Look)>>>;
-
-/// A lease as a line has it.
-#[derive(Clone, Debug)]
-pub(super) struct Lease {
-    pub(super) zxid: usize,
-    pub(super) screen: Screen,
-}
-
-impl Handle for Lease {
-    fn look(&self) -> Look {
-        let screen = self.screen.borrow();
-        let shown = screen.iter().find(|(zxid, _)| *zxid == self.zxid);
-        shown.expect("a line has only leases that its client has").1
-    }
-}
-
-impl PartialEq for Lease {
-    fn eq(&self, other: &Self) -> bool {
-        self.zxid == other.zxid
-    }
-}
-
-impl Eq for Lease {}
-
-impl std::hash::Hash for Lease {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.zxid.hash(state);
     }
 }

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::Side;
+use crate::cohort::call::Side;
+
 use super::step::Step;
 use super::world::{CallState, Caller, Foreigner, Share, Task, WITHIN, World};
 

@@ -1,6 +1,6 @@
 //! The scenes that the simulation explores.
 
-use super::super::{Manner, Side};
+use crate::cohort::call::{Manner, Side};
 
 /// One scene: the calls of each process, and what may happen to them.
 #[derive(Debug)]

@@ -1,6 +1,9 @@
 //! The work of a line's task, and of the contender that it started.
 
-use super::super::{Agenda, Handle};
+use crate::cohort::rules::Rules;
+use crate::cohort::tenancy::Handle;
+
+use super::super::Agenda;
 use super::node::{Downgrade, Lease, Node, Owner, Tenure};
 use super::world::{Contender, Task, Watched, World};
 

@@ -3,10 +3,16 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-use super::super::{Bounds, CallId, Line, Manner, Rouse, Served, Side, TenancyId};
+use crate::cohort::attendant::Rouse;
+use crate::cohort::call::{Call, CallId, Manner, Side};
+use crate::cohort::rules::{Rules, Served};
+use crate::cohort::tenancy::{Bounds, TenancyId};
+use crate::cohort::trail::Trail;
+
+use super::super::Line;
 use super::node::{Lease, Node, Owner, Screen};
 use super::setup::{Fault, Setup, Spec};
-use super::trail::Trail;
+use super::step::Step;
 
 /// The bound of time, and the step of the clock.
 pub(super) const WITHIN: Duration = Duration::from_millis(50);
@@ -24,7 +30,7 @@ pub(super) struct World {
     pub(super) next_zxid: usize,
     pub(super) foreigner: Foreigner,
     pub(super) faults_left: usize,
-    pub(super) trail: Trail,
+    pub(super) trail: Trail<Step>,
     /// The greatest tokens so far.
     pub(super) last_exclusive: Option<(usize, u32)>,
     pub(super) last_of_all: Option<(usize, u32)>,
@@ -259,7 +265,7 @@ impl World {
     }
 
     /// Ends calls that are answered otherwise than by a grant.
-    pub(super) fn answer(&mut self, process: usize, calls: Vec<super::super::Call<usize>>) {
+    pub(super) fn answer(&mut self, process: usize, calls: Vec<Call<usize>>) {
         for call in calls {
             let index = call.caller.expect("an answered call is alive");
             let call = &mut self.processes[process].calls[index];

@@ -1,18 +1,17 @@
 //! The steps that led to a state, for the message of a failure.
 
+use std::fmt::Debug;
 use std::rc::Rc;
 
-use super::step::Step;
+#[derive(Clone)]
+pub(super) struct Trail<S>(Option<Rc<(S, Self)>>);
 
-#[derive(Clone, Default)]
-pub(super) struct Trail(Option<Rc<(Step, Self)>>);
-
-impl Trail {
-    pub(super) fn push(&mut self, step: Step) {
+impl<S: Copy> Trail<S> {
+    pub(super) fn push(&mut self, step: S) {
         *self = Self(Some(Rc::new((step, std::mem::take(self)))));
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<S> {
         let mut steps = Vec::new();
         let mut rest = self;
         while let Some(last) = &rest.0 {
@@ -24,10 +23,16 @@ impl Trail {
     }
 }
 
-/// Prints the steps if the test fails meanwhile.
-pub(super) struct Told(pub(super) Trail);
+impl<S> Default for Trail<S> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
 
-impl Drop for Told {
+/// Prints the steps if the test fails meanwhile.
+pub(super) struct Told<S: Copy + Debug>(pub(super) Trail<S>);
+
+impl<S: Copy + Debug> Drop for Told<S> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("after {:?}", self.0.steps());

@@ -4,18 +4,18 @@ use std::time::Instant;
 
 /// The identity of a call, and its place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::cohort) struct CallId(pub(super) u64);
+pub(super) struct CallId(pub(super) u64);
 
 /// The side of a lock on which a call, or the node of a client, stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) enum Side {
+pub(super) enum Side {
     Shared,
     Exclusive,
 }
 
 /// Whether a call waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) enum Manner {
+pub(super) enum Manner {
     Wait,
     Try,
 }
@@ -23,14 +23,14 @@ pub(in crate::cohort) enum Manner {
 /// One call in line.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(in crate::cohort) struct Call<C> {
-    pub(in crate::cohort) id: CallId,
-    pub(in crate::cohort) side: Side,
-    pub(in crate::cohort) manner: Manner,
+pub(super) struct Call<C> {
+    pub(super) id: CallId,
+    pub(super) side: Side,
+    pub(super) manner: Manner,
     /// `None` waits forever.
-    pub(in crate::cohort) deadline: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     /// `None` once the caller no longer waits.
-    pub(in crate::cohort) caller: Option<C>,
+    pub(super) caller: Option<C>,
 }
 
 impl<C> Call<C> {

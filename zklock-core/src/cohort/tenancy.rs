@@ -5,36 +5,36 @@ use std::time::{Duration, Instant};
 use super::call::Side;
 
 /// The identity of a tenancy within its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) struct TenancyId(pub(super) u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TenancyId(pub(super) u64);
 
 /// The bounds within which a client keeps a lock while other clients wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) struct Bounds {
+pub(super) struct Bounds {
     /// The number of grants.
-    pub(in crate::cohort) turns: u32,
-    pub(in crate::cohort) within: Duration,
+    pub(super) turns: u32,
+    pub(super) within: Duration,
 }
 
 /// A lease, as far as a line looks at it. A clone is a claim to it: the node stays until the last one is dropped.
-pub(in crate::cohort) trait Handle: Clone {
+pub(super) trait Handle: Clone {
     /// Returns the present state of the lease, and records nothing.
     fn look(&self) -> Look;
 }
 
 /// The state of a lease at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) struct Look {
-    pub(in crate::cohort) ready: Ready,
+pub(super) struct Look {
+    pub(super) ready: Ready,
     /// Whether a guarded write of a holder has no answer yet.
-    pub(in crate::cohort) is_writing: bool,
+    pub(super) is_writing: bool,
     /// Since when other clients may wait for the lock.
-    pub(in crate::cohort) company: Option<Instant>,
+    pub(super) company: Option<Instant>,
 }
 
 /// Whether a lease can go to another call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cohort) enum Ready {
+pub(super) enum Ready {
     Now,
     /// Its state is not known at the moment.
     NotYet,

@@ -1,0 +1,124 @@
+//! The calls of one client that wait, in the order in which they came.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::call::{Call, CallId};
+
+/// The calls of one client that wait, in the order in which they came.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct Waiters<C> {
+    /// In the order of their ids. A call that is gone stays until it is the first, or one of many.
+    calls: VecDeque<Call<C>>,
+    living: usize,
+    next_call: u64,
+    /// Not later than the earliest deadline of a call.
+    deadline: Option<Instant>,
+}
+
+impl<C> Waiters<C> {
+    /// Returns the id of the next call.
+    pub(super) fn id(&mut self) -> CallId {
+        self.next_call += 1;
+        CallId(self.next_call)
+    }
+
+    /// Returns the number of calls that wait.
+    pub(super) fn len(&self) -> usize {
+        self.living
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.living == 0
+    }
+
+    /// Puts a call at the place of its id.
+    pub(super) fn insert(&mut self, call: Call<C>) {
+        self.deadline = self.deadline.into_iter().chain(call.deadline).min();
+        let place = self.calls.partition_point(|other| other.id < call.id);
+        self.calls.insert(place, call);
+        self.living += 1;
+    }
+
+    /// Removes a call whose caller no longer waits. Returns `false` if it is not here.
+    pub(super) fn remove(&mut self, id: CallId) -> bool {
+        let place = self.calls.partition_point(|call| call.id < id);
+        match self.calls.get_mut(place) {
+            Some(call) if call.id == id && call.is_alive() => drop(call.take()),
+            _ => return false,
+        }
+        self.living -= 1;
+        if self.calls.len() > 2 * self.living + SPARE {
+            self.calls.retain(Call::is_alive);
+        }
+        true
+    }
+
+    /// Returns the first call that waits, after dropping calls that are gone.
+    pub(super) fn first(&mut self) -> Option<&Call<C>> {
+        while self.calls.front().is_some_and(|call| !call.is_alive()) {
+            self.calls.pop_front();
+        }
+        self.calls.front()
+    }
+
+    /// Takes the first call that waits.
+    pub(super) fn pop(&mut self) -> Option<Call<C>> {
+        self.first()?;
+        self.living -= 1;
+        self.calls.pop_front()
+    }
+
+    /// Takes those calls out that this holds for.
+    pub(super) fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
+        let mut taken = Vec::new();
+        for call in self.calls.iter_mut().filter(|call| call.is_alive() && which(call)) {
+            taken.push(call.take());
+        }
+        self.living -= taken.len();
+        taken
+    }
+
+    /// Takes all calls out.
+    pub(super) fn drain(&mut self) -> Vec<Call<C>> {
+        self.living = 0;
+        self.calls.drain(..).filter(Call::is_alive).collect()
+    }
+
+    /// Returns the callers that wait, in the order of their calls.
+    pub(super) fn callers(&mut self) -> impl Iterator<Item = &mut C> {
+        self.calls.iter_mut().filter_map(|call| call.caller.as_mut())
+    }
+
+    /// Returns an instant that is not later than the earliest deadline.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Returns the earliest deadline of the calls that wait, and of these others.
+    pub(super) fn find_deadline(&mut self, others: &[Call<C>]) -> Option<Instant> {
+        let calls = self.calls.iter().filter(|call| call.is_alive()).chain(others);
+        self.deadline = calls.filter_map(|call| call.deadline).min();
+        self.deadline
+    }
+
+    /// Returns whether no call that waits, or has waited, has a deadline up to this instant.
+    pub(super) fn is_early(&self, now: Instant) -> bool {
+        self.deadline.is_none_or(|deadline| deadline > now)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_swept(&self) -> bool {
+        self.calls.len() <= 2 * self.living + SPARE
+    }
+}
+
+impl<C> Default for Waiters<C> {
+    fn default() -> Self {
+        Self { calls: VecDeque::new(), living: 0, next_call: 0, deadline: None }
+    }
+}
+
+/// The number of calls that are gone that may always be kept.
+const SPARE: usize = 16;
