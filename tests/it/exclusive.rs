@@ -1,5 +1,7 @@
 //! The contract of the mutex that is not reentrant.
 
+mod passing;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -2,10 +2,12 @@
 
 mod agreement;
 mod cluster;
+mod fairness;
 mod gate;
 mod interruptions;
 mod loss;
 mod outage;
+mod passing;
 mod shared;
 mod tries;
 mod wire;

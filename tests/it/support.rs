@@ -47,7 +47,7 @@ impl Space {
     }
 
     /// Returns the same configuration with another address of the server.
-    fn config_at(&self, connect: &str) -> Config {
+    pub(crate) fn config_at(&self, connect: &str) -> Config {
         Config::new(connect)
             .namespace(&self.namespace)
             .session_timeout(Duration::from_secs(6))

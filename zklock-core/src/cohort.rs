@@ -10,18 +10,21 @@
 //!              └──► turn: the task that contends, leaves, and watches deadlines ──► acquire
 //! ```
 //!
-//! * [`mod@line`]: the local queue and the rules of passing, as a pure state machine.
-//! * [`rules`]: the events of a line, and their effects. [`call`], [`waiters`], [`tenancy`] and [`attendant`] are its
-//!   parts: a call, those that wait, the rules by which a node goes from one to the next, and the state of a task.
-//! * [`calls`]: one line, with the leases and the callers that belong to it.
+//! * [`mod@line`], [`pool`](mod@pool): the local queue and the rules of passing, as pure state machines.
+//! * [`rules`]: what the two have in common for the rest. [`call`], [`waiters`], [`tenancy`] and [`attendant`] are
+//!   their parts: a call, those that wait, the rules by which a node goes from one to the next, and the state of a task.
+//! * [`calls`]: one line or pool, with the leases and the callers that belong to it.
 //! * [`waiting`](mod@waiting): a call that waits.
-//! * [`turn`]: the task of one line, on the client's thread.
+//! * [`turn`], [`supply`]: the task of one line, and of one pool, on the client's thread.
 //! * [`attendance`]: the end of a task, and of the calls that it attends to.
 //! * [`grant`]: one holder's part of a lock.
 //! * [`registry`]: the cohorts of one client.
 //!
 //! While other clients wait, a client keeps its turn for a bounded number of grants and a bounded time
-//! ([`Queueing`]). Semaphores and elections have no cohort.
+//! ([`Queueing`]).
+//!
+//! The calls for one permit of a semaphore share a *pool* of the client's permits in the same way, with several
+//! contenders under way. Calls for several permits have contenders of their own, and elections have no cohort.
 //!
 //! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 //!
@@ -37,6 +40,7 @@ mod call;
 mod calls;
 mod grant;
 mod line;
+mod pool;
 mod registry;
 mod rules;
 #[cfg(test)]
@@ -44,6 +48,7 @@ mod screen;
 mod sole;
 #[cfg(test)]
 mod stub;
+mod supply;
 mod tenancy;
 #[cfg(test)]
 mod trail;
@@ -53,18 +58,20 @@ mod waiting;
 
 use std::sync::Arc;
 
-use crate::acquire::{Patience, Wanted};
+use crate::acquire::{Count, Patience, Permits, Wanted};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
+use crate::session::drive::Contention;
 
 use self::call::Side;
-use self::calls::Cohort;
+use self::calls::{Cohort, Local};
 use self::line::Line;
 use self::registry::Registry;
+use self::supply::CallerPool;
 use self::tenancy::Bounds;
 use self::turn::{CallerLine, Key, Recipe};
 
@@ -72,7 +79,10 @@ pub(crate) use self::grant::Grant;
 
 /// The cohorts of one client.
 #[derive(Default)]
-pub(crate) struct Cohorts(Registry<Key, Cohort<CallerLine>>);
+pub(crate) struct Cohorts {
+    lines: Registry<Key, Cohort<CallerLine>>,
+    pools: Registry<Count, Cohort<CallerPool>>,
+}
 
 /// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
 /// it and the caller does not want to wait.
@@ -91,19 +101,54 @@ pub(crate) async fn enter(
             let grant = cohort.enter(side, patience).await?;
             Ok(grant.map(|grant| vec![grant]))
         }
+        (Queueing::Process { turns, within }, Wanted::Permits(Permits { wanted: 1, count })) => {
+            let cohorts: &Cohorts = client.cohorts().get_or_default();
+            let pool = cohorts.pool(client.worker(), path, count, Bounds { turns, within });
+            match patience().contention {
+                Contention::Wait => {
+                    let grant = pool.enter(Side::Exclusive, patience).await?;
+                    Ok(grant.map(|grant| vec![grant]))
+                }
+                Contention::Leave if pool.waiting() > 0 => Ok(pool.contended()),
+                // The permits that the client holds do not tell whether the servers have another one.
+                Contention::Leave => {
+                    pool.clear_the_way(patience()).await;
+                    sole::enter(client.worker(), path, wanted, patience).await
+                }
+            }
+        }
         (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
             sole::enter(client.worker(), path, wanted, patience).await
         }
     }
 }
 
-/// Returns the number of this client's calls that wait in line for the locks at this path.
-pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
+/// Returns the number of this client's calls that wait in line for what is at this path.
+pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
-    cohorts.0.at(path).iter().map(|cohort| cohort.waiting()).sum()
+    match wanted {
+        Wanted::Place(_) | Wanted::NextPlace(_) => waiting_in(&cohorts.lines.at(path)),
+        Wanted::Permits(_) => waiting_in(&cohorts.pools.at(path)),
+        Wanted::Office { .. } => 0,
+    }
+}
+
+fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {
+    cohorts.iter().map(|cohort| cohort.waiting()).sum()
 }
 
 impl Cohorts {
+    fn pool(
+        &self,
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        count: &Count,
+        bounds: Bounds,
+    ) -> Arc<Cohort<CallerPool>> {
+        let make = |entry| Cohort::new(worker, path, supply::pool(bounds, count), entry);
+        self.pools.get(path, count.clone(), make)
+    }
+
     fn line(
         &self,
         worker: &Arc<Worker>,
@@ -118,6 +163,6 @@ impl Cohorts {
         };
         let key = Key { recipe, also_behind: claimed.also_behind.clone() };
         let make = |entry| Cohort::new(worker, path, Line::new(bounds), entry);
-        (self.0.get(path, key, make), side)
+        (self.lines.get(path, key, make), side)
     }
 }

@@ -108,8 +108,7 @@ impl Mutex {
     /// Gives each call of this handle a place of its own in the queue of the lock.
     ///
     /// The calls then compete with the client's other calls like those of another client. See
-    /// [`Queueing::Task`](crate::Queueing::Task). This method has no effect on a mutex from
-    /// [`Client::exclusive`], whose calls always have places of their own.
+    /// [`Queueing::Task`](crate::Queueing::Task).
     #[must_use]
     pub fn queueing_by_task(self) -> Self {
         Self { client: self.client, door: self.door.queued_by_task() }

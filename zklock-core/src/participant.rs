@@ -54,8 +54,8 @@ pub struct Participant {
     pub standing: Standing,
     /// The number of this client's calls that wait in line for the lock, if the node is one of this client's.
     ///
-    /// They need no nodes of their own; see [`Queueing`](crate::Queueing). It is `None` for the nodes of other
-    /// clients, and for semaphores and elections.
+    /// They need no nodes of their own; see [`Queueing`](crate::Queueing). Nodes that contend for them are listed
+    /// nevertheless. It is `None` for the nodes of other clients, and for elections.
     pub waiting_here: Option<u32>,
 }
 
@@ -111,8 +111,9 @@ impl Participant {
 /// Lists the participants, and tells how many calls of this client wait in line.
 pub(crate) async fn list_with_line(client: &Client, door: &Door) -> Result<Vec<Participant>, LockError> {
     let mut participants = list(client.worker(), door).await?;
-    let own = client.session_id().filter(|_| matches!(door.wanted, Wanted::Place(_)));
-    let waiting = u32::try_from(cohort::waiting(client, &door.path)).unwrap_or(u32::MAX);
+    let own = client.session_id().filter(|_| !matches!(door.wanted, Wanted::Office { .. }));
+    let waiting = cohort::waiting(client, &door.path, &door.wanted);
+    let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
         participant.waiting_here = Some(waiting);
     }

@@ -2,11 +2,14 @@
 //!
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
 
+mod permits;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{self, Count};
 use crate::client::Client;
+use crate::client::queueing::Queueing;
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
 use crate::hold::{Door, Entry};
@@ -14,38 +17,18 @@ use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::session::{Session, counter};
 
-/// The number of permits of a semaphore.
-///
-/// A plain number, such as `3`, must be the same for all participants; see [`Client::semaphore`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Permits(Source);
+use self::permits::{TOO_MANY, invalid};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    Given(u32),
-    Shared { path: String, seed: u32 },
-}
-
-impl Permits {
-    /// Uses the number in the node at `path`, below the client's namespace, which can change at any time.
-    ///
-    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the
-    /// number rises, waiters get the new permits. When it falls, holders keep the permits that they have.
-    pub fn shared(path: impl Into<String>, seed: u32) -> Self {
-        Self(Source::Shared { path: path.into(), seed })
-    }
-}
-
-impl From<u32> for Permits {
-    fn from(permits: u32) -> Self {
-        Self(Source::Given(permits))
-    }
-}
+pub use self::permits::Permits;
 
 /// A number of permits at one path, shared by all processes that use the ensemble.
 ///
-/// Waiters are served in the order in which they came, regardless of the number of permits that they want. A
-/// semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
+/// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
+/// want. The calls of one client for one permit share places in it, and are served in the order in which they came.
+/// A client passes a permit on to its own calls for at most 64 grants and 50 ms, unless it is configured otherwise;
+/// see [`Queueing`](crate::Queueing). A call for several permits has a place of its own.
+///
+/// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
 /// `InterProcessSemaphoreV2`.
 ///
 /// # Examples
@@ -63,6 +46,8 @@ pub struct Semaphore {
     client: Client,
     path: NodePath,
     count: Count,
+    /// `None` for that of the client.
+    queueing: Option<Queueing>,
 }
 
 /// Held permits of a [`Semaphore`].
@@ -97,24 +82,22 @@ impl Client {
 
 impl Semaphore {
     fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
-        let count = match permits.0 {
-            Source::Given(0) => {
-                return Err(invalid(&path, 0, "a semaphore needs at least one permit"));
-            }
-            Source::Given(permits) => Count::Agreed(permits),
-            Source::Shared { seed, .. } if i32::try_from(seed).is_err() => {
-                return Err(invalid(&path, seed, TOO_MANY));
-            }
-            Source::Shared { path, seed } => {
-                Count::Shared { path: NodePath::new(client.worker().root(), &path)?, seed }
-            }
-        };
-        Ok(Self { client, path, count })
+        let count = permits.into_count(&path, client.worker().root())?;
+        Ok(Self { client, path, count, queueing: None })
     }
 
     /// Returns the semaphore's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.path.relative()
+    }
+
+    /// Gives each call of this handle a place of its own in the queue of the semaphore.
+    ///
+    /// The calls then compete with the client's other calls like those of another client. See
+    /// [`Queueing::Task`](crate::Queueing::Task).
+    #[must_use]
+    pub fn queueing_by_task(self) -> Self {
+        Self { queueing: Some(Queueing::Task), ..self }
     }
 
     /// Acquires one permit, waiting for at most the client's default wait.
@@ -247,7 +230,8 @@ impl Semaphore {
     }
 
     /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is
-    /// held, and one for each waiter.
+    /// held, and one for each place in the queue. The calls of one client for one permit share up to eight places;
+    /// see [`Participant::waiting_here`].
     ///
     /// # Errors
     ///
@@ -258,7 +242,7 @@ impl Semaphore {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list(self.client.worker(), &self.door(1)?).await
+        participant::list_with_line(&self.client, &self.door(1)?).await
     }
 
     fn door(&self, wanted: u32) -> Result<Door, LockError> {
@@ -270,13 +254,7 @@ impl Semaphore {
             _ => {}
         }
         let permits = acquire::Permits { wanted, count: self.count.clone() };
-        Ok(Door::to_permits(self.path.clone(), Entry::Permits, permits))
+        let door = Door::to_permits(self.path.clone(), Entry::Permits, permits);
+        Ok(Door { queueing: self.queueing, ..door })
     }
 }
-
-fn invalid(path: &NodePath, wanted: u32, reason: &str) -> LockError {
-    LockError::InvalidPermits { path: path.relative().to_owned(), wanted, reason: reason.to_owned() }
-}
-
-/// The reason for refusing a shared number: Java reads it as signed.
-const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";

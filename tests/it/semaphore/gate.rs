@@ -14,7 +14,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 async fn who_came_first_is_served_first_whatever_it_wants(kind: Kind) {
     let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
-    let (one, two) = (semaphore(&client, 3), semaphore(&other, 3));
+    let (one, two) = (semaphore(&client, 3).queueing_by_task(), semaphore(&other, 3));
     let first = take(&one, 2).await;
     space.until_empty(GATE).await;
     // It has one of its three permits, and a second node that does not count yet.

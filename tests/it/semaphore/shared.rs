@@ -88,7 +88,7 @@ async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longe
 #[tokio::test]
 async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
     let space = Space::new(kind);
-    let semaphore = semaphore(&space.client().await, 2);
+    let semaphore = semaphore(&space.client().await, 2).queueing_by_task();
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);
     let waiting = waiter(&space, &semaphore).await;
     let watches = || space.server().four_letter("wchp").unwrap();

@@ -26,7 +26,7 @@ pub(crate) struct Permits {
 }
 
 /// The number of permits of a semaphore.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     /// Each participant is given this number, which is stored in the semaphore's node.
     Agreed(u32),

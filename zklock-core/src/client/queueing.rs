@@ -13,6 +13,9 @@ pub enum Queueing {
     /// Clients are served in the order in which they entered the queue. While another client waits, a client
     /// keeps the lock for at most this many grants and this long, and then goes to the tail of the queue. A
     /// body that runs when the time is over ends first. While no other client waits, there is no bound.
+    ///
+    /// The calls for one permit of a semaphore share up to eight places. The bounds hold for each permit, and in any
+    /// case, because the holders of permits do not see who waits. A call for several permits has a place of its own.
     Process {
         /// The number of grants, at least 1.
         turns: u32,

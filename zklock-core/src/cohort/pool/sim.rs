@@ -1,0 +1,86 @@
+//! An exhaustive simulation: every schedule of a few calls of two clients, with a fault at every step.
+//!
+//! The world consists of the pools of two clients, of their tasks and contenders, of the nodes on the servers, and of
+//! what each client knows of its nodes. The gate and the permits are one queue here: a node holds a permit if fewer
+//! nodes than there are permits are in front of it.
+
+mod check;
+mod choice;
+mod effect;
+mod step;
+mod task;
+mod world;
+
+use rustc_hash::FxHashSet;
+
+use world::{Choice, Fault, Setup, World};
+
+const ALL_FAULTS: &[Fault] =
+    &[Fault::Suspend, Fault::Outsider, Fault::Revoke, Fault::UnknownWrite, Fault::Refuse, Fault::Close];
+
+const PLAIN: Setup =
+    Setup { calls: [2, 2], of: 1, most: 2, faults: 0, kinds: ALL_FAULTS, ticks: 1, choices: &[] };
+
+/// Explores every reachable state and returns their number. A state is known by its fingerprint of 64 bits.
+fn explore(setup: &'static Setup) -> usize {
+    let mut start = World::new(setup);
+    start.settle();
+    let mut seen = FxHashSet::from_iter([start.fingerprint()]);
+    let mut recovering = FxHashSet::default();
+    let mut open = vec![start];
+    while let Some(world) = open.pop() {
+        for step in world.steps() {
+            let mut next = world.clone();
+            next.take(step);
+            next.settle();
+            if seen.insert(next.fingerprint()) {
+                open.push(next);
+            }
+        }
+        world.check_progress(&mut recovering);
+    }
+    seen.len()
+}
+
+macro_rules! scenes {
+    ($($name:ident, $least:literal: $setup:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            const SETUP: &Setup = &$setup;
+            let states = explore(SETUP);
+            assert!(states > $least, "only {states} states were reached");
+        }
+    )*};
+}
+
+scenes! {
+    two_clients_share_one_permit, 30_000: Setup { calls: [3, 2], ..PLAIN };
+    two_clients_share_two_permits, 200_000: Setup { of: 2, calls: [3, 2], ..PLAIN };
+    calls_that_leave_and_write_share_two_permits, 200_000: Setup {
+        of: 2,
+        choices: &[Choice::Leave, Choice::Write],
+        ..PLAIN
+    };
+    one_permit_survives_any_fault_at_any_step, 300_000: Setup {
+        faults: 1,
+        choices: &[Choice::Write],
+        ..PLAIN
+    };
+    two_permits_survive_any_fault_at_any_step, 400_000: Setup {
+        of: 2,
+        calls: [3, 1],
+        faults: 1,
+        ..PLAIN
+    };
+    calls_that_leave_survive_any_fault, 30_000: Setup {
+        calls: [2, 1],
+        faults: 1,
+        choices: &[Choice::Leave],
+        ..PLAIN
+    };
+    one_client_survives_any_two_faults, 60_000: Setup {
+        calls: [3, 0],
+        faults: 2,
+        ..PLAIN
+    };
+}

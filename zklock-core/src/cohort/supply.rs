@@ -1,0 +1,170 @@
+//! The task of one pool, on the client's thread: it contends for permits, withdraws contenders, and watches
+//! deadlines.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::select_all;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::acquire::{self, Contest, Count, Patience, Permits, Wanted};
+use crate::error::LockError;
+use crate::lease::{Lease, Tenure};
+use crate::session::drive::Progress;
+
+use super::attendance::{Attendance, expiry};
+use super::calls::{self, Caller, Cohort, Local};
+use super::pool::{Agenda, ContenderId, MOST, Pool};
+use super::rules::Rules;
+use super::tenancy::{Bounds, TenancyId};
+
+/// The pool of one client's permits.
+pub(super) type CallerPool = Pool<Caller, Arc<Lease>>;
+
+impl Local for CallerPool {
+    type Key = Count;
+
+    /// Performs the work of a pool until nobody waits for its permits.
+    fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
+        let attendance = Attendance::new(cohort);
+        Box::pin(async move {
+            attendance.run().await;
+            attendance.end();
+        })
+    }
+}
+
+/// Returns the pool of a semaphore with this number of permits.
+pub(super) fn pool(bounds: Bounds, count: &Count) -> CallerPool {
+    let most = match count {
+        // More contenders than permits would be of no use.
+        Count::Agreed(of) => MOST.min(usize::try_from(*of).unwrap_or(MOST)),
+        Count::Shared { .. } => MOST,
+    };
+    Pool::new(bounds, most)
+}
+
+/// A contender under way.
+struct Contender {
+    id: ContenderId,
+    contest: Contest,
+    cancel: CancellationToken,
+}
+
+/// The answer to a contender.
+type End = Result<Option<Vec<Lease>>, LockError>;
+
+impl Attendance<CallerPool> {
+    async fn run(&self) {
+        let cohort = &self.cohort;
+        let closing = cohort.worker.closing();
+        let mut contenders: Vec<Contender> = Vec::new();
+        loop {
+            cohort.expire();
+            let agenda = cohort.rules().agenda(Instant::now());
+            match agenda {
+                Agenda::Enter(id) => contenders.push(cohort.contend(id)),
+                Agenda::Withdraw(id) => {
+                    let withdrawn = contenders.iter().filter(|contender| contender.id == id);
+                    withdrawn.for_each(|contender| contender.cancel.cancel());
+                }
+                Agenda::Sleep { until, parked } => {
+                    let is_closed = cohort.rules().is_closed();
+                    tokio::select! {
+                        biased;
+                        () = closing.cancelled(), if !is_closed => cohort.close(),
+                        (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
+                        () = cohort.bell.notified() => {}
+                        () = cohort.parked_change(parked) => {}
+                        () = expiry(until) => {}
+                    }
+                }
+                Agenda::Over => return,
+            }
+        }
+    }
+}
+
+impl Cohort<CallerPool> {
+    fn contend(self: &Arc<Self>, id: ContenderId) -> Contender {
+        let wanted = Wanted::Permits(Permits { wanted: 1, count: self.key().clone() });
+        let (cohort, cancel) = (self.clone(), CancellationToken::new());
+        let told = move |progress| cohort.note(id, progress);
+        let contest = acquire::contend(&cancel, &self.worker, &self.path, wanted, told);
+        Contender { id, contest, cancel }
+    }
+
+    /// Takes note of a contender's progress.
+    fn note(&self, id: ContenderId, progress: Progress) {
+        match progress {
+            Progress::Queued(count) => {
+                self.rules().behind(id, Some(count));
+                self.tell_queued();
+            }
+            Progress::Connecting => self.rules().behind(id, None),
+            Progress::Entering => {}
+        }
+    }
+
+    /// Handles the end of a contender.
+    fn conclude(self: &Arc<Self>, id: ContenderId, end: End) {
+        match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
+            Ok(Some(lease)) => {
+                let tenure = lease.tenure().clone();
+                let served = self.rules().headed(id, Arc::new(lease), Instant::now());
+                self.deliver(served);
+                if self.waiting() > 0 {
+                    tenure.urge();
+                }
+            }
+            // It was withdrawn.
+            Ok(None) | Err(LockError::Closed { .. }) => self.rules().ended(id),
+            Err(error) => {
+                let calls = self.rules().refused(id);
+                self.fail(calls, |_, _| error.clone());
+                self.serve();
+            }
+        }
+    }
+
+    /// Waits until no contender is left that no call waits for. It would be in the way of an attempt that does not
+    /// wait for others.
+    pub(super) async fn clear_the_way(self: &Arc<Self>, patience: Patience) {
+        if self.rules().has_spare() {
+            let cohort = self.clone();
+            let cleared = async move {
+                while cohort.rules().has_spare() {
+                    sleep(PAUSE).await;
+                }
+            };
+            self.worker.call(patience.left(), cleared).await.ok();
+        }
+    }
+
+    /// Waits until a permit may be passed on, or never can be again.
+    async fn parked_change(self: &Arc<Self>, parked: Vec<TenancyId>) {
+        let tenures: Vec<Arc<Tenure>> = {
+            let pool = self.rules();
+            parked.into_iter().filter_map(|tenancy| Some(pool.lease(tenancy)?.tenure().clone())).collect()
+        };
+        if tenures.is_empty() {
+            return pending().await;
+        }
+        select_all(tenures.iter().map(|tenure| Box::pin(tenure.passable()))).await;
+        self.serve();
+    }
+}
+
+/// Waits for the end of a contender, and removes it.
+async fn ended(contenders: &mut Vec<Contender>) -> (ContenderId, End) {
+    if contenders.is_empty() {
+        return pending().await;
+    }
+    let (end, index, _) = select_all(contenders.iter_mut().map(|contender| &mut contender.contest)).await;
+    (contenders.remove(index).id, end)
+}
+
+/// The pause between looks at contenders that leave.
+const PAUSE: Duration = Duration::from_millis(1);
