@@ -199,3 +199,52 @@ impl Handle for Arc<Lease> {
         Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::cohort::Cohorts;
+    use crate::cohort::call::{Manner, Side};
+
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(20);
+
+    /// Puts a call into the line, and returns the receiver of its answer.
+    fn arrive<R: Local>(cohort: &Arc<Cohort<R>>) -> oneshot::Receiver<Answer> {
+        let (reply, answer) = oneshot::channel();
+        let caller = Some(Caller { reply, wait: WAIT, is_told: false });
+        cohort.change(|rules, now| {
+            let (id, side, manner) = (rules.id(), Side::Exclusive, Manner::Wait);
+            let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
+            (rules.arrive(call, now).expect("the line is open"), ())
+        });
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_grant_whose_caller_is_gone_without_a_word_goes_to_the_next_one() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (mutex, semaphore) = (client.mutex("/a").unwrap(), client.semaphore("/b", 1).unwrap());
+        let (guard, permit) = (mutex.lock().await.unwrap(), semaphore.acquire().await.unwrap());
+        let cohorts: &Cohorts = client.cohorts().get_or_default();
+        let path = |path| NodePath::new(client.worker().root(), path).unwrap();
+        let (line, pool) = (&cohorts.lines.at(&path("/a"))[0], &cohorts.pools.at(&path("/b"))[0]);
+        let gone = || drop((arrive(line), arrive(pool)));
+        // The receivers are gone, and the line does not know it yet.
+        (0..3).for_each(|_| gone());
+        let living = [arrive(line), arrive(pool)];
+        (0..3).for_each(|_| gone());
+        guard.release().await.unwrap();
+        permit.release().await.unwrap();
+        for answer in living {
+            let answer = tokio::time::timeout(WAIT, answer).await.expect("an answer comes").unwrap();
+            assert!(matches!(answer, Answer::Granted(_)));
+        }
+        mutex.lock().await.unwrap().release().await.unwrap();
+        semaphore.acquire().await.unwrap().release().await.unwrap();
+    }
+}
