@@ -150,8 +150,8 @@ impl Config {
     /// Sets the order in which the calls of all processes are served, by default [`Queueing::Process`] with 64
     /// grants and 50 ms.
     ///
-    /// It applies to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have another setting: each setting only
-    /// determines the queueing of its own client. Zero turns are invalid.
+    /// It applies to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have another
+    /// setting: each setting only determines the queueing of its own client. Zero turns are invalid.
     #[must_use]
     pub fn queueing(mut self, queueing: Queueing) -> Self {
         self.queueing = queueing;

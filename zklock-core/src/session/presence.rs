@@ -83,7 +83,8 @@ pub(super) async fn gone_from(session: Arc<Session>, path: String, mut watch: Wa
     }
 }
 
-/// Resolves when the node is gone, and meanwhile takes note of its data. Never resolves if the server refuses the watch or the session is over.
+/// Resolves when the node is gone, and meanwhile takes note of its data. Never resolves if the server refuses the
+/// watch or the session is over.
 pub(super) async fn gone(session: Arc<Session>, path: String, sentry: &Sentry) {
     loop {
         let fault = match session.ops().watch(Subject::Own, &path).await {
