@@ -26,7 +26,7 @@ pub use self::permits::Permits;
 /// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
 /// want. The calls of one client for one permit share places in it, and are served in the order in which they came.
 /// A client passes a permit on to its own calls for at most 64 grants and 50 ms, unless it is configured otherwise;
-/// see [`Queueing`](crate::Queueing). A call for several permits has a place of its own.
+/// see [`Queueing`]. A call for several permits has a place of its own.
 ///
 /// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
 /// `InterProcessSemaphoreV2`.
@@ -94,7 +94,7 @@ impl Semaphore {
     /// Gives each call of this handle a place of its own in the queue of the semaphore.
     ///
     /// The calls then compete with the client's other calls like those of another client. See
-    /// [`Queueing::Task`](crate::Queueing::Task).
+    /// [`Queueing::Task`].
     #[must_use]
     pub fn queueing_by_task(self) -> Self {
         Self { queueing: Some(Queueing::Task), ..self }
