@@ -167,10 +167,18 @@ async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
 async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = patient(&space).await;
-    let guard = take(&semaphore(&client, 1), 1).await;
+    let first = take(&semaphore(&client, 1), 1).await;
+    let mut waiters = Vec::new();
+    for count in 1..=2 {
+        waiters.push(spawn_take(&semaphore(&client, 1), 1));
+        until_in_line(&client, 1, count).await;
+    }
+    let waiting = waiters.pop().unwrap();
+    space.until_queued(LEASES, 2).await;
+    // Once the permit is passed on, only the write keeps it from that.
+    first.release().await.unwrap();
+    let guard = soon(waiters.pop().unwrap()).await.unwrap().unwrap();
     guard.create(DATA, "first").await.unwrap();
-    let waiting = spawn_take(&semaphore(&client, 1), 1);
-    until_in_line(&client, 1, 1).await;
     let held = proxy.on_request(Opcode::MULTI).hold();
     {
         let write = guard.set_data(DATA, "second");
@@ -189,7 +197,7 @@ async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kin
     held.release();
     let guard = soon(waiting).await.unwrap().unwrap();
     soon(releasing).await.unwrap().unwrap();
-    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
+    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 2));
     let data = space.outsider().await.get_data(&space.full(DATA)).await.unwrap().0;
     assert_eq!(data, b"second", "it was applied before the next holder began");
     guard.release().await.unwrap();
