@@ -56,31 +56,31 @@ pub(crate) fn permit_unused(body: TokenStream, args: &str) -> TokenStream {
     let tokens: Vec<_> = body.into_iter().collect();
     let mut permitted = TokenStream::new();
     for (at, token) in tokens.iter().enumerate() {
-        if rebound(&tokens[at..]).is_some_and(is_named) {
-            permitted.extend(quote!(#[allow(unused_variables)]));
-        }
         permitted.append(token.clone());
+        if let Some(name) = rebound(&tokens[..=at]).filter(|name| is_named(name)) {
+            // An attribute would be refused under `forbid(unused_variables)`.
+            permitted.extend(quote!(let _ = &#name;));
+        }
     }
     permitted
 }
 
-/// Returns the name in the statement `let name = name;` with which the tokens begin.
+/// Returns the name in the statement `let name = name;` with which the tokens end.
 fn rebound(tokens: &[TokenTree]) -> Option<&Ident> {
-    let [TokenTree::Ident(word), rest @ ..] = tokens else { return None };
-    let rest = match rest {
-        [TokenTree::Ident(word), rest @ ..] if word == "mut" => rest,
-        rest => rest,
+    let [before @ .., TokenTree::Ident(name), equals, TokenTree::Ident(value), end] = tokens else {
+        return None;
     };
-    match rest {
-        [
-            TokenTree::Ident(name),
-            TokenTree::Punct(equals),
-            TokenTree::Ident(value),
-            TokenTree::Punct(end),
-            ..,
-        ] if word == "let" && name == value && equals.as_char() == '=' && end.as_char() == ';' => Some(name),
-        _ => None,
-    }
+    let word = match before {
+        [.., word, TokenTree::Ident(mutable)] if mutable == "mut" => word,
+        [.., word] => word,
+        [] => return None,
+    };
+    let is_let = matches!(word, TokenTree::Ident(word) if word == "let");
+    (is_let && name == value && is_punct(equals, '=') && is_punct(end, ';')).then_some(name)
+}
+
+fn is_punct(token: &TokenTree, expected: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == expected)
 }
 
 /// Returns the output of the future that such a function returns: the `T` of
@@ -160,11 +160,11 @@ mod tests {
             let shown = permit_unused(body.parse().unwrap(), args).to_string().replace(' ', "");
             assert_eq!(shown, expected, "{body} {args}");
         }
-        let permitted = "#[allow(unused_variables)]letid=id;f()";
+        let permitted = "letid=id;let_=&id;f()";
         check("let id = id; f()", r#"path = "/orders/{id}""#, permitted);
         check("let id = id; f()", "path = path(id)", permitted);
-        check("let r#type = r#type;", "path = path(r#type)", "#[allow(unused_variables)]letr#type=r#type;");
-        check("let mut id = id;", "path = id", "#[allow(unused_variables)]letmutid=id;");
+        check("let r#type = r#type;", "path = path(r#type)", "letr#type=r#type;let_=&r#type;");
+        check("let mut id = id;", "path = id", "letmutid=id;let_=&id;");
         check("let id = id; f()", r#"path = "/orders/{other_id}""#, "letid=id;f()");
         check("let id = 7; let x = id;", "path = id", "letid=7;letx=id;");
     }

@@ -27,7 +27,7 @@ impl Single {
             Expr::Lit(_) => {
                 Err(Error::new_spanned(value, "`path` takes strings, for example `path = \"/orders/{id}\"`"))
             }
-            Expr::Macro(call) if concatenated(&call.mac).is_some_and(|text| text.contains('{')) => {
+            Expr::Macro(call) if concatenated(&call.mac).is_some_and(|text| has_braces(&text)) => {
                 Err(Error::new_spanned(value, CONCATENATED))
             }
             _ => Ok(Self::Computed(Box::new(value.clone()))),
@@ -71,6 +71,10 @@ fn concatenated(call: &Macro) -> Option<String> {
         .then(|| parts.ok())
         .flatten()
         .map(|parts| parts.iter().map(LitStr::value).collect())
+}
+
+fn has_braces(text: &str) -> bool {
+    text.split_once('{').is_some_and(|(_, rest)| rest.contains('}'))
 }
 
 const CONCATENATED: &str = "the text of `concat!` is not a template, so that its braces would stay\nwrite the path as one string literal";
@@ -129,6 +133,7 @@ mod tests {
     #[test]
     fn braces_in_concatenated_strings_are_refused() {
         check(r#"concat!("/orders/", "{id}")"#, CONCATENATED);
+        check(r#"concat!("/odd}", "{")"#, r#"p::path_of(&(concat!("/odd}","{")))"#);
         check(r#"concat!("/orders/", NAME, "{id}")"#, r#"p::path_of(&(concat!("/orders/",NAME,"{id}")))"#);
         check(r#"text!("/orders/{id}")"#, r#"p::path_of(&(text!("/orders/{id}")))"#);
     }
