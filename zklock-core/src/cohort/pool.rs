@@ -212,10 +212,14 @@ impl<C, L: Handle> Pool<C, L> {
         self.contenders.remove(contender);
     }
 
-    /// Takes note that a contender was refused, and returns all calls that wait.
+    /// Takes note that a contender was refused, and returns the calls that fail with it.
+    ///
+    /// Those are all that wait, unless the contender was being withdrawn: later calls have contenders of their own,
+    /// which are refused too if the reason lasts.
     pub(super) fn refused(&mut self, contender: ContenderId) -> Vec<Call<C>> {
+        let was_needed = self.contenders.is_needed(contender);
         self.contenders.remove(contender);
-        self.drain()
+        if was_needed { self.drain() } else { Vec::new() }
     }
 
     /// Returns whether a contender is under way although no call waits.

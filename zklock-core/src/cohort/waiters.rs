@@ -49,9 +49,7 @@ impl<C> Waiters<C> {
             _ => return false,
         }
         self.living -= 1;
-        if self.calls.len() > 2 * self.living + SPARE {
-            self.calls.retain(Call::is_alive);
-        }
+        self.sweep();
         true
     }
 
@@ -77,7 +75,15 @@ impl<C> Waiters<C> {
             taken.push(call.take());
         }
         self.living -= taken.len();
+        self.sweep();
         taken
+    }
+
+    /// Drops the calls that are gone, once they are the most.
+    fn sweep(&mut self) {
+        if self.calls.len() > 2 * self.living + SPARE {
+            self.calls.retain(Call::is_alive);
+        }
     }
 
     /// Takes all calls out.

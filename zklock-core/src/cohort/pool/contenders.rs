@@ -102,6 +102,11 @@ impl Contenders {
         self.coming.iter().find_map(|coming| coming.ahead)
     }
 
+    /// Returns whether the contender is under way and not being withdrawn.
+    pub(super) fn is_needed(&self, id: ContenderId) -> bool {
+        self.coming.iter().any(|coming| coming.id == id && !coming.is_withdrawn)
+    }
+
     pub(super) fn remove(&mut self, id: ContenderId) {
         self.coming.retain(|coming| coming.id != id);
     }

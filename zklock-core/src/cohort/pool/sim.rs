@@ -1,4 +1,5 @@
-//! An exhaustive simulation: every schedule of a few calls of two clients, with a fault at every step.
+//! A simulation: every order of the events of a few calls of two clients, with a fault at every step. The tasks and the
+//! callers do their work between two events; `line::sim` also has those that are late.
 //!
 //! The world consists of the pools of two clients, of their tasks and contenders, of the nodes on the servers, and of
 //! what each client knows of its nodes. The gate and the permits are one queue here: a node holds a permit if fewer

@@ -79,3 +79,16 @@ fn ten_thousand_waiters_that_are_gone_are_swept_and_cost_little() {
     assert_eq!(scene.gone(9_000), [], "a call is gone once");
     assert_eq!(scene.give_back().0, [(10_001, 1)]);
 }
+
+#[test]
+fn calls_whose_time_is_over_behind_one_that_waits_are_swept() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    for _ in 0..1_000 {
+        scene.wait_for(Duration::from_millis(1));
+        scene.now += Duration::from_millis(1);
+        assert_eq!(scene.line.expire(scene.now).len(), 1);
+        assert!(scene.line.waiters.is_swept());
+    }
+    assert_eq!(scene.give_back().0, [(2, 1)]);
+}

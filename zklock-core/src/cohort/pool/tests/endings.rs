@@ -25,6 +25,18 @@ fn a_refusal_answers_all_calls_and_ends_the_other_contenders() {
 }
 
 #[test]
+fn a_late_refusal_of_a_contender_that_is_withdrawn_fails_no_later_call() {
+    let (mut scene, _) = Scene::held();
+    (0..2).for_each(|_| drop(scene.wait()));
+    assert_eq!(scene.enter(), [2, 3]);
+    assert_eq!(scene.pool.refused(ContenderId(2)).len(), 2);
+    assert_eq!(scene.withdraw(), [3]);
+    scene.wait();
+    assert_eq!(scene.pool.refused(ContenderId(3)), []);
+    assert_eq!(scene.give_back(1).0, [(4, 1, 1)]);
+}
+
+#[test]
 fn a_closed_pool_answers_its_calls_takes_no_more_and_passes_nothing_on() {
     let (mut scene, _) = Scene::held();
     (0..2).for_each(|_| drop(scene.wait()));
