@@ -74,7 +74,8 @@ fn run_tasks(client: &Client, desk: &Arc<Desk>, mut random: Random) {
 fn spawn_faults(proxy: Arc<Proxy>, mut random: Random, is_over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         while !is_over.load(Ordering::SeqCst) {
-            thread::sleep(Duration::from_millis(random.below(40)));
+            // Slow enough for a reconnect in between, even on a busy machine.
+            thread::sleep(Duration::from_millis(50 + random.below(150)));
             proxy.cut(How::Rst);
         }
     })
