@@ -122,7 +122,8 @@ impl Mutex {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     ///
     /// # Examples
     ///
@@ -158,7 +159,8 @@ impl Mutex {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MutexGuard, LockError> {
         Ok(MutexGuard::new(&self.client, self.door.enter(&self.client, wait).await?))
     }
@@ -174,7 +176,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background.
+    /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_lock(&self) -> Result<Option<MutexGuard>, LockError> {
         let holds = self.door.try_enter(&self.client).await?;
         Ok(holds.map(|holds| MutexGuard::new(&self.client, holds)))

@@ -122,7 +122,8 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn read(&self) -> Result<ReadGuard, LockError> {
         self.read_timeout(self.client.default_wait()).await
     }
@@ -137,7 +138,8 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn read_timeout(&self, wait: Duration) -> Result<ReadGuard, LockError> {
         Ok(ReadGuard::new(&self.client, self.read.enter(&self.client, wait).await?))
     }
@@ -153,7 +155,7 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background.
+    /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_read(&self) -> Result<Option<ReadGuard>, LockError> {
         let holds = self.read.try_enter(&self.client).await?;
         Ok(holds.map(|holds| ReadGuard::new(&self.client, holds)))
@@ -167,7 +169,8 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn write(&self) -> Result<WriteGuard, LockError> {
         self.write_timeout(self.client.default_wait()).await
     }
@@ -183,7 +186,8 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn write_timeout(&self, wait: Duration) -> Result<WriteGuard, LockError> {
         Ok(WriteGuard::new(&self.client, self.write.enter(&self.client, wait).await?))
     }
@@ -199,7 +203,7 @@ impl RwLock {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background.
+    /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_write(&self) -> Result<Option<WriteGuard>, LockError> {
         let holds = self.write.try_enter(&self.client).await?;
         Ok(holds.map(|holds| WriteGuard::new(&self.client, holds)))

@@ -108,7 +108,8 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn acquire(&self) -> Result<SemaphoreGuard, LockError> {
         self.acquire_many(1).await
     }
@@ -121,7 +122,8 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn acquire_timeout(&self, wait: Duration) -> Result<SemaphoreGuard, LockError> {
         self.acquire_many_timeout(1, wait).await
     }
@@ -134,7 +136,8 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn acquire_many(&self, permits: u32) -> Result<SemaphoreGuard, LockError> {
         self.acquire_many_timeout(permits, self.client.default_wait()).await
     }
@@ -155,7 +158,8 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background; the place in the queue is lost.
+    /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
+    /// background.
     pub async fn acquire_many_timeout(
         &self,
         permits: u32,
@@ -176,7 +180,7 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background.
+    /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_acquire(&self) -> Result<Option<SemaphoreGuard>, LockError> {
         self.try_acquire_many(1).await
     }
@@ -193,7 +197,7 @@ impl Semaphore {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws the contender in the background.
+    /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_acquire_many(&self, permits: u32) -> Result<Option<SemaphoreGuard>, LockError> {
         let holds = self.door(permits)?.try_enter(&self.client).await?;
         Ok(holds.map(|holds| SemaphoreGuard::new(&self.client, holds)))

@@ -28,8 +28,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if a loss is known when the future ends. The end of a session is always known in time. If an
-    /// outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if a loss is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     ///
     /// # Cancel safety
     ///
@@ -51,8 +51,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if a loss is known when the future ends. The end of a session is always known in time. If an
-    /// outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if a loss is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     ///
     /// # Cancel safety
     ///
@@ -89,8 +89,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if a loss is known when the function returns. The end of a session is always known in time. If
-    /// an outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if a loss is known when the function returns. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         self.check()?;
         let value = hold::scope_blocking(&self.holds, function);

@@ -117,8 +117,8 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the end of the term is known when the future ends. The end of a session is always known
-    /// in time. If an outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if the end of the term is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     ///
     /// # Cancel safety
     ///
@@ -144,8 +144,8 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the end of the term is known when the future ends. The end of a session is always known
-    /// in time. If an outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if the end of the term is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     ///
     /// # Cancel safety
     ///
@@ -166,8 +166,8 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the end of the term is known when the function returns. The end of a session is always
-    /// known in time. If an outsider deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] if the end of the term is known when the function returns. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         let _step = self.term.steps.token();
         self.check()?;
