@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use zklock::{Client, Config, LeaseState, LockError, LossReason, ReadGuard, RwLock, WriteGuard};
 
 use super::{PATH, queue, read, rwlock, spawn_read, write};
@@ -123,16 +124,24 @@ async fn everybody_inside_of_a_lost_write_is_told(kind: Kind) {
 async fn a_body_that_reads_or_writes_is_dropped_when_the_lock_is_lost(kind: Kind) {
     let space = Space::new(kind);
     let lock = rwlock(&space.client().await);
-    let never = || std::future::pending::<()>();
-    let run = |lock: RwLock| tokio::spawn(async move { lock.run_read(async |_| never().await).await });
-    let read = run(lock.clone());
-    space.until_queued(PATH, 1).await;
+    let (begin, mut begun) = unbounded_channel();
+    let never = async |begin: UnboundedSender<()>| {
+        begin.send(()).unwrap();
+        std::future::pending::<()>().await;
+    };
+    let run = |lock: RwLock, begin| {
+        tokio::spawn(async move { lock.run_read(async move |_| never(begin).await).await })
+    };
+    let read = run(lock.clone(), begin.clone());
+    soon(begun.recv()).await.unwrap();
     lock.try_read().await.unwrap().expect("readers share").release().await.unwrap();
     space.delete_children(PATH).await;
     assert!(failed(soon(read).await.unwrap()).is_lost());
-    let run = |lock: RwLock| tokio::spawn(async move { lock.run_write(async |_| never().await).await });
-    let write = run(lock.clone());
-    space.until_queued(PATH, 1).await;
+    let run = |lock: RwLock, begin| {
+        tokio::spawn(async move { lock.run_write(async move |_| never(begin).await).await })
+    };
+    let write = run(lock.clone(), begin);
+    soon(begun.recv()).await.unwrap();
     assert!(lock.try_write().await.unwrap().is_none());
     space.delete_children(PATH).await;
     assert!(failed(soon(write).await.unwrap()).is_lost());

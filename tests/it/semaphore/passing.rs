@@ -399,7 +399,6 @@ async fn a_permit_that_waits_to_be_passed_on_is_released_when_its_client_is_shut
         }
     }
     drop(guard);
-    until_in_line(&client, 1, 1).await;
     let ending = client.clone();
     let shutdown = tokio::spawn(async move { ending.shutdown(Duration::from_secs(60)).await });
     assert!(failed(soon(waiting).await.unwrap()).is_closed());
