@@ -105,7 +105,7 @@ impl Step {
 
     /// Lets other commands have the processors first.
     pub(crate) fn nice(self) -> Self {
-        self.through("nice", &[])
+        self.through("nice", &["-n", "19"])
     }
 
     /// Ends the command and the processes that it started, so that a test that hangs is named in the output.
