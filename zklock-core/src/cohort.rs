@@ -11,8 +11,9 @@
 //! ```
 //!
 //! * [`mod@line`], [`pool`](mod@pool): the local queue and the rules of passing, as pure state machines.
-//! * [`rules`]: what the two have in common for the rest. [`call`], [`waiters`], [`tenancy`] and [`attendant`] are
-//!   their parts: a call, those that wait, the rules by which a node goes from one to the next, and the state of a task.
+//! * [`rules`]: the events and effects that both have.
+//! * [`call`], [`waiters`], [`tenancy`], [`attendant`]: one call, the calls that wait, the bounds of one node, and the
+//!   state of a task. Both are made of these.
 //! * [`calls`]: one line or pool, with the leases and the callers that belong to it.
 //! * [`waiting`](mod@waiting): a call that waits.
 //! * [`turn`], [`supply`]: the task of one line, and of one pool, on the client's thread.
