@@ -97,6 +97,15 @@ impl Space {
         }
     }
 
+    /// Deletes the node of the contender that entered a lock first, as an outsider might.
+    pub(crate) async fn delete_first_child(&self, path: &str) {
+        let children = self.children(path).await;
+        let number = |child: &&String| child[child.len() - 10..].to_owned();
+        let first = children.iter().min_by_key(number).expect("a contender is in the queue");
+        let outsider = self.outsider().await;
+        outsider.delete(&self.full(&format!("{path}/{first}")), None).await.expect("the node is there");
+    }
+
     pub(crate) async fn until_empty(&self, path: &str) {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
     }

@@ -174,7 +174,7 @@ impl Step {
     fn check(&self, status: ExitStatus, output: &str) -> Outcome {
         let problem = match self.expected {
             _ if status.code() == Some(TIMED_OUT) => Some(format!("stopped after {LIMIT}")),
-            _ if !status.success() => Some(status.to_string()),
+            _ if !status.success() => Some(format!("{status}{}", failures(output))),
             Expected::Anything => None,
             Expected::NoWarnings => {
                 output.lines().find(|line| line.starts_with("warning")).map(str::to_owned)
@@ -186,6 +186,13 @@ impl Step {
         };
         problem.map_or(Ok(()), |problem| Err(format!("`{}`: {problem}", self.title).into()))
     }
+}
+
+/// Returns the part of a test program's output that names the failures and their causes.
+///
+/// The errors of all steps are printed last, where they are not lost among the outputs.
+fn failures(output: &str) -> &str {
+    output.find("\nfailures:\n").map_or("", |start| &output[start..])
 }
 
 fn read(log: &Path) -> Outcome<String> {

@@ -164,6 +164,8 @@ async fn a_leader_that_resigns_goes_to_the_tail(kind: Kind) {
     assert_eq!(soon(term.lost()).await, LossReason::Resigned);
     let next = soon(second.leadership()).await.unwrap();
     assert!(!first.is_leader());
+    // The first one has entered again.
+    space.until_queued(PATH, 2).await;
     next.resign();
     soon(first.leadership()).await.unwrap();
 }

@@ -35,6 +35,8 @@ const SESSION: Duration = Duration::from_secs(1);
 /// then.
 const HANDOVER: Duration = Duration::from_millis(700);
 const CANDIDATES: usize = 3;
+/// The longest time of a change on a machine that lets every process run. Of ten changes, one may take longer.
+const USUAL: Duration = SESSION.saturating_add(Duration::from_secs(2));
 
 /// An entry of the log, which shows that a leader was at work.
 struct Deed {
@@ -208,8 +210,8 @@ impl<'a> Fleet<'a> {
         self.candidates.insert(name, Process::start(CANDIDATE, self.space, orders));
     }
 
-    /// Ends the leader's term, and returns the first deed of the next one.
-    async fn strike(&mut self, fault: Fault, leader: &Deed) -> Deed {
+    /// Ends the leader's term, and returns the first deed of the next one with the time that the change took.
+    async fn strike(&mut self, fault: Fault, leader: &Deed) -> (Deed, Duration) {
         match fault {
             Fault::Resignation => self.candidates.get_mut(&leader.name).unwrap().tell("resign"),
             Fault::SessionEnd => end_session(self.space.server().address(), leader.session),
@@ -218,9 +220,7 @@ impl<'a> Fleet<'a> {
         }
         let struck = Instant::now();
         let next = self.log.leader_after(leader.epoch).await;
-        let took = struck.elapsed();
-        assert!(took < SESSION + Duration::from_secs(2), "{fault:?} took {took:?}");
-        next
+        (next, struck.elapsed())
     }
 
     /// Restores three candidates, none of which has a node of an ended session.
@@ -238,13 +238,16 @@ async fn leaders_change(space: &Space, recipe: &str) {
     let mut fleet = Fleet::start(space, recipe);
     let mut leader = fleet.log.leader_after(0).await;
     space.until_queued(recipe, CANDIDATES).await;
+    let mut slow = Vec::new();
     for (round, fault) in FAULTS.into_iter().cycle().take(CHANGES).enumerate() {
-        let next = fleet.strike(fault, &leader).await;
+        let (next, took) = fleet.strike(fault, &leader).await;
+        slow.extend((took > USUAL).then_some((fault, took)));
         fleet.mend(fault, (leader.name, CANDIDATES + round)).await;
         leader = fleet.log.latest().filter(|deed| deed.epoch > next.epoch).unwrap_or(next);
     }
     fleet.candidates.clear();
     assert!(fleet.log.check() > CHANGES);
+    assert!(slow.len() <= CHANGES / 10, "{slow:?}");
     space.until_empty(recipe).await;
 }
 

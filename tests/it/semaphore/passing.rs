@@ -268,7 +268,8 @@ async fn a_loss_is_told_to_the_holder_and_those_in_line_are_served_afterwards(ki
             space.end_session_of(&client);
             LossReason::SessionEnded
         } else {
-            space.delete_children(LEASES).await;
+            // The contender in line stays, and is next.
+            space.delete_first_child(LEASES).await;
             LossReason::NodeDeleted
         };
         assert_eq!(soon(guard.lost()).await, expected);
