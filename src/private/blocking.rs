@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use futures_lite::future::block_on;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
-use zklock_core::{Client, Guard, LockError, MultiGuard, MutexGuard, ReadGuard, WriteGuard};
+use zklock_core::{
+    Client, Guard, LockError, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard,
+};
 
 use super::{Answer, Once, Path, Start, Term, Wait};
 
@@ -31,14 +34,25 @@ pub fn write(client: Result<Client, LockError>, path: Path, wait: Wait) -> Resul
     block_for(&path, super::write(client, Ok(path.clone()), wait))
 }
 
-/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
-pub fn lock_all<const N: usize>(
+/// Takes permits of the semaphore of an annotated function, all or none.
+pub fn permits(
     client: Result<Client, LockError>,
-    paths: [Path; N],
+    path: Path,
+    permits: (u32, Permits),
+    wait: Wait,
+) -> Result<SemaphoreGuard, LockError> {
+    let path = path?;
+    block_for(&path, super::permits(client, Ok(path.clone()), permits, wait))
+}
+
+/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
+pub fn lock_all(
+    client: Result<Client, LockError>,
+    paths: impl AsRef<[Path]> + IntoIterator<Item = Path>,
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
-    let path = paths.first().cloned().transpose()?.unwrap_or_default();
+    let path = paths.as_ref().first().cloned().transpose()?.unwrap_or_default();
     block_for(&path, super::lock_all(client, paths, member, wait))
 }
 
@@ -84,9 +98,13 @@ pub fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
 }
 
 /// Waits until this replica leads.
-pub fn wait_to_lead(client: Result<Client, LockError>, path: Path) -> Result<Term, LockError> {
+pub fn wait_to_lead(
+    client: Result<Client, LockError>,
+    path: Path,
+    wait: Option<Duration>,
+) -> Result<Term, LockError> {
     let path = path?;
-    block_for(&path, super::wait_to_lead(client, Ok(path.clone())))
+    block_for(&path, super::wait_to_lead(client, Ok(path.clone()), wait))
 }
 
 /// Calls the body of an annotated function under its term.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::time::Duration;
 
 use zklock_core::{Client, Leader, Leadership, LockError};
 
@@ -11,10 +12,10 @@ use crate::global::about;
 /// A return type with a value for a call that skips the body, because this replica does not lead or the
 /// period has already begun.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for a replica that does not run the body",
-    label = "no value to return where this replica does not lead, or the period has already begun",
+    message = "`{Self}` has no value for a call that does not run the body",
+    label = "no value to return for a call that does not run the body",
     note = "return `()`, `Option<_>`, `Result<(), E>` or `Result<Option<_>, E>`",
-    note = "to do something else where this replica does not lead: `otherwise = wait`, `otherwise = error`, or a value"
+    note = "where another call holds the lock, or another replica leads, `otherwise` can return something else"
 )]
 pub trait OnSkip {
     /// Returns the value.
@@ -42,8 +43,8 @@ impl<T: OnSkip, E> OnSkip for Result<T, E> {
 
 /// A return type with a value for a call that fails, for example because leadership is lost.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for a replica that loses leadership",
-    label = "no value to return when leadership is lost",
+    message = "`{Self}` has no value for a call that fails",
+    label = "no value to return when the lock or leadership is lost",
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`, `()` or `Option<_>`"
 )]
 pub trait OnFailure {
@@ -75,7 +76,7 @@ impl<T, E: From<LockError>> OnFailure for Result<T, E> {
 
 /// Logs an error that the return type of the function cannot carry.
 fn warn(error: &LockError, function: &'static str) {
-    tracing::warn!(target: "zklock", function, %error, "a function under `#[leader_only]` failed");
+    tracing::warn!(target: "zklock", function, %error, "an annotated function failed");
 }
 
 /// The role of this replica in the election.
@@ -127,10 +128,18 @@ pub async fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answe
     }
 }
 
-/// Waits until this replica leads.
-pub async fn wait_to_lead(client: Result<Client, LockError>, path: Path) -> Result<Term, LockError> {
+/// Waits until this replica leads, for at most `wait`, or without a limit.
+pub async fn wait_to_lead(
+    client: Result<Client, LockError>,
+    path: Path,
+    wait: Option<Duration>,
+) -> Result<Term, LockError> {
     let (leader, _) = candidate(client, path)?;
-    Ok(Term { leadership: leader.leadership().await?, _leader: leader })
+    let leadership = match wait {
+        Some(wait) => leader.leadership_timeout(wait).await?,
+        None => leader.leadership().await?,
+    };
+    Ok(Term { leadership, _leader: leader })
 }
 
 fn candidate(

@@ -10,7 +10,8 @@ use futures_lite::future::or;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
-use super::{ESCAPED, Path, Term};
+use super::paths::ESCAPED;
+use super::{Path, Term};
 
 /// An annotated function, after which its default tick is named.
 #[derive(Debug)]

@@ -1,13 +1,16 @@
 //! Annotated functions.
 
+mod contended;
 mod endings;
 mod exclusion;
 mod groups;
 mod installation;
 mod loss;
+mod map_err;
 mod modes;
 mod on_lost;
 mod paths;
+mod permits;
 mod reentrancy;
 mod shapes;
 mod sync;

@@ -7,12 +7,12 @@ use rstest_reuse::apply;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Record};
 use tracing::{Event, Id, Level, Metadata, Subscriber};
-use zklock::{LossReason, leader_only};
+use zklock::{LossReason, distributed_lock, leader_only};
 use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
-/// A subscriber that keeps the warnings and errors of this process.
+/// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell.
 struct Loud;
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -31,7 +31,7 @@ impl Loud {
 
 impl Subscriber for Loud {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
+        *metadata.level() <= Level::WARN || metadata.target() == "zklock"
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -62,6 +62,31 @@ impl Subscriber for Loud {
 /// Returns the log lines about a lock.
 fn logged(path: &str) -> Vec<String> {
     lines().iter().filter(|line| line.contains(path)).cloned().collect()
+}
+
+#[distributed_lock(path = "/skipped-and-logged", skip, name = "the nightly sweep")]
+async fn skipped() {}
+
+#[leader_only(name = "the nightly report")]
+async fn named_and_unled() {}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_skipped_call_is_logged_with_the_name_that_it_was_given(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let held = space.client().await.mutex("/skipped-and-logged").unwrap().lock().await.unwrap();
+    let before = logged("/skipped-and-logged").len();
+    zklock::scope(client, skipped()).await;
+    let lines = logged("/skipped-and-logged");
+    assert!(lines.len() > before, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("function=\"the nightly sweep\"")), "{lines:?}");
+    held.release().await.unwrap();
+    named_and_unled().await;
+    let lines = logged("the nightly report");
+    assert!(lines.iter().all(|line| line.contains("error=no client is installed")), "{lines:?}");
+    assert!(!lines.is_empty());
 }
 
 #[leader_only]

@@ -229,6 +229,12 @@ impl LockError {
         Self::NotLeader { path }
     }
 
+    /// Creates the error of a call that does not wait for a contended lock, for generated code.
+    #[doc(hidden)]
+    pub fn contended(path: String) -> Self {
+        Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued }
+    }
+
     /// Returns whether the deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })

@@ -1,9 +1,10 @@
 //! Generates the function that the compiler sees in place of the annotated one.
 //!
-//! Uses only `args`, `capture`, `errors`, `kind`, `leader`, `mode`, `on_lost`, `once`, `path`, `shared`,
-//! `target` and `wait`.
+//! Uses only `args`, `capture`, `errors`, `kind`, `leader`, `on_lost`, `once`, `otherwise`, `path`,
+//! `recipe`, `shared`, `target` and `wait`.
 
 mod body;
+mod ending;
 mod flow;
 mod item;
 mod leader;

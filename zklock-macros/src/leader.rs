@@ -1,23 +1,26 @@
 //! Reads the arguments of `#[leader_only]`.
 //!
-//! Uses only `errors`, `grouped`, `path`, `reading` and `shared`.
+//! Uses only `errors`, `otherwise`, `path`, `reading`, `shared` and `wait`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Result};
 
 use crate::errors::Errors;
-use crate::grouped::name_in;
+use crate::otherwise::Otherwise;
 use crate::path::OnePath;
-use crate::reading::{each, ended, set_once};
+use crate::reading::{each, ended, set_once, set_once_at};
 use crate::shared::{self, Shared, unknown};
+use crate::wait::Wait;
 
 /// The arguments of `#[leader_only]`.
 pub(crate) struct LeaderArgs {
     path: Option<Election>,
     pub(crate) otherwise: Otherwise,
+    /// The bound of `otherwise = wait`.
+    pub(crate) wait: Option<Wait>,
     pub(crate) shared: Shared,
 }
 
@@ -25,36 +28,31 @@ pub(crate) struct LeaderArgs {
 struct Draft {
     path: Option<Election>,
     otherwise: Option<Otherwise>,
+    wait: Option<(Span, Wait)>,
     shared: shared::Draft,
 }
 
 /// The value of `path`: the path of the election.
 struct Election(OnePath);
 
-/// The value of `otherwise`: the result of a call on a replica that does not lead.
-#[derive(Default)]
-pub(crate) enum Otherwise {
-    #[default]
-    Skip,
-    Wait,
-    Error,
-    Value(Box<Expr>),
-}
-
 impl Parse for LeaderArgs {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut draft = Draft::default();
         let mut errors = Errors::default();
         each(input, &mut errors, |input| draft.argument(input))?;
-        let Draft { path, otherwise, shared } = draft;
+        let Draft { path, otherwise, wait, shared } = draft;
         let shared = errors.keep(shared.finish()).unwrap_or_default();
+        let otherwise = otherwise.unwrap_or(Otherwise::Skip);
+        if let (Some((span, _)), false) = (&wait, matches!(otherwise, Otherwise::Wait(_))) {
+            errors.push(Error::new(*span, "`wait` bounds `otherwise = wait`, which is missing"));
+        }
         errors.finish()?;
-        Ok(Self { path, otherwise: otherwise.unwrap_or_default(), shared })
+        Ok(Self { path, otherwise, wait: wait.map(|(_, wait)| wait), shared })
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 2] = ["path", "otherwise"];
+    const NAMES: [&str; 3] = ["path", "otherwise", "wait"];
 
     fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
@@ -63,6 +61,7 @@ impl Draft {
         match name.to_string().as_str() {
             "path" => set_once(&mut self.path, &name, input),
             "otherwise" => set_once(&mut self.otherwise, &name, input),
+            "wait" => set_once_at(&mut self.wait, &name, input),
             _ => self.shared.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &Self::NAMES))),
         }?;
         ended(&name, input)
@@ -87,27 +86,6 @@ impl Parse for Election {
 }
 
 const DEFAULT_PATH: &str = "/leader";
-
-impl Parse for Otherwise {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let value: Expr = input.parse()?;
-        Ok(match name_in(&value).map(Ident::to_string).as_deref() {
-            Some("skip") => Self::Skip,
-            Some("wait") => Self::Wait,
-            Some("error") => Self::Error,
-            _ => Self::Value(Box::new(without_parentheses(value))),
-        })
-    }
-}
-
-/// Removes the parentheses around a value. They distinguish a variable from one of the words above, and the
-/// compiler would report them as unused.
-fn without_parentheses(value: Expr) -> Expr {
-    match value {
-        Expr::Paren(paren) => *paren.expr,
-        other => other,
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -153,7 +131,7 @@ mod tests {
         let args = args.unwrap();
         assert!(args.shared.once.is_some());
         assert!(matches!(args.shared.on_lost, Some(OnLost::Finish)));
-        assert!(matches!(args.otherwise, Otherwise::Wait));
+        assert!(matches!(args.otherwise, Otherwise::Wait(_)));
         assert!(matches!(args.shared.client, Some(Client::Named(_))));
         assert_eq!(args.shared.guard.unwrap().0, "held");
         assert_eq!(args.shared.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
@@ -170,21 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_lead_skips_waits_fails_or_returns_a_value() {
-        let otherwise = |value: &str| parse(&format!("otherwise = {value}")).unwrap().otherwise;
-        assert!(matches!(otherwise("skip"), Otherwise::Skip));
-        assert!(matches!(otherwise("wait"), Otherwise::Wait));
-        assert!(matches!(otherwise("error"), Otherwise::Error));
-        for value in ["(skip)", "Ok(0)", "{ wait }", "Self::error", "return 7"] {
-            assert!(matches!(otherwise(value), Otherwise::Value(_)), "{value}");
-        }
-    }
-
-    #[test]
     fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `otherwise`, `once_per`, `tick`, `on_lost`, `client`, `guard`, `crate`";
-        check("map_err = into", &[&format!("unknown argument `map_err`\n{known}")]);
-        check("wait = forever", &[&format!("unknown argument `wait`\n{known}")]);
+        let known = "the arguments are `path`, `otherwise`, `wait`, `once_per`, `tick`, `on_lost`, `client`, `guard`, \
+                     `map_err`, `name`, `crate`";
+        check("mode = read", &[&format!("unknown argument `mode`\n{known}")]);
+        check("wait = forever", &["`wait` bounds `otherwise = wait`, which is missing"]);
         check("skip", &[&format!("unknown argument `skip`\n{known}")]);
         check(
             "otherwize = skip",

@@ -7,7 +7,7 @@ use syn::{Error, Ident};
 /// The words that other lock libraries use for an argument or a value of zklock.
 const SYNONYMS: [(&str, &str); 8] = [
     ("key", "path"),
-    ("name", "path"),
+    ("on_contended", "otherwise"),
     ("timeout", "wait"),
     ("wait_for", "wait"),
     ("ensemble", "client"),
@@ -87,7 +87,6 @@ mod tests {
     #[test]
     fn anything_else_is_not_guessed() {
         check("skip", None);
-        check("on_contended", None);
         check("shared", None);
         check("x", None);
     }

@@ -7,9 +7,10 @@ mod single;
 mod template;
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, ExprArray, Result};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprArray, ExprRange, RangeLimits, Result};
 
 use crate::errors::Errors;
 use crate::grouped::ungroup;
@@ -19,7 +20,14 @@ use single::Single;
 pub(crate) enum Path {
     One(Single),
     /// At least one.
-    Several(Vec<Single>),
+    Several(Vec<Element>),
+}
+
+/// An element of an array of paths.
+pub(crate) enum Element {
+    One(Single),
+    /// `..list`: each path of a list that is known when the function is called.
+    Each(Expr),
 }
 
 impl Parse for Path {
@@ -40,7 +48,7 @@ impl Parse for Path {
 
 const EXAMPLE: &str = "`path = [\"/accounts/{from}\", \"/accounts/{to}\"]`";
 
-fn several(array: &ExprArray) -> Result<Vec<Single>> {
+fn several(array: &ExprArray) -> Result<Vec<Element>> {
     if array.elems.is_empty() {
         return Err(Error::new_spanned(array, format!("an empty array locks nothing: {EXAMPLE}")));
     }
@@ -51,14 +59,20 @@ fn several(array: &ExprArray) -> Result<Vec<Single>> {
     errors.finish().map(|()| paths)
 }
 
-fn element(value: &Expr, before: &[Single]) -> Result<Single> {
+fn element(value: &Expr, before: &[Element]) -> Result<Element> {
     if is_array(value) {
         return Err(Error::new_spanned(value, "arrays of paths do not nest: list all paths in one array"));
     }
+    if let Expr::Range(ExprRange { start: None, limits: RangeLimits::HalfOpen(_), end: Some(list), .. }) =
+        ungroup(value)
+    {
+        return Ok(Element::Each(Expr::clone(list)));
+    }
     let path = Single::new(value)?;
-    match before.iter().any(|other| other.is_surely(&path)) {
+    let is_twice = before.iter().any(|other| matches!(other, Element::One(other) if other.is_surely(&path)));
+    match is_twice {
         true => Err(Error::new_spanned(value, "this path is in the array twice")),
-        false => Ok(path),
+        false => Ok(Element::One(path)),
     }
 }
 
@@ -71,14 +85,11 @@ fn is_array(value: &Expr) -> bool {
 }
 
 impl Path {
-    /// Generates an expression of type `__private::Path`, or of an array of them.
+    /// Generates an expression of type `__private::Path`, or of an array or a vector of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::One(path) => path.expand(private),
-            Self::Several(paths) => {
-                let paths = paths.iter().map(|path| path.expand(private));
-                quote!([#(#paths),*])
-            }
+            Self::Several(elements) => all(elements, private),
         }
     }
 
@@ -88,6 +99,31 @@ impl Path {
         match self {
             Self::One(_) => slice_of_one(),
             Self::Several(_) => quote_spanned!(Span::mixed_site()=> &__path),
+        }
+    }
+}
+
+fn all(elements: &[Element], private: &TokenStream) -> TokenStream {
+    if elements.iter().all(|element| matches!(element, Element::One(_))) {
+        let paths = elements.iter().map(|element| element.expand(private));
+        return quote!([#(#paths),*]);
+    }
+    let calls = elements.iter().map(|element| {
+        let value = element.expand(private);
+        match element {
+            Element::One(_) => quote!(.one(#value)),
+            // With this span, a type mismatch is reported at the user's expression.
+            Element::Each(list) => quote_spanned!(list.span()=> .each(#value)),
+        }
+    });
+    quote!(#private::Paths::new() #(#calls)* .finish())
+}
+
+impl Element {
+    fn expand(&self, private: &TokenStream) -> TokenStream {
+        match self {
+            Self::One(path) => path.expand(private),
+            Self::Each(list) => list.to_token_stream(),
         }
     }
 }
@@ -145,6 +181,20 @@ mod tests {
             .map(String::as_str),
         );
         check(r#"["/b"]"#, &[r#"[p::PathTemplate::new("/b").literal("/b").finish()]"#]);
+    }
+
+    #[test]
+    fn a_list_that_is_known_later_is_spread() {
+        check(
+            r#"["/a", ..orders.iter().map(path_of), ..more]"#,
+            &[concat!(
+                r#"p::Paths::new().one(p::PathTemplate::new("/a").literal("/a").finish())"#,
+                ".each(orders.iter().map(path_of)).each(more).finish()",
+            )],
+        );
+        let spread = "a list of paths is spread in an array: `path = [..orders]`";
+        check("..orders", &[spread]);
+        check("[..=orders]", &[spread]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Uses only `errors`.
 
-use proc_macro2::TokenTree;
+use proc_macro2::{Span, TokenTree};
 use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Result, Token};
@@ -47,6 +47,30 @@ pub(crate) fn set_once<T: Parse>(slot: &mut Option<T>, name: &Ident, input: Pars
     }
     let value = input.parse()?;
     match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(name.span(), format!("`{name}` is given twice"))),
+    }
+}
+
+/// Reads the value of an argument that may be given only once, and keeps the place of its name.
+pub(crate) fn set_once_at<T: Parse>(
+    slot: &mut Option<(Span, T)>,
+    name: &Ident,
+    input: ParseStream<'_>,
+) -> Result<()> {
+    let (span, value) = slot.take().unzip();
+    let mut value = value;
+    let read = set_once(&mut value, name, input);
+    *slot = value.map(|value| (span.unwrap_or_else(|| name.span()), value));
+    read
+}
+
+/// Reads an argument without a value, which may be given only once, and keeps its place.
+pub(crate) fn set_flag(slot: &mut Option<Span>, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+    if input.peek(Token![=]) {
+        return Err(input.error(format!("`{name}` takes no value")));
+    }
+    match slot.replace(name.span()) {
         None => Ok(()),
         Some(_) => Err(Error::new(name.span(), format!("`{name}` is given twice"))),
     }

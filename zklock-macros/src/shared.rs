@@ -8,7 +8,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, LitStr, Result};
 
-use crate::grouped::{name_in, string};
+use crate::grouped::{name_in, string, ungroup};
 use crate::names;
 use crate::on_lost::OnLost;
 use crate::once::{Once, Period, Tick};
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) on_lost: Option<OnLost>,
     pub(crate) client: Option<Client>,
     pub(crate) guard: Option<Guard>,
+    pub(crate) map_err: Option<MapErr>,
+    pub(crate) name: Option<Name>,
     pub(crate) krate: Option<Krate>,
 }
 
@@ -38,10 +40,12 @@ pub(crate) struct Draft {
     on_lost: Option<OnLost>,
     client: Option<Client>,
     guard: Option<Guard>,
+    map_err: Option<MapErr>,
+    name: Option<Name>,
     krate: Option<Krate>,
 }
 
-const NAMES: [&str; 6] = ["once_per", "tick", "on_lost", "client", "guard", "crate"];
+const NAMES: [&str; 8] = ["once_per", "tick", "on_lost", "client", "guard", "map_err", "name", "crate"];
 
 impl Draft {
     /// Reads the value of the argument `name`; `None` if it is not a shared argument.
@@ -52,15 +56,17 @@ impl Draft {
             "on_lost" => set_once(&mut self.on_lost, name, input),
             "client" => set_once(&mut self.client, name, input),
             "guard" => set_once(&mut self.guard, name, input),
+            "map_err" => set_once(&mut self.map_err, name, input),
+            "name" => set_once(&mut self.name, name, input),
             "crate" => set_once(&mut self.krate, name, input),
             _ => return None,
         })
     }
 
     pub(crate) fn finish(self) -> Result<Shared> {
-        let Self { once_per, tick, on_lost, client, guard, krate } = self;
+        let Self { once_per, tick, on_lost, client, guard, map_err, name, krate } = self;
         let once = Once::new(once_per, tick)?;
-        Ok(Shared { once, on_lost, client, guard, krate })
+        Ok(Shared { once, on_lost, client, guard, map_err, name, krate })
     }
 }
 
@@ -72,6 +78,12 @@ pub(crate) enum Client {
 
 /// `guard = ident`.
 pub(crate) struct Guard(pub(crate) Ident);
+
+/// `map_err = …`: a function from the lock's error to that of the annotated function.
+pub(crate) struct MapErr(pub(crate) Expr);
+
+/// `name = "…"`: the name of the annotated function in logs.
+pub(crate) struct Name(pub(crate) LitStr);
 
 /// `crate = some::path`, bare or quoted.
 pub(crate) struct Krate(pub(crate) syn::Path);
@@ -109,6 +121,30 @@ impl Parse for Guard {
         name.cloned().map(Self).ok_or_else(|| {
             Error::new_spanned(&value, "`guard` takes a name for the guard in the body: `guard = held`")
         })
+    }
+}
+
+impl Parse for MapErr {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        match ungroup(&value) {
+            Expr::Path(_) | Expr::Closure(_) => Ok(Self(value)),
+            _ => Err(Error::new_spanned(
+                &value,
+                "`map_err` takes a function or a closure: `map_err = |error| Status::unavailable(error.to_string())`",
+            )),
+        }
+    }
+}
+
+impl Parse for Name {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value: Expr = input.parse()?;
+        match string(&value) {
+            Some(name) if !name.value().trim().is_empty() => Ok(Self(name.clone())),
+            Some(name) => Err(Error::new(name.span(), "a name cannot be empty")),
+            None => Err(Error::new_spanned(&value, "`name` takes a string: `name = \"settle orders\"`")),
+        }
     }
 }
 
@@ -172,6 +208,24 @@ mod tests {
         assert_eq!(show(r#"client = "reporting""#), r#"p::named_client("reporting")"#);
         assert_eq!(show("client = self.client"), "p::client_of(&(self.client))");
         check(r#"client = """#, "the name of a client cannot be empty");
+    }
+
+    #[test]
+    fn errors_are_mapped_by_a_function_or_a_closure() {
+        for map in ["Status::from_lock", "into", "|error| Failed(error)", "crate::map::<u8>"] {
+            assert!(parse(&format!("map_err = {map}")).unwrap().map_err.is_some(), "{map}");
+        }
+        let expected = "`map_err` takes a function or a closure: \
+                        `map_err = |error| Status::unavailable(error.to_string())`";
+        check("map_err = f(g)", expected);
+        check("map_err = \"into\"", expected);
+    }
+
+    #[test]
+    fn the_name_is_a_string() {
+        assert_eq!(parse(r#"name = "settle""#).unwrap().name.unwrap().0.value(), "settle");
+        check(r#"name = " ""#, "a name cannot be empty");
+        check("name = settle", "`name` takes a string: `name = \"settle orders\"`");
     }
 
     #[test]

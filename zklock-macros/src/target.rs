@@ -33,6 +33,14 @@ pub(crate) struct Target {
     pub(crate) body: TokenStream,
 }
 
+/// Whether a function must be able to return the error of its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reports {
+    Errors,
+    /// The traits `OnSkip` and `OnFailure` of the facade check the return type.
+    WhatItCan,
+}
+
 /// How a function runs its body.
 pub(crate) enum Form {
     Async,
@@ -43,7 +51,7 @@ pub(crate) enum Form {
 
 impl Target {
     /// Reads the function under the attribute `kind`.
-    pub(crate) fn read(input: ParseStream<'_>, kind: Kind) -> Result<Self> {
+    pub(crate) fn read(input: ParseStream<'_>, kind: Kind, reports: Reports) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
         if let Some(error) = not_a_function(input, kind) {
@@ -55,7 +63,7 @@ impl Target {
             return Err(Error::new(sig.ident.span(), no_body(kind)));
         }
         let boxed_output = boxed::output(&sig);
-        check(&sig, boxed_output.as_ref(), kind)?;
+        check(&sig, boxed_output.as_ref(), (kind, reports))?;
         let content;
         let brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
@@ -113,7 +121,7 @@ fn misplaced(word: &Ident, kind: Kind) -> Error {
     Error::new(word.span(), message)
 }
 
-fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Result<()> {
+fn check(sig: &Signature, boxed_output: Option<&ReturnType>, (kind, reports): (Kind, Reports)) -> Result<()> {
     let first = kind.first();
     let mut errors = Errors::default();
     if let Some(constness) = sig.constness {
@@ -126,8 +134,7 @@ fn check(sig: &Signature, boxed_output: Option<&ReturnType>, kind: Kind) -> Resu
     if let Some(abi) = &sig.abi {
         errors.push(Error::new_spanned(abi, format!("an `extern` function cannot {first}")));
     }
-    // For `#[leader_only]`, the traits `OnSkip` and `OnFailure` of the facade check the return type.
-    if kind == Kind::DistributedLock {
+    if reports == Reports::Errors {
         errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
     }
     errors.finish()
@@ -193,7 +200,11 @@ mod tests {
 
     #[track_caller]
     fn check_under(kind: Kind, input: &str, expected: &[&str]) {
-        let read = |input: ParseStream<'_>| Target::read(input, kind);
+        let reports = match kind {
+            Kind::DistributedLock => Reports::Errors,
+            Kind::LeaderOnly => Reports::WhatItCan,
+        };
+        let read = |input: ParseStream<'_>| Target::read(input, kind, reports);
         let errors: Vec<_> = match read.parse_str(input) {
             Ok(_) => Vec::new(),
             Err(error) => error.into_iter().map(|one| one.to_string()).collect(),

@@ -14,6 +14,8 @@ use crate::grouped::ungroup;
 pub(crate) enum Wait {
     For(Length),
     Forever,
+    /// The call does not wait for a contended lock. No value of `wait` says so.
+    Never,
 }
 
 const WAIT: Argument = Argument {
@@ -39,10 +41,22 @@ impl Wait {
         match wait {
             None => quote!(#private::Wait::Default),
             Some(Self::Forever) => quote!(#private::Wait::Forever),
+            Some(Self::Never) => quote!(#private::Wait::Never),
             Some(Self::For(length)) => {
                 let length = length.expand();
                 quote!(#private::Wait::For(#length))
             }
+        }
+    }
+
+    /// Generates an expression of type `Option<Duration>`, which is `None` for a wait without a limit.
+    pub(crate) fn bound(wait: Option<&Self>) -> TokenStream {
+        match wait {
+            Some(Self::For(length)) => {
+                let length = length.expand();
+                quote!(::core::option::Option::Some(#length))
+            }
+            None | Some(Self::Forever | Self::Never) => quote!(::core::option::Option::None),
         }
     }
 }
@@ -76,6 +90,16 @@ mod tests {
     #[test]
     fn no_wait_is_the_clients_default() {
         assert_eq!(Wait::expand(None, &quote!(p)).to_string(), "p :: Wait :: Default");
+    }
+
+    #[test]
+    fn a_bound_is_a_duration_or_none() {
+        let bound =
+            |wait| Wait::bound(wait).to_string().replace(' ', "").replace("::core::option::Option::", "");
+        let five = syn::parse_str("\"5s\"").unwrap();
+        assert_eq!(bound(Some(&five)), "Some(::core::time::Duration::new(5u64,0u32))");
+        assert_eq!(bound(Some(&Wait::Forever)), "None");
+        assert_eq!(bound(None), "None");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::all, reason = "some functions are unidiomatic on purpose")]
 
 pub mod bodies;
+pub mod contended;
 pub mod leaders;
 pub mod no_implicit_prelude;
 pub mod receivers;

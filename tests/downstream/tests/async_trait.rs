@@ -29,6 +29,10 @@ trait Ledger: Sync {
     async fn audit(&self) -> Option<String>;
 
     async fn archive(&self, year: u16, r#type: &str) -> Result<(), LockError>;
+
+    async fn tidy(&self, pages: Vec<u64>);
+
+    async fn merge(&self, others: Vec<String>) -> Result<usize, String>;
 }
 
 struct Book<T>(Vec<T>);
@@ -42,6 +46,14 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[leader_only(otherwise = Some(self.name()))]
     async fn audit(&self) -> Option<String> {
         unreachable!("no replica leads")
+    }
+
+    #[distributed_lock(path = "/pages/{pages.len()}", skip)]
+    async fn tidy(&self, pages: Vec<u64>) {}
+
+    #[distributed_lock(path = [self.name(), ..&others], no_wait, map_err = |error| format!("not merged: {error}"))]
+    async fn merge(&self, others: Vec<String>) -> Result<usize, String> {
+        Ok(others.len())
     }
 
     // Only the attribute uses the arguments.
@@ -75,6 +87,9 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     assert!(matches!(added, Err(LockError::NotInstalled { name: None, .. })), "{added:?}");
     assert!(book.0.is_empty());
     assert!(must_be_send(book.archive(2026, "a")).await.is_err());
+    must_be_send(book.tidy(vec![7])).await;
+    let merged = must_be_send(book.merge(vec!["/other".into()])).await;
+    assert!(merged.as_ref().is_err_and(|error| error.starts_with("not merged: no client")), "{merged:?}");
     let provided = must_be_send(book.provided()).await;
     assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
 }

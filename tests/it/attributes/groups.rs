@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use rstest_reuse::apply;
 use tokio::sync::{Barrier, oneshot};
-use tokio::task::JoinSet;
-use zklock::{FencingToken, LockError, LossReason, MultiGuard, distributed_lock};
+use tokio::task::{JoinSet, spawn_blocking};
+use zklock::{Client, FencingToken, LockError, LossReason, MultiGuard, distributed_lock};
 
 use super::{Room, Tracer};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -265,4 +265,46 @@ async fn bad_values_are_refused_before_anything_is_sent(kind: Kind) {
     let error = failed(without_a_client("7", "8").await);
     let LockError::NotInstalled { name: Some(name), path: Some(path) } = &error else { panic!("{error}") };
     assert_eq!((name.as_str(), path.as_str()), ("nobody", "/values/7"));
+}
+
+#[distributed_lock(path = ["/stock", ..orders, ..&[format!("/carts/{cart}")]], no_wait, guard = held)]
+async fn ship(orders: &[String], cart: u64) -> Result<Vec<String>, LockError> {
+    Ok(held.paths().map(str::to_owned).collect())
+}
+
+#[distributed_lock(path = [..orders.iter().map(|order| format!("/orders/{order}"))], client = client)]
+fn pack(client: &Client, orders: &[u64]) -> Result<usize, LockError> {
+    Ok(orders.len())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn lists_that_are_known_when_the_function_is_called_are_spread(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let orders = ["/orders/9", "/orders/10"].map(str::to_owned);
+    let shipped = soon(zklock::scope(client.clone(), ship(&orders, 7))).await.unwrap();
+    assert_eq!(shipped, ["/carts/7", "/orders/10", "/orders/9", "/stock"]);
+    let held = space.client().await.mutex("/orders/10").unwrap().lock().await.unwrap();
+    assert!(failed(soon(zklock::scope(client.clone(), ship(&orders, 7))).await).is_contended());
+    assert_eq!(soon(zklock::scope(client.clone(), ship(&[], 7))).await.unwrap(), ["/carts/7", "/stock"]);
+    held.release().await.unwrap();
+    let packed = spawn_blocking(move || (pack(&client, &[9, 10]), pack(&client, &[])));
+    let (packed, empty) = soon(packed).await.unwrap();
+    assert_eq!(packed.unwrap(), 2);
+    assert!(matches!(failed(empty), LockError::InvalidGroup { .. }));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_list_with_a_path_twice_or_in_braces_is_refused(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let twice = ["/orders/9", "/orders/9"].map(str::to_owned);
+    let error = failed(soon(zklock::scope(client.clone(), ship(&twice, 7))).await);
+    assert!(matches!(error, LockError::InvalidGroup { .. }), "{error}");
+    let braces = ["/orders/{order}".to_owned()];
+    let error = failed(soon(zklock::scope(client, ship(&braces, 7))).await);
+    assert!(matches!(&error, LockError::InvalidPath { path, .. } if *path == braces[0]), "{error}");
+    assert_eq!(space.children("").await, [""; 0]);
 }

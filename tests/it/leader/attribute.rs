@@ -356,3 +356,47 @@ fn futures_can_move_between_threads() {
     let ran = AtomicUsize::new(0);
     assert_send((tick(&ran), epoch(), waits(), redirected(1), refused(1)));
 }
+
+#[leader_only(path = "/bounded", otherwise = wait, wait = "1s")]
+async fn waits_for_a_second() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[leader_only(path = "/bounded", otherwise = wait, wait = wait, client = client)]
+fn blocks_for_a_while(client: &Client, wait: Duration) -> Option<u8> {
+    Some(7)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_wait_for_leadership_has_a_bound(kind: Kind) {
+    let space = Space::new(kind);
+    let (leader, follower) = two_replicas(&space, "/bounded").await;
+    let error = failed(soon(zklock::scope(follower.clone(), waits_for_a_second())).await);
+    let LockError::Timeout { path, waited, .. } = &error else { panic!("{error}") };
+    assert_eq!((&path[..], *waited), ("/bounded", Duration::from_secs(1)));
+    let blocked = {
+        let follower = follower.clone();
+        tokio::task::spawn_blocking(move || blocks_for_a_while(&follower, Duration::from_millis(1)))
+    };
+    assert_eq!(soon(blocked).await.unwrap(), None);
+    leader.leader("/bounded").unwrap().resign().await;
+    let waited = tokio::task::spawn_blocking(move || blocks_for_a_while(&follower, Duration::MAX));
+    assert_eq!(soon(waited).await.unwrap(), Some(7));
+}
+
+#[leader_only(path = "/else", otherwise = |error| Err(io::Error::new(io::ErrorKind::ResourceBusy, error)))]
+async fn or_by_a_closure() -> io::Result<u8> {
+    Ok(7)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_follower_returns_what_a_closure_makes_of_the_error(kind: Kind) {
+    let space = Space::new(kind);
+    let (leader, follower) = two_replicas(&space, "/else").await;
+    let error = failed(soon(zklock::scope(follower, or_by_a_closure())).await);
+    assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+    assert!(error.to_string().contains("not the leader at /else"), "{error}");
+    assert_eq!(soon(zklock::scope(leader, or_by_a_closure())).await.unwrap(), 7);
+}

@@ -189,6 +189,19 @@ impl Leader {
         self.enter().latch.leadership().await
     }
 
+    /// Joins the election, and waits until this client leads, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`LeaderLatch::leadership_timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate stays in the election.
+    pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
+        self.enter().latch.leadership_timeout(wait).await
+    }
+
     /// Resigns if this client leads, and runs again from the tail of the candidates.
     ///
     /// When this returns, the term is over, and the bodies under it have been told to end.

@@ -83,10 +83,11 @@ mod tests {
     use syn::parse::{ParseStream, Parser};
 
     use crate::kind::Kind;
+    use crate::target::Reports;
 
     #[track_caller]
     fn check(function: &str, on_lost: &str, expected: std::result::Result<Flow, &str>) {
-        let read = |input: ParseStream<'_>| Target::read(input, Kind::LeaderOnly);
+        let read = |input: ParseStream<'_>| Target::read(input, Kind::LeaderOnly, Reports::WhatItCan);
         let target = read.parse_str(function).unwrap();
         let on_lost = (!on_lost.is_empty()).then(|| syn::parse_str(on_lost).unwrap());
         let flow = Flow::of(&target, on_lost).map_err(|error| error.to_string());

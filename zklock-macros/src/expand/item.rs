@@ -9,12 +9,14 @@ use super::span::mixed;
 use crate::boxed;
 use crate::errors::Errors;
 use crate::kind::Kind;
-use crate::target::{Form, Target};
+use crate::target::{Form, Reports, Target};
 
 /// Parses both inputs of an attribute and generates the item with `function`. If anything fails, returns the
 /// item as it was, followed by all errors.
+///
+/// `reports` decides by the arguments, which are `None` if they are wrong.
 pub(super) fn expand<A: Parse>(
-    kind: Kind,
+    (kind, reports): (Kind, impl FnOnce(Option<&A>) -> Reports),
     args: TokenStream,
     item: TokenStream,
     function: impl FnOnce(&A, &Target) -> Result<TokenStream>,
@@ -22,7 +24,8 @@ pub(super) fn expand<A: Parse>(
     let mut errors = Errors::default();
     let args_text = args.to_string();
     let parsed_args = errors.keep(syn::parse2::<A>(args));
-    let target = |input: ParseStream<'_>| Target::read(input, kind);
+    let reports = reports(parsed_args.as_ref());
+    let target = |input: ParseStream<'_>| Target::read(input, kind, reports);
     let mut parsed_item = errors.keep(target.parse2(item.clone()));
     if let Some(Target { form: Form::Boxed(_), body, .. }) = &mut parsed_item {
         *body = boxed::permit_unused(std::mem::take(body), &args_text);

@@ -1,26 +1,28 @@
 //! Generates the function under `#[leader_only]`: it runs the body while this replica leads.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Result;
-use syn::ext::IdentExt;
 
 use super::body;
+use super::ending::Ending;
 use super::flow::Flow;
 use super::item::{expand, function};
-use super::span::{mixed, output_span, private};
-use super::start::{later, once};
+use super::span::{mixed, private};
+use super::start::once;
 use crate::capture;
 use crate::kind::Kind;
-use crate::leader::{LeaderArgs, Otherwise};
+use crate::leader::LeaderArgs;
 use crate::once::Starts;
+use crate::otherwise::Otherwise;
 use crate::path::slice_of_one;
 use crate::shared::{Client, Guard};
-use crate::target::Target;
+use crate::target::{Reports, Target};
+use crate::wait::Wait;
 
 /// Expands `#[leader_only]`.
 pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand(Kind::LeaderOnly, args, item, led)
+    expand((Kind::LeaderOnly, |_| Reports::WhatItCan), args, item, led)
 }
 
 fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
@@ -28,13 +30,18 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path(&private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
-    let failed = failed(args, target);
+    let failed = Ending::new(&args.shared, target).reported();
+    let wait = matches!(args.otherwise, Otherwise::Wait(_)).then(|| {
+        let wait = Wait::bound(args.wait.as_ref());
+        quote_spanned!(mixed()=> let __wait = #wait;)
+    });
     let term = term(args, target, flow);
     let starts = Starts { name: &target.sig.ident, paths: slice_of_one() };
     let once = once(args.shared.once.as_ref(), starts, &private);
     let begun = args.shared.once.as_ref().map(|_| begun(args, target, flow));
-    let once_tokens = once.to_token_stream();
-    let captures = capture::statements(&target.sig, &[&path, &client, &once_tokens, &term, &target.body]);
+    let mentioned = [&once, &wait].map(ToTokens::to_token_stream);
+    let mentioned = [&path, &client, &mentioned[0], &mentioned[1], &term, &target.body];
+    let captures = capture::statements(&target.sig, &mentioned);
     let guard = args
         .shared
         .guard
@@ -46,6 +53,7 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
+        #wait
         #once
         let __term = #term;
         #begun
@@ -62,27 +70,21 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
 /// Generates the expression that yields the term, or returns from the function.
 fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
-    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
-    let (span, at_output) = at_output(args, target);
-    let (follower, otherwise) = match &args.otherwise {
-        Otherwise::Wait => {
-            return quote_spanned! {mixed()=>
-                match #calls::wait_to_lead(__client, __path) #awaited {
-                    ::core::result::Result::Ok(__term) => __term,
-                    ::core::result::Result::Err(__error) => return #failed,
-                }
-            };
-        }
-        Otherwise::Skip => (quote!(_), quote_spanned!(span=> return #at_output::OnSkip::skipped())),
-        Otherwise::Error => {
-            let follower = quote_spanned!(mixed()=> __follower);
-            let refused =
-                quote_spanned!(span=> return #at_output::Carries::from_lock_error(#follower.error()));
-            (follower, refused)
-        }
-        // The value may diverge, as a panic does, which makes the `return` unreachable.
-        Otherwise::Value(value) => (quote!(_), quote!({ #[allow(unreachable_code)] return #value; })),
+    let ending = Ending::new(&args.shared, target);
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), ending.reported());
+    if let Otherwise::Wait(_) = args.otherwise {
+        return quote_spanned! {mixed()=>
+            match #calls::wait_to_lead(__client, __path, __wait) #awaited {
+                ::core::result::Result::Ok(__term) => __term,
+                ::core::result::Result::Err(__error) => return #failed,
+            }
+        };
+    }
+    let follower = match args.otherwise {
+        Otherwise::Error | Otherwise::Closure(_) => quote_spanned!(mixed()=> __follower),
+        Otherwise::Skip | Otherwise::Wait(_) | Otherwise::Value(_) => quote!(_),
     };
+    let otherwise = ending.otherwise(&args.otherwise, &quote_spanned!(mixed()=> __follower.error()));
     quote_spanned! {mixed()=>
         match #calls::ask_to_lead(__client, __path) #awaited {
             #private::Answer::Leads(__term) => __term,
@@ -96,29 +98,16 @@ fn term(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
 /// period is not over.
 fn begun(args: &LeaderArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
-    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, target));
-    let later = later(target, args.shared.krate.as_ref());
+    let ending = Ending::new(&args.shared, target);
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), ending.reported());
+    let later = ending.skipped();
     quote_spanned! {mixed()=>
         let __term = match #calls::begin_term(__once, __term) #awaited {
             #private::Start::Now(__term) => __term,
-            #private::Start::Later => #later,
+            #private::Start::Later => return #later,
             #private::Start::Failed(__error) => return #failed,
         };
     }
-}
-
-fn failed(args: &LeaderArgs, target: &Target) -> TokenStream {
-    let (span, at_output) = at_output(args, target);
-    let name = target.sig.ident.unraw().to_string();
-    let function = quote_spanned!(mixed()=> ::core::concat!(::core::module_path!(), "::", #name));
-    quote_spanned!(span=> #at_output::OnFailure::failed(__error, #function))
-}
-
-/// Returns the span of the return type, where the compiler reports a type without a suitable value, and the
-/// path of the facade's module, located at this span.
-fn at_output(args: &LeaderArgs, target: &Target) -> (Span, TokenStream) {
-    let span = mixed().located_at(output_span(&target.output));
-    (span, private(args.shared.krate.as_ref(), span))
 }
 
 #[cfg(test)]
@@ -217,7 +206,7 @@ mod tests {
         }
         check_asking(
             "crate = k, otherwise = wait",
-            "k::__private::wait_to_lead(__client,__path).await{Ok(__term)=>__term,\
+            "k::__private::wait_to_lead(__client,__path,__wait).await{Ok(__term)=>__term,\
              Err(__error)=>returnk::__private::OnFailure::failed(__error,::core::concat!(::core::module_path!(),\"::\",\"f\")),",
         );
     }
@@ -236,7 +225,10 @@ mod tests {
         assert!(skips.contains("matchk::__private::blocking::lead(&__term,__body){"), "{skips}");
         assert!(!skips.contains("await"), "{skips}");
         let waits = shown("crate = k, otherwise = wait");
-        assert!(waits.contains("matchk::__private::blocking::wait_to_lead(__client,__path){"), "{waits}");
+        assert!(
+            waits.contains("matchk::__private::blocking::wait_to_lead(__client,__path,__wait){"),
+            "{waits}"
+        );
     }
 
     #[test]

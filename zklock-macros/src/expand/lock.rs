@@ -2,48 +2,59 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
-use syn::{Result, ReturnType};
+use syn::Result;
 
 use super::body;
+use super::ending::Ending;
 use super::flow::Flow;
 use super::item::{expand, function};
-use super::span::{mixed, output_span, private};
-use super::start::{later, once};
+use super::span::{mixed, private};
+use super::start::once;
 use crate::args::LockArgs;
 use crate::capture;
 use crate::kind::Kind;
-use crate::mode::Mode;
 use crate::once::Starts;
+use crate::otherwise::Otherwise;
 use crate::shared::{Client, Guard};
-use crate::target::Target;
+use crate::target::{Reports, Target};
 use crate::wait::Wait;
 
 /// Expands `#[distributed_lock]`.
 pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand(Kind::DistributedLock, args, item, locked)
+    expand((Kind::DistributedLock, reports), args, item, locked)
+}
+
+fn reports(args: Option<&LockArgs>) -> Reports {
+    match args.and_then(|args| args.otherwise.as_ref()) {
+        Some(Otherwise::Skip) => Reports::WhatItCan,
+        _ => Reports::Errors,
+    }
 }
 
 fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
-    let Target { sig, output, .. } = target;
+    let sig = &target.sig;
     let flow = Flow::of(target, args.shared.on_lost)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path.expand(&private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
+    let permits = args.recipe.statement(&private);
     let starts = Starts { name: &sig.ident, paths: args.path.slice() };
     let once = once(args.shared.once.as_ref(), starts, &private);
-    let once_tokens = once.to_token_stream();
-    let captures = capture::statements(sig, &[&path, &client, &wait, &once_tokens, &target.body]);
+    let held = held(args, target, flow);
+    let mentioned = [&once, &permits].map(ToTokens::to_token_stream);
+    let mentioned = [&path, &client, &wait, &mentioned[0], &mentioned[1], &held, &target.body];
+    let captures = capture::statements(sig, &mentioned);
     let guard = args.shared.guard.as_ref().map(|Guard(name)| quote_spanned!(mixed()=> let #name = &__held;));
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
-    let failed = failed(args, output);
-    let held = held(args, target, flow);
+    let failed = failed(args, &Ending::new(&args.shared, target));
     // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
         let __path = #path;
         let __client = #client;
         let __wait = #wait;
+        #permits
         #once
         let __held = #held;
         #guard
@@ -60,37 +71,54 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     Ok(function(target, &statements))
 }
 
+/// Generates the conversion of the error into the return type.
+fn failed(args: &LockArgs, ending: &Ending<'_>) -> TokenStream {
+    match reports(Some(args)) {
+        Reports::Errors => ending.failed(),
+        Reports::WhatItCan => ending.reported(),
+    }
+}
+
 /// Generates the expression that takes the lock: it yields the guard, or returns from the function.
 fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
-    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &target.output));
+    let ending = Ending::new(&args.shared, target);
+    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &ending));
+    let failed = match &args.otherwise {
+        None => quote_spanned!(mixed()=> return #failed),
+        Some(otherwise) => {
+            let (function, error) = (ending.function(), quote_spanned!(mixed()=> __error));
+            let otherwise = ending.otherwise(otherwise, &error);
+            quote_spanned! {mixed()=>
+                {
+                    if __error.is_contended() {
+                        #private::told(&__error, #function);
+                        #otherwise
+                    }
+                    return #failed
+                }
+            }
+        }
+    };
     if args.shared.once.is_none() {
-        let taken = Mode::expand(args.mode, &args.path, &calls);
+        let taken = args.recipe.expand(&args.path, &calls);
         return quote_spanned! {mixed()=>
             match #taken #awaited {
                 ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => return #failed,
+                ::core::result::Result::Err(__error) => #failed,
             }
         };
     }
     // `begin` takes the acquisition as a future, even where it blocks.
-    let taken = Mode::expand(args.mode, &args.path, &private);
-    let later = later(target, args.shared.krate.as_ref());
+    let taken = args.recipe.expand(&args.path, &private);
+    let later = ending.skipped();
     quote_spanned! {mixed()=>
         match #calls::begin(__once, ::core::clone::Clone::clone(&__client), #taken) #awaited {
             #private::Start::Now(__held) => __held,
-            #private::Start::Later => #later,
-            #private::Start::Failed(__error) => return #failed,
+            #private::Start::Later => return #later,
+            #private::Start::Failed(__error) => #failed,
         }
     }
-}
-
-/// Generates the conversion of the error into the return type. It is located at the return type, where the
-/// compiler then reports a type that cannot carry the error.
-fn failed(args: &LockArgs, output: &ReturnType) -> TokenStream {
-    let span = mixed().located_at(output_span(output));
-    let private = private(args.shared.krate.as_ref(), span);
-    quote_spanned!(span=> #private::Carries::from_lock_error(__error))
 }
 
 #[cfg(test)]
@@ -401,5 +429,50 @@ mod tests {
     fn a_body_that_is_still_typed_is_kept() {
         let shown = distributed_lock(quote!(path = "/a"), quote!(async fn f(&self) -> R { self. }));
         assert!(shown.to_string().contains("{ self . }"), "{shown}");
+    }
+
+    /// Returns the generated function without spaces and without the paths of `Ok` and `Err`.
+    fn shown(args: &str, item: &str) -> String {
+        let shown = distributed_lock(args.parse().unwrap(), item.parse().unwrap()).to_string();
+        shown.replace(' ', "").replace("::core::result::Result::", "")
+    }
+
+    #[track_caller]
+    fn check_contended(args: &str, returned: &str, failed: &str) {
+        let shown = shown(&format!(r#"path = "/a", crate = k, {args}"#), "async fn f(x: u8) -> R {}");
+        let taken = "let__wait=k::__private::Wait::Never;\
+                     let__held=matchk::__private::lock(__client,__path,__wait).await{Ok(__held)=>__held,Err(__error)=>";
+        let told = "k::__private::told(&__error,::core::concat!(::core::module_path!(),\"::\",\"f\"));";
+        let expected =
+            format!("{taken}{{if__error.is_contended(){{{told}{returned}}}return{failed}}},}};let__body=");
+        assert!(shown.contains(&expected), "{shown}");
+    }
+
+    #[test]
+    fn a_contended_call_returns_what_it_is_told() {
+        let skipped = "returnk::__private::OnSkip::skipped()";
+        let reported =
+            "k::__private::OnFailure::failed(__error,::core::concat!(::core::module_path!(),\"::\",\"f\"))";
+        check_contended("skip", skipped, reported);
+        check_contended("otherwise = skip", skipped, reported);
+        let failed = "k::__private::Carries::from_lock_error(__error)";
+        check_contended("otherwise = error", &format!("return{failed}"), failed);
+        check_contended("otherwise = Ok(x)", "{#[allow(unreachable_code)]returnOk(x);}", failed);
+        check_contended("otherwise = |e| Err(e)", "returnk::__private::instead(|e|Err(e),__error)", failed);
+    }
+
+    #[test]
+    fn errors_are_mapped() {
+        let shown =
+            shown(r#"path = "/a", crate = k, map_err = Failed::of, otherwise = error"#, "fn f() -> R {}");
+        let mapped = "Err(k::__private::mapped(Failed::of,__error))";
+        assert_eq!(shown.matches(mapped).count(), 3, "{shown}");
+        assert!(!shown.contains("Carries"), "{shown}");
+    }
+
+    #[test]
+    fn a_name_takes_the_place_of_that_of_the_function() {
+        let shown = shown(r#"path = "/a", crate = k, skip, name = "settle""#, "fn f() {}");
+        assert!(shown.contains("k::__private::told(&__error,\"settle\");"), "{shown}");
     }
 }

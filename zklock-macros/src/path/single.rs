@@ -27,6 +27,9 @@ impl Single {
             Expr::Lit(_) => {
                 Err(Error::new_spanned(value, "`path` takes strings, for example `path = \"/orders/{id}\"`"))
             }
+            Expr::Range(_) => {
+                Err(Error::new_spanned(value, "a list of paths is spread in an array: `path = [..orders]`"))
+            }
             Expr::Macro(call) if concatenated(&call.mac).is_some_and(|text| has_braces(&text)) => {
                 Err(Error::new_spanned(value, CONCATENATED))
             }

@@ -1,0 +1,119 @@
+//! The functions by which generated code takes its locks.
+
+use std::time::Duration;
+
+use zklock_core::{
+    Client, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard,
+};
+
+use super::Path;
+use crate::global::about;
+
+/// The wait of an annotated function for its lock.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// The default wait of the client.
+    Default,
+    /// At most this long.
+    For(Duration),
+    /// Without a limit.
+    Forever,
+    /// Not at all, if the lock is contended.
+    Never,
+}
+
+impl Wait {
+    /// Returns the bound, or `None` for a call that does not wait for a contended lock.
+    fn bound(self, client: &Client) -> Option<Duration> {
+        match self {
+            Self::Default => Some(client.default_wait()),
+            Self::For(wait) => Some(wait),
+            Self::Forever => Some(Duration::MAX),
+            Self::Never => None,
+        }
+    }
+}
+
+/// Takes the mutex of an annotated function.
+pub async fn lock(
+    client: Result<Client, LockError>,
+    path: Path,
+    wait: Wait,
+) -> Result<MutexGuard, LockError> {
+    let path = path?;
+    let client = known(client, &path)?;
+    let mutex = client.mutex(&path)?;
+    match wait.bound(&client) {
+        Some(wait) => mutex.lock_timeout(wait).await,
+        None => free(mutex.try_lock().await, &path),
+    }
+}
+
+/// Takes the read-write lock of an annotated function, for reading.
+pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
+    let path = path?;
+    let client = known(client, &path)?;
+    let lock = client.rwlock(&path)?;
+    match wait.bound(&client) {
+        Some(wait) => lock.read_timeout(wait).await,
+        None => free(lock.try_read().await, &path),
+    }
+}
+
+/// Takes the read-write lock of an annotated function, for writing.
+pub async fn write(
+    client: Result<Client, LockError>,
+    path: Path,
+    wait: Wait,
+) -> Result<WriteGuard, LockError> {
+    let path = path?;
+    let client = known(client, &path)?;
+    let lock = client.rwlock(&path)?;
+    match wait.bound(&client) {
+        Some(wait) => lock.write_timeout(wait).await,
+        None => free(lock.try_write().await, &path),
+    }
+}
+
+/// Takes permits of the semaphore of an annotated function, all or none.
+pub async fn permits(
+    client: Result<Client, LockError>,
+    path: Path,
+    (wanted, of): (u32, Permits),
+    wait: Wait,
+) -> Result<SemaphoreGuard, LockError> {
+    let path = path?;
+    let client = known(client, &path)?;
+    let semaphore = client.semaphore(&path, of)?;
+    match wait.bound(&client) {
+        Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
+        None => free(semaphore.try_acquire_many(wanted).await, &path),
+    }
+}
+
+/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
+pub async fn lock_all(
+    client: Result<Client, LockError>,
+    paths: impl IntoIterator<Item = Path>,
+    member: fn(String) -> Member,
+    wait: Wait,
+) -> Result<MultiGuard, LockError> {
+    let paths = paths.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let first = paths.first().map_or_else(String::new, ToString::to_string);
+    let client = known(client, &first)?;
+    let all = client.multi(paths.into_iter().map(|path| member(path.into_owned())))?;
+    match wait.bound(&client) {
+        Some(wait) => all.lock_timeout(wait).await,
+        None => free(all.try_lock().await, &first),
+    }
+}
+
+/// Returns the client. If there is none, the error names the lock at `path`.
+fn known(client: Result<Client, LockError>, path: &str) -> Result<Client, LockError> {
+    client.map_err(|error| about(error, path))
+}
+
+/// Returns the guard of a lock that was free, and an error for a contended one.
+fn free<G>(taken: Result<Option<G>, LockError>, path: &str) -> Result<G, LockError> {
+    taken?.ok_or_else(|| LockError::contended(path.to_owned()))
+}

@@ -1,0 +1,109 @@
+//! Functions that say what a call returns which does not get the lock, or that map its error.
+
+use std::fmt::Display;
+
+use zklock::{Client, LockError, Permits, distributed_lock, leader_only};
+
+#[distributed_lock(path = "/a", skip)]
+async fn nothing() {}
+
+#[distributed_lock(path = "/a/{id}", skip, wait = "1s", guard = held)]
+pub fn perhaps<T: Display + ?Sized>(id: &T) -> Option<String> {
+    Some(held.path().to_owned())
+}
+
+#[distributed_lock(path = "/a", skip, once_per = "1m", name = "the sweep")]
+async fn in_turn() {}
+
+#[distributed_lock(path = "/a", no_wait)]
+pub async fn opaque(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
+    Ok(numbers.into_iter())
+}
+
+#[distributed_lock(path = "/a", otherwise = error, client = client)]
+pub async fn refused(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<Item = u8>, LockError> {
+    Ok(numbers.into_iter())
+}
+
+#[distributed_lock(path = "/a", otherwise = Ok(other))]
+pub async fn replaced(other: String, value: String) -> Result<String, LockError> {
+    Ok(value)
+}
+
+#[distributed_lock(path = "/a", otherwise = panic!("{name}"))]
+pub fn diverges(name: String) -> Result<String, LockError> {
+    Ok(name)
+}
+
+#[distributed_lock(path = "/a", otherwise = (skip))]
+pub async fn variable(skip: Result<u8, LockError>) -> Result<u8, LockError> {
+    skip.map(|n| n + 1)
+}
+
+/// The status of a response.
+#[derive(Debug)]
+pub struct Status(pub String);
+
+impl Status {
+    fn unavailable(error: LockError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A service.
+pub struct Service {
+    name: String,
+}
+
+impl Service {
+    #[distributed_lock(path = "/a/{self.name}", map_err = Status::unavailable, otherwise = |error| Err(Status::unavailable(error)))]
+    pub async fn answer(&self) -> Result<u8, Status> {
+        Err(Status(self.name.clone()))
+    }
+
+    #[distributed_lock(path = "/a", map_err = |error| Self::failed(&self.name, &error))]
+    pub fn answer_here(&self) -> Result<u8, String> {
+        Err(self.name.clone())
+    }
+
+    fn failed(name: &str, error: &LockError) -> String {
+        format!("{name}: {error}")
+    }
+
+    #[leader_only(map_err = Status::unavailable, otherwise = |_| Ok(0))]
+    pub async fn lead(&mut self) -> Result<u8, Status> {
+        self.name.clear();
+        Ok(1)
+    }
+
+    #[leader_only(otherwise = wait, wait = "5s", name = "wait")]
+    pub async fn wait(&self) -> Option<u8> {
+        Some(1)
+    }
+}
+
+#[distributed_lock(path = "/a", of = 3)]
+pub async fn one_of_three() -> Result<(), LockError> {
+    Ok(())
+}
+
+const MOST: u32 = 5;
+
+#[distributed_lock(path = "/a/{region}", permits = count + 1, of = MOST, skip)]
+pub fn some(region: &str, count: u32) {}
+
+#[distributed_lock(path = "/a", of = Permits::shared("/b", MOST), once_per = "1m")]
+pub async fn shared() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = [..paths], mode = read)]
+pub async fn spread(paths: &[&str]) -> Result<(), LockError> {
+    Ok(())
+}
+
+/// Calls the functions that are not public.
+pub async fn call() {
+    nothing().await;
+    in_turn().await;
+}

@@ -1,0 +1,193 @@
+//! `no_wait`, `skip` and `otherwise`: the results of calls that do not get a contended lock.
+
+use std::io;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::spawn_blocking;
+use zklock::{Client, LockError, MutexGuard, Phase, distributed_lock};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/cleanup";
+
+#[distributed_lock(path = PATH, no_wait)]
+async fn at_once() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = [PATH, "/other"], no_wait)]
+async fn all_at_once() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = PATH, skip)]
+async fn nothing(ran: &mut bool) {
+    *ran = true;
+}
+
+#[distributed_lock(path = PATH, skip)]
+async fn perhaps() -> Option<u8> {
+    Some(7)
+}
+
+#[distributed_lock(path = PATH, skip, wait = "1s")]
+async fn fallible(ran: &mut bool) -> Result<(), LockError> {
+    *ran = true;
+    Ok(())
+}
+
+#[distributed_lock(path = PATH, otherwise = skip)]
+async fn perhaps_fallible() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[distributed_lock(path = PATH, otherwise = { std::future::ready(()).await; Ok(other.len()) })]
+async fn value(other: String) -> Result<usize, LockError> {
+    Ok(usize::from(other.is_empty()))
+}
+
+#[distributed_lock(path = PATH, otherwise = |error| Err(io::Error::new(io::ErrorKind::ResourceBusy, error)))]
+async fn closure() -> io::Result<u8> {
+    Ok(7)
+}
+
+#[distributed_lock(path = PATH, otherwise = error)]
+async fn error() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = PATH, skip, client = client)]
+fn blocking(client: &Client) -> Option<u8> {
+    Some(7)
+}
+
+#[distributed_lock(path = PATH, otherwise = Ok(other), client = client)]
+fn blocking_value(client: &Client, other: u8) -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = PATH, no_wait, client = client)]
+fn blocking_at_once(client: &Client) -> Result<u8, LockError> {
+    Ok(7)
+}
+
+/// Takes the lock with another client.
+async fn taken(space: &Space) -> MutexGuard {
+    space.client().await.mutex(PATH).unwrap().lock().await.unwrap()
+}
+
+#[track_caller]
+fn assert_contended(error: &LockError, within: Duration) {
+    let LockError::Timeout { path, waited, phase, .. } = error else { panic!("{error}") };
+    assert_eq!((&path[..], *waited, *phase), (PATH, within, Phase::Queued));
+    assert!(error.is_contended());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = taken(&space).await;
+    let calls = async {
+        assert_contended(&failed(at_once().await), Duration::ZERO);
+        assert_contended(&failed(error().await), Duration::ZERO);
+        assert_contended(&failed(all_at_once().await), Duration::ZERO);
+    };
+    soon(zklock::scope(space.client().await, calls)).await;
+    space.until_queued(PATH, 1).await;
+    assert_eq!(space.children("/other").await, [""; 0]);
+    holder.release().await.unwrap();
+    let free = async { (at_once().await.unwrap(), error().await.unwrap(), all_at_once().await.unwrap()) };
+    assert_eq!(soon(zklock::scope(space.client().await, free)).await, (7, 7, 7));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_skipped_call_returns_the_empty_value_of_its_type(kind: Kind) {
+    let (space, mut ran) = (Space::new(kind), false);
+    let holder = taken(&space).await;
+    let client = space.client().await;
+    let calls = async {
+        nothing(&mut ran).await;
+        fallible(&mut ran).await.unwrap();
+        assert_eq!((perhaps().await, perhaps_fallible().await.unwrap()), (None, None));
+    };
+    soon(zklock::scope(client.clone(), calls)).await;
+    assert!(!ran);
+    space.until_queued(PATH, 1).await;
+    holder.release().await.unwrap();
+    let calls = async {
+        nothing(&mut ran).await;
+        assert!(std::mem::take(&mut ran));
+        fallible(&mut ran).await.unwrap();
+        assert_eq!((perhaps().await, perhaps_fallible().await.unwrap()), (Some(7), Some(7)));
+    };
+    soon(zklock::scope(client, calls)).await;
+    assert!(ran);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_skips_after_a_wait_runs_if_the_lock_is_free_in_time(kind: Kind) {
+    #[distributed_lock(path = PATH, skip, wait = forever)]
+    async fn patient() -> Option<u8> {
+        Some(7)
+    }
+    let space = Space::new(kind);
+    let holder = taken(&space).await;
+    let waiting = tokio::spawn(zklock::scope(space.client().await, patient()));
+    space.until_queued(PATH, 2).await;
+    holder.release().await.unwrap();
+    assert_eq!(soon(waiting).await.unwrap(), Some(7));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contended_call_returns_another_value_or_that_of_a_closure(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = taken(&space).await;
+    let client = space.client().await;
+    let calls = async {
+        assert_eq!(value("other".into()).await.unwrap(), 5);
+        let error = failed(closure().await);
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
+        assert_contended(inner.unwrap(), Duration::ZERO);
+    };
+    soon(zklock::scope(client.clone(), calls)).await;
+    holder.release().await.unwrap();
+    let calls = async { (value("other".into()).await.unwrap(), closure().await.unwrap()) };
+    assert_eq!(soon(zklock::scope(client, calls)).await, (0, 7));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn functions_that_are_not_async_skip_too(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = taken(&space).await;
+    let client = space.client().await;
+    let calls =
+        move |client: Client| (blocking(&client), blocking_value(&client, 5), blocking_at_once(&client));
+    let (skipped, value, refused) = soon(spawn_blocking({
+        let client = client.clone();
+        move || calls(client)
+    }))
+    .await
+    .unwrap();
+    assert_eq!((skipped, value.unwrap()), (None, 5));
+    assert_contended(&failed(refused), Duration::ZERO);
+    space.until_queued(PATH, 1).await;
+    holder.release().await.unwrap();
+    let (ran, value, taken) = soon(spawn_blocking(move || calls(client))).await.unwrap();
+    assert_eq!((ran, value.unwrap(), taken.unwrap()), (Some(7), 7, 7));
+}
+
+#[tokio::test]
+async fn another_failure_than_contention_is_neither_skipped_nor_replaced() {
+    let mut ran = false;
+    assert!(matches!(failed(fallible(&mut ran).await), LockError::NotInstalled { .. }));
+    assert!(matches!(failed(value(String::new()).await), LockError::NotInstalled { .. }));
+    assert_eq!((perhaps().await, ran), (None, false));
+    assert_ne!(failed(closure().await).kind(), io::ErrorKind::ResourceBusy);
+}

@@ -1,0 +1,101 @@
+//! `permits` and `of`: functions of which several calls run at a time.
+
+use std::sync::Arc;
+
+use rstest_reuse::apply;
+use tokio::sync::{Barrier, oneshot};
+use tokio::task::{JoinSet, spawn_blocking};
+use zklock::{Client, FencingToken, LockError, Permits, SemaphoreGuard, distributed_lock};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/connections";
+
+#[distributed_lock(path = PATH, of = 3)]
+async fn meet(barrier: Arc<Barrier>) -> Result<(), LockError> {
+    barrier.wait().await;
+    Ok(())
+}
+
+#[distributed_lock(path = PATH, permits = 2, of = 3, guard = held)]
+async fn take_two(taken: oneshot::Sender<FencingToken>, end: oneshot::Receiver<()>) -> Result<(), LockError> {
+    let held: &SemaphoreGuard = held;
+    taken.send(held.fencing_token()).unwrap();
+    end.await.unwrap();
+    Ok(())
+}
+
+#[distributed_lock(path = PATH, permits = wanted, of = 3, no_wait)]
+async fn take(wanted: u32) -> Result<u32, LockError> {
+    Ok(wanted)
+}
+
+#[distributed_lock(path = PATH, permits = wanted, of = 3, skip, client = client)]
+fn blocking(client: &Client, wanted: u32) -> Option<u32> {
+    Some(wanted)
+}
+
+#[distributed_lock(path = "/shared", of = Permits::shared("/shared-number", 1), no_wait)]
+async fn of_a_shared_number() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn as_many_calls_run_at_a_time_as_there_are_permits(kind: Kind) {
+    let space = Space::new(kind);
+    let (barrier, mut calls) = (Arc::new(Barrier::new(3)), JoinSet::new());
+    for _ in 0..3 {
+        calls.spawn(zklock::scope(space.client().await, meet(barrier.clone())));
+    }
+    // Each of them waits for the two others inside of its body.
+    for ended in soon(calls.join_all()).await {
+        ended.unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_takes_all_of_its_permits_or_none(kind: Kind) {
+    let space = Space::new(kind);
+    let ((taken, first), (end, ended)) = (oneshot::channel(), oneshot::channel());
+    let two = tokio::spawn(zklock::scope(space.client().await, take_two(taken, ended)));
+    let token = soon(first).await.unwrap();
+    let client = space.client().await;
+    let contended = soon(zklock::scope(client.clone(), take(2))).await;
+    assert!(failed(contended).is_contended());
+    assert_eq!(soon(zklock::scope(client.clone(), take(1))).await.unwrap(), 1);
+    let both = soon(spawn_blocking({
+        let client = client.clone();
+        move || (blocking(&client, 2), blocking(&client, 1))
+    }));
+    assert_eq!(both.await.unwrap(), (None, Some(1)));
+    end.send(()).unwrap();
+    soon(two).await.unwrap().unwrap();
+    assert_eq!(soon(zklock::scope(client, take(3))).await.unwrap(), 3);
+    assert!(token.zxid() > 0);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_number_of_permits_may_be_shared_in_a_node(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let semaphore = client.semaphore("/shared", Permits::shared("/shared-number", 1)).unwrap();
+    let held = soon(semaphore.acquire()).await.unwrap();
+    assert!(failed(soon(zklock::scope(client.clone(), of_a_shared_number())).await).is_contended());
+    held.release().await.unwrap();
+    assert_eq!(soon(zklock::scope(client, of_a_shared_number())).await.unwrap(), 7);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn impossible_numbers_are_refused_before_anything_is_sent(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    for wanted in [0, 4] {
+        let error = failed(soon(zklock::scope(client.clone(), take(wanted))).await);
+        assert!(matches!(&error, LockError::InvalidPermits { path, .. } if path == PATH), "{error}");
+    }
+    assert_eq!(space.children("").await, [""; 0]);
+}
