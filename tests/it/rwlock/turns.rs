@@ -253,3 +253,26 @@ async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
     assert!(rwlock(&a).try_write().await.unwrap().is_none());
     other.release().await.unwrap();
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_reader_that_does_not_wait_joins_one_of_its_client_that_is_only_entering(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    rwlock(&client).read().await.unwrap().release().await.unwrap();
+    let created = proxy.on_reply(Opcode::CREATE2).hold();
+    let entering = tokio::spawn({
+        let lock = rwlock(&client);
+        async move { lock.read().await }
+    });
+    soon(created.struck()).await;
+    let lock = rwlock(&client);
+    let mut tried = std::pin::pin!(lock.try_read());
+    assert!(futures_util::poll!(&mut tried).is_pending(), "nobody is in the way");
+    assert!(rwlock(&client).try_write().await.unwrap().is_none());
+    created.release();
+    let joined = soon(tried).await.unwrap().expect("readers share");
+    soon(entering).await.unwrap().unwrap().release().await.unwrap();
+    joined.release().await.unwrap();
+    space.until_empty(PATH).await;
+}

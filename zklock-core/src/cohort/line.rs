@@ -217,7 +217,7 @@ impl<C, L: Handle> Line<C, L> {
         let is_coming = self.coming.is_some_and(|coming| !coming.is_withdrawn && coming.is_queued());
         // A reader that only the bound keeps out enters with a node of its own.
         let is_held = self.kept.as_ref().is_some_and(|kept| !kept.is_open_to(side));
-        !self.waiters.is_empty() || is_coming || is_held
+        self.waiters.keep_out(side) || is_coming || is_held
     }
 
     /// Returns the side of the first call that waits.

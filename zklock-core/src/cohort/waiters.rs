@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::call::{Call, CallId};
+use super::call::{Call, CallId, Side};
 
 /// The calls of one client that wait, in the order in which they came.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(super) struct Waiters<C> {
     /// In the order of their ids. A call that is gone stays until it is the first, or one of many.
     calls: VecDeque<Call<C>>,
     living: usize,
+    /// The number of the living that share the lock with nobody.
+    exclusive: usize,
     next_call: u64,
     /// Not later than the earliest deadline of a call.
     deadline: Option<Instant>,
@@ -33,22 +35,30 @@ impl<C> Waiters<C> {
         self.living == 0
     }
 
+    /// Returns whether a call waits beside which a call of this side cannot hold the lock.
+    pub(super) fn keep_out(&self, side: Side) -> bool {
+        match side {
+            Side::Exclusive => self.living > 0,
+            Side::Shared => self.exclusive > 0,
+        }
+    }
+
     /// Puts a call at the place of its id.
     pub(super) fn insert(&mut self, call: Call<C>) {
         self.deadline = self.deadline.into_iter().chain(call.deadline).min();
+        self.count_in(call.side);
         let place = self.calls.partition_point(|other| other.id < call.id);
         self.calls.insert(place, call);
-        self.living += 1;
     }
 
     /// Removes a call whose caller no longer waits. Returns `false` if it is not here.
     pub(super) fn remove(&mut self, id: CallId) -> bool {
         let place = self.calls.partition_point(|call| call.id < id);
-        match self.calls.get_mut(place) {
-            Some(call) if call.id == id && call.is_alive() => drop(call.take()),
+        let side = match self.calls.get_mut(place) {
+            Some(call) if call.id == id && call.is_alive() => call.take().side,
             _ => return false,
-        }
-        self.living -= 1;
+        };
+        self.count_out(side);
         self.sweep();
         true
     }
@@ -64,8 +74,9 @@ impl<C> Waiters<C> {
     /// Takes the first call that waits.
     pub(super) fn pop(&mut self) -> Option<Call<C>> {
         self.first()?;
-        self.living -= 1;
-        self.calls.pop_front()
+        let call = self.calls.pop_front()?;
+        self.count_out(call.side);
+        Some(call)
     }
 
     /// Takes those calls out that this holds for.
@@ -74,9 +85,19 @@ impl<C> Waiters<C> {
         for call in self.calls.iter_mut().filter(|call| call.is_alive() && which(call)) {
             taken.push(call.take());
         }
-        self.living -= taken.len();
+        taken.iter().for_each(|call| self.count_out(call.side));
         self.sweep();
         taken
+    }
+
+    fn count_in(&mut self, side: Side) {
+        self.living += 1;
+        self.exclusive += usize::from(side == Side::Exclusive);
+    }
+
+    fn count_out(&mut self, side: Side) {
+        self.living -= 1;
+        self.exclusive -= usize::from(side == Side::Exclusive);
     }
 
     /// Drops the calls that are gone, once they are the most.
@@ -88,7 +109,7 @@ impl<C> Waiters<C> {
 
     /// Takes all calls out.
     pub(super) fn drain(&mut self) -> Vec<Call<C>> {
-        self.living = 0;
+        (self.living, self.exclusive) = (0, 0);
         self.calls.drain(..).filter(Call::is_alive).collect()
     }
 
@@ -122,7 +143,7 @@ impl<C> Waiters<C> {
 
 impl<C> Default for Waiters<C> {
     fn default() -> Self {
-        Self { calls: VecDeque::new(), living: 0, next_call: 0, deadline: None }
+        Self { calls: VecDeque::new(), living: 0, exclusive: 0, next_call: 0, deadline: None }
     }
 }
 

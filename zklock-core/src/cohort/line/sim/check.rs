@@ -159,13 +159,16 @@ impl World {
         }
         assert_eq!(spec.manner, Manner::Try, "a call that waits is refused");
         let is_in_the_way = |call: &Caller| match call.state {
-            CallState::InLine | CallState::Leaving => true,
+            CallState::InLine | CallState::Leaving => {
+                spec.side == Side::Exclusive || call.spec.side == Side::Exclusive
+            }
             CallState::Sent(share) | CallState::Holding(share) => {
                 spec.side == Side::Exclusive || share.side == Side::Exclusive
             }
             CallState::Idle | CallState::Done => false,
         };
-        let is_coming = state.contender.is_some_and(|contender| !contender.is_cancelled);
+        // A contender that is still entering is in nobody's way.
+        let is_coming = state.line.coming.is_some_and(|coming| coming.is_queued() && !coming.is_withdrawn);
         let is_contended = state.calls.iter().any(is_in_the_way) || is_coming;
         assert!(is_contended, "a call is refused although nobody holds the lock or waits for it");
     }

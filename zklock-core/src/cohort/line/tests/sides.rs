@@ -25,11 +25,11 @@ fn readers_join_a_downgraded_writer_only_after_its_writes() {
     scene.wait(Shared);
     scene.lease.writes(true);
     assert_eq!(grants(&scene.line.downgraded(scene.tenancy, scene.now)), []);
-    assert_eq!(scene.attempt(Shared), Err(Turned::Contended), "a reader is in line");
+    assert_eq!(scene.attempt(Shared), Ok(vec![]), "a reader in line keeps no reader out");
     scene.lease.writes(false);
-    assert_eq!(grants(&scene.line.serve(scene.now)), [(2, 1)]);
+    assert_eq!(grants(&scene.line.serve(scene.now)), [(2, 1), (3, 2)]);
     scene.lease.writes(true);
-    assert_eq!(scene.wait(Shared), [(4, 2)], "beside a reader's write");
+    assert_eq!(scene.wait(Shared), [(4, 3)], "beside a reader's write");
 }
 
 #[test]
@@ -124,4 +124,27 @@ fn no_writer_is_granted_after_a_downgrade_was_ordered() {
     assert_eq!(grants(&scene.line.downgraded(scene.tenancy, scene.now)), []);
     scene.enter(Exclusive);
     assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn a_reader_that_does_not_wait_joins_readers_whose_node_is_only_entering() {
+    let mut scene = Scene::new();
+    scene.wait(Shared);
+    scene.enter(Shared);
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    assert_eq!(scene.attempt(Exclusive), Err(Turned::Contended));
+    assert_eq!(scene.head(), [(1, 0), (2, 1)]);
+}
+
+#[test]
+fn a_reader_that_does_not_wait_is_refused_behind_a_writer_and_behind_a_contender_in_the_queue() {
+    let mut scene = Scene::new();
+    scene.wait(Shared);
+    scene.enter(Shared);
+    scene.wait(Exclusive);
+    assert_eq!(scene.attempt(Shared), Err(Turned::Contended));
+    scene.gone(2);
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    assert_eq!(scene.line.behind(1).len(), 1);
+    assert_eq!(scene.attempt(Shared), Err(Turned::Contended));
 }
