@@ -79,7 +79,7 @@
 //!
 //! # Feature flags
 //!
-//! * `serde`: [`Config`] implements `Deserialize`.
+//! * `serde`: [`Config`] implements `Deserialize`, and [`FencingToken`] `Serialize` and `Deserialize`.
 //! * `testing`: `#[zklock::test]` and the module `zklock::testing` give each test a ZooKeeper server of its
 //!   own.
 //!
@@ -96,11 +96,11 @@ pub mod testing;
 pub use global::{client, install, install_as, named_client, readiness, scope, shutdown, spawn};
 pub use leader::{is_leader, leader};
 pub use zklock_core::{
-    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Leader,
-    LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent, LockEventKind,
-    LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits, Phase, Policy,
-    Queueing, ReadGuard, Readiness, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard, Standing, Verdict,
-    WriteGuard, Writing,
+    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, InvalidToken,
+    Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent,
+    LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
+    Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard,
+    Standing, Verdict, WriteGuard, Writing,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

@@ -5,11 +5,13 @@
 mod cause;
 mod io;
 mod loss;
+mod token;
 
 use std::time::Duration;
 
 pub use self::cause::{Phase, Refusal};
 pub use self::loss::LossReason;
+pub use self::token::InvalidToken;
 
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///

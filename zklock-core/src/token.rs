@@ -1,8 +1,11 @@
 //! Fencing tokens, by which a resource distinguishes a new holder of a lock from an old one.
 //!
-//! Uses no other module.
+//! Uses only `error`.
 
-use std::fmt;
+mod number;
+mod text;
+
+pub(crate) use self::number::GRANTS;
 
 /// A number that increases from holder to holder of a lock, for the resource that the lock protects.
 ///
@@ -27,8 +30,35 @@ use std::fmt;
 /// true
 /// # }
 /// ```
+///
+/// # Storing a token
+///
+/// A token has 96 bits. Each of these forms has the order of the tokens:
+///
+/// | form | to | from | for |
+/// |---|---|---|---|
+/// | two numbers | `<(i64, i64)>::from(token)` | `TryFrom<(i64, i64)>` | two `BIGINT` columns, compared in this order |
+/// | one number | [`to_i64`](Self::to_i64), unless the token does not fit | `TryFrom<i64>` | one `BIGINT` column |
+/// | text of 30 bytes | [`to_text`](Self::to_text) | `FromStr` | columns, keys and metadata that are text |
+/// | one long number | `u128::from(token)` | `TryFrom<u128>` | `NUMERIC`, or memory |
+///
+/// `Display` has no fixed width, and not the order of the tokens. `FromStr` reads it too. With the feature
+/// `serde`, a token is serialized as the text of 30 bytes.
+///
+/// ```
+/// use zklock_core::FencingToken;
+///
+/// # fn main() -> Result<(), zklock_core::InvalidToken> {
+/// let token: FencingToken = "21474836487.3".parse()?;
+/// assert_eq!(token.to_text(), "0000000021474836487.0000000003");
+/// assert_eq!(<(i64, i64)>::from(token), (21474836487, 3));
+/// assert_eq!(token.to_i64().map(FencingToken::try_from), Some(Ok(token)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken {
+    /// At most `i64::MAX`.
     zxid: u64,
     handoff: u32,
 }
@@ -55,29 +85,59 @@ impl FencingToken {
     }
 }
 
-impl From<FencingToken> for u128 {
-    /// Returns the token as one number with the same order.
-    fn from(token: FencingToken) -> Self {
-        Self::from(token.zxid) << 32 | Self::from(token.handoff)
-    }
-}
-
-impl fmt::Display for FencingToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.zxid, self.handoff)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn tokens_rise_by_zxid_first_and_by_handoff_then() {
-        let tokens =
-            [(1, 0), (1, 1), (2, 0), (1 << 40, 0)].map(|(zxid, handoff)| FencingToken { zxid, handoff });
-        assert!(tokens.is_sorted());
-        assert!(tokens.map(u128::from).is_sorted());
-        assert_eq!(tokens[1].to_string(), "1.1");
+    /// Returns any token, often with parts at the ends of their ranges.
+    fn tokens() -> impl Strategy<Value = FencingToken> {
+        let epochs = prop_oneof![Just(0), Just(u16::MAX.into()), Just(1 << 16), 0..=i32::MAX as u64];
+        let counters = prop_oneof![Just(0), Just(u32::MAX), any::<u32>(), 0..3_u32];
+        let handoffs = prop_oneof![Just(0x7fff), Just(0x8000), Just(u32::MAX), any::<u32>(), 0..3_u32];
+        let token = |(epoch, counter, handoff): (u64, u32, u32)| FencingToken {
+            zxid: epoch << 32 | u64::from(counter),
+            handoff,
+        };
+        (epochs, counters, handoffs).prop_map(token)
+    }
+
+    proptest! {
+        #[test]
+        fn every_form_has_the_order_of_the_tokens(a in tokens(), b in tokens()) {
+            let order = a.cmp(&b);
+            prop_assert_eq!(u128::from(a).cmp(&b.into()), order);
+            prop_assert_eq!(<(i64, i64)>::from(a).cmp(&b.into()), order);
+            prop_assert_eq!(a.to_text().as_bytes().cmp(b.to_text().as_bytes()), order);
+            if let (Some(one), Some(other)) = (a.to_i64(), b.to_i64()) {
+                prop_assert_eq!(one.cmp(&other), order);
+            }
+        }
+
+        #[test]
+        fn every_form_leads_back_to_its_token(token in tokens()) {
+            prop_assert_eq!(u128::from(token).try_into(), Ok(token));
+            prop_assert_eq!(<(i64, i64)>::from(token).try_into(), Ok(token));
+            prop_assert_eq!(token.to_text().len(), 30);
+            prop_assert_eq!(token.to_text().parse(), Ok(token));
+            prop_assert_eq!(token.to_string().parse(), Ok(token));
+            let fits = token.zxid < 1 << 48 && token.handoff < 1 << 15;
+            prop_assert_eq!(token.to_i64().map(TryInto::try_into), fits.then_some(Ok(token)));
+        }
+
+        #[test]
+        fn every_number_that_is_not_negative_is_a_token(number in 0..=i64::MAX) {
+            prop_assert_eq!(FencingToken::try_from(number).map(|token| token.to_i64()), Ok(Some(number)));
+        }
+
+        #[test]
+        fn text_that_is_read_is_a_token_that_can_be_shown(text in "[0-9]{1,21}\\.[0-9]{1,11}") {
+            if let Ok(token) = text.parse::<FencingToken>() {
+                let (zxid, handoff) = text.split_once('.').unwrap();
+                let shown = (zxid.parse().unwrap(), handoff.parse().unwrap());
+                prop_assert_eq!((token.zxid(), token.handoff()), shown);
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::call::Side;
+use crate::token::GRANTS;
 
 /// The identity of a tenancy within its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,7 +149,7 @@ impl<L: Handle> Tenancy<L> {
         if self.keeps_out(side) {
             return Admission::Never;
         }
-        if is_batch && self.handoffs < u32::MAX {
+        if is_batch && self.handoffs < GRANTS {
             return Admission::Now;
         }
         let look = self.look();
@@ -231,6 +232,6 @@ impl<L: Handle> Tenancy<L> {
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
     fn is_spent(&self, (bounds, now): (Bounds, Instant)) -> bool {
         let is_over = self.grants >= bounds.turns || now.duration_since(self.since) >= bounds.within;
-        self.handoffs == u32::MAX || (self.has_company && self.handoffs > 0 && is_over)
+        self.handoffs == GRANTS || (self.has_company && self.handoffs > 0 && is_over)
     }
 }

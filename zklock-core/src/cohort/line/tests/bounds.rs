@@ -1,6 +1,7 @@
 //! The bounds of a turn.
 
 use super::*;
+use crate::token::GRANTS;
 
 #[test]
 fn with_company_a_turn_ends_after_64_grants_of_which_the_present_holders_is_the_first() {
@@ -76,15 +77,15 @@ fn no_time_at_all_hands_over_after_each_grant_while_others_wait() {
 #[test]
 fn a_node_whose_numbers_are_used_up_leaves() {
     let mut scene = Scene::held(Shared);
-    scene.line.kept.as_mut().unwrap().set_handoffs(u32::MAX - 1);
-    assert_eq!(scene.wait(Shared), [(2, u32::MAX - 1)]);
+    scene.line.kept.as_mut().unwrap().set_handoffs(GRANTS - 1);
+    assert_eq!(scene.wait(Shared), [(2, GRANTS - 1)]);
     assert_eq!(scene.wait(Shared), []);
     scene.enter(Shared);
     // Nor does a batch go on.
     let mut scene = Scene::held(Exclusive);
-    scene.line.kept.as_mut().unwrap().set_handoffs(u32::MAX - 1);
+    scene.line.kept.as_mut().unwrap().set_handoffs(GRANTS - 1);
     scene.wait(Shared);
     scene.wait(Shared);
-    assert_eq!(scene.give_back().0, [(2, u32::MAX - 1)]);
+    assert_eq!(scene.give_back().0, [(2, GRANTS - 1)]);
     assert!(matches!(scene.line.agenda(scene.now), Agenda::Downgrade(_)));
 }
