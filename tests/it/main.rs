@@ -10,6 +10,7 @@ mod cycles;
 mod ensemble;
 mod events;
 mod exclusive;
+mod fencing;
 mod input;
 mod leader;
 mod loss;

@@ -22,11 +22,12 @@ const ROOTS: [&str; 5] = [
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "doc/fencing.md",
     "docs/upstream.md",
     "examples/README.md",
     "tests/README.md",

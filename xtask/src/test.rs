@@ -42,7 +42,7 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     }
     lane.push(on_zookeeper(&built, EXAMPLES[0])?);
     let servers = &built.example("with_zookeeper")?.path;
-    let mut waiting = vec![Step::program("ZooKeeper and Curator", servers).arguments("true")];
+    let mut waiting = vec![Step::program("ZooKeeper, Curator and PostgreSQL", servers).arguments("true")];
     waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![

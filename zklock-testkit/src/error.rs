@@ -37,6 +37,14 @@ pub enum Error {
     )]
     NoJava,
 
+    /// No PostgreSQL was found in any of the places searched.
+    #[error(
+        "no PostgreSQL was found; install it (Debian: `apt-get install {package}`), \
+         or set POSTGRESQL_BIN to the directory of its programs",
+        package = crate::packages::POSTGRESQL_PACKAGE
+    )]
+    NoPostgreSql,
+
     /// An environment variable points to a place that lacks the expected files.
     #[error("the environment variable {variable} is `{value}`, which contains {missing}")]
     BadLocation {

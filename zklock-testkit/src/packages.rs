@@ -1,4 +1,4 @@
-//! The names of the Debian packages that contain ZooKeeper, Curator and Java.
+//! The names of the Debian packages that contain ZooKeeper, Curator, Java and PostgreSQL.
 //!
 //! This module may use no other module of the crate.
 
@@ -13,3 +13,6 @@ pub(crate) const CURATOR_PACKAGE: &str = "libcurator-recipes-java";
 
 /// The package with Java, needed because [`SERVER_PACKAGE`] depends on no Java runtime.
 pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
+
+/// The package with PostgreSQL's server, which depends on the latest version of the distribution.
+pub(crate) const POSTGRESQL_PACKAGE: &str = "postgresql";

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::{Curator, Error, Installation, ZooKeeper};
+use zklock_testkit::{Curator, Error, Installation, PostgreSql, ZooKeeper};
 
 #[path = "launcher/process.rs"]
 mod process;
@@ -161,6 +161,8 @@ fn a_wrong_location_is_named() {
     }
     let error = Curator::find_with(only("CURATOR_CLASSPATH", &place)).unwrap_err();
     assert_names_location(&error, "CURATOR_CLASSPATH", &place);
+    let error = PostgreSql::find_with(only("POSTGRESQL_BIN", &place)).unwrap_err();
+    assert_names_location(&error, "POSTGRESQL_BIN", &place);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The jars of Debian's packages, and the installation of these packages with `apt-get`.
+//! The places of Debian's packages, and the installation of these packages with `apt-get`.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use super::java::find_java;
 use crate::Error;
 use crate::error::tail;
-use crate::packages::{CURATOR_PACKAGE, JAVA_PACKAGE, SERVER_PACKAGE};
+use crate::packages::{CURATOR_PACKAGE, JAVA_PACKAGE, POSTGRESQL_PACKAGE, SERVER_PACKAGE};
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
@@ -17,6 +17,9 @@ const CURATOR_JAR: &str = "/usr/share/java/curator-recipes.jar";
 
 /// The jar of the logger, the only dependency that the other jars do not name themselves.
 const LOGGER_JAR: &str = "/usr/share/java/slf4j-simple.jar";
+
+/// The directory with one subdirectory for each installed version of PostgreSQL.
+const POSTGRESQL: &str = "/usr/lib/postgresql";
 
 /// The lock file, in a directory where only root may write, because only root installs.
 const LOCK: &str = "/run/zklock-testkit.lock";
@@ -29,6 +32,16 @@ pub(super) fn classpath() -> Option<Vec<PathBuf>> {
 
 pub(super) fn curator_classpath() -> Option<Vec<PathBuf>> {
     Path::new(CURATOR_JAR).is_file().then(|| vec![CURATOR_JAR.into(), LOGGER_JAR.into()])
+}
+
+/// Returns the directories with the programs of PostgreSQL, the latest version first.
+pub(super) fn postgresql_programs() -> Vec<PathBuf> {
+    let entries = fs::read_dir(POSTGRESQL).into_iter().flatten().flatten();
+    let version = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<f32>().ok();
+    let mut versions: Vec<_> =
+        entries.filter_map(|entry| Some((entry.path().join("bin"), version(entry)?))).collect();
+    versions.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    versions.into_iter().map(|(programs, _)| programs).collect()
 }
 
 /// Calls `find`, and calls it again after installing the missing packages if this process can install them.
@@ -62,6 +75,7 @@ fn lacking(error: &Error) -> Vec<&'static str> {
         Error::NoZooKeeper => SERVER_PACKAGE,
         Error::NoCurator => CURATOR_PACKAGE,
         Error::NoJava => return vec![JAVA_PACKAGE],
+        Error::NoPostgreSql => return vec![POSTGRESQL_PACKAGE],
         _ => return Vec::new(),
     };
     let java = find_java(|variable| env::var_os(variable));
