@@ -14,11 +14,12 @@ use self::imports::{Arrow, Crate, circles};
 /// The folders of the crates whose floors ARCHITECTURE.md lists.
 const CRATES: [&str; 5] = ["src", "zklock-core/src", "zklock-macros/src", "zklock-testkit/src", "xtask/src"];
 /// Further folders with a root module.
-const ROOTS: [&str; 5] = [
+const ROOTS: [&str; 6] = [
     "tests/it",
     "tests/interop",
     "tests/conformance",
     "tests/downstream/src",
+    "tests/downstream/lints/src",
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.

@@ -6,7 +6,7 @@ use crate::step::{Outcome, Report, Step};
 pub(crate) fn format() -> Vec<Step> {
     let crates = [
         "--all",
-        "--manifest-path tests/downstream/Cargo.toml",
+        "--manifest-path tests/downstream/Cargo.toml --package downstream --package lints-2024",
         "--manifest-path zklock-testkit/fuzz/Cargo.toml",
     ];
     crates.into_iter().map(|of| Step::cargo(&format!("fmt {of} --check"))).collect()
@@ -23,8 +23,13 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::cargo("clippy --locked --package zklock -- -D warnings"),
         Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(downstream).in_shared_target(),
+        Step::cargo(EVERY_LINT).in_shared_target(),
     ]
 }
+
+/// Compiles annotated functions in two editions. Their source says which lints it denies.
+const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo.toml --package lints-2021 \
+                          --package lints-2024 -- -D warnings";
 
 /// Packs the published crates. The packed files are not built.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \

@@ -52,7 +52,7 @@ impl Length {
             Self::Computed(expr) => {
                 // With this span, a type mismatch is reported at the user's expression.
                 let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
-                quote!({ let length: #duration = #expr; length })
+                quote!({ #[allow(clippy::absolute_paths)] let length: #duration = #expr; length })
             }
         }
     }

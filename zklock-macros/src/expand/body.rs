@@ -24,7 +24,8 @@ pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream
             clippy::let_with_type_underscore,
             clippy::needless_return,
             clippy::type_complexity,
-            clippy::unreachable
+            clippy::unreachable,
+            clippy::used_underscore_binding
         )]
         if false {
             #captures

@@ -51,6 +51,8 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
     // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
+        // The attribute uses what the body may leave unused, and a `_` in front of its name says so.
+        #[allow(clippy::used_underscore_binding)]
         let __path = #path;
         let __client = #client;
         #wait
@@ -144,6 +146,7 @@ mod tests {
             r#"
             /// Sweeps.
             pub async fn sweep(name: &str) {
+                #[allow(clippy::used_underscore_binding)]
                 let __path = ::zklock::__private::PathTemplate::new("/leader").literal("/leader").finish();
                 let __client = ::zklock::__private::client_of(&(pool.of(name)));
                 let __term = match ::zklock::__private::ask_to_lead(__client, __path).await {
@@ -166,7 +169,8 @@ mod tests {
                         clippy::let_with_type_underscore,
                         clippy::needless_return,
                         clippy::type_complexity,
-                        clippy::unreachable
+                        clippy::unreachable,
+                        clippy::used_underscore_binding
                     )]
                     if false {
                         let _ = &name;

@@ -51,6 +51,8 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let failed = failed(args, &Ending::new(&args.shared, target));
     // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
+        // The attribute uses what the body may leave unused, and a `_` in front of its name says so.
+        #[allow(clippy::used_underscore_binding)]
         let __path = #path;
         let __client = #client;
         let __wait = #wait;
@@ -65,7 +67,10 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
                 #calls::release(__held) #awaited;
                 __output
             }
-            ::core::result::Result::Err(__error) => #failed,
+            ::core::result::Result::Err(__error) => {
+                ::core::mem::drop(__held);
+                #failed
+            }
         }
     };
     Ok(function(target, &statements))
@@ -146,6 +151,7 @@ mod tests {
             r#"
             /// Settles.
             pub async fn settle(order: &Order) -> Result<Receipt, SettleError> {
+                #[allow(clippy::used_underscore_binding)]
                 let __path = ::zklock::__private::PathTemplate::new("/orders/{order.id}")
                     .literal("/orders/")
                     .segment(&(order.id))
@@ -168,7 +174,8 @@ mod tests {
                         clippy::let_with_type_underscore,
                         clippy::needless_return,
                         clippy::type_complexity,
-                        clippy::unreachable
+                        clippy::unreachable,
+                        clippy::used_underscore_binding
                     )]
                     if false {
                         let _ = &order;
@@ -184,6 +191,7 @@ mod tests {
                         __output
                     }
                     ::core::result::Result::Err(__error) => {
+                        ::core::mem::drop(__held);
                         ::zklock::__private::Carries::from_lock_error(__error)
                     }
                 }
@@ -204,6 +212,7 @@ mod tests {
             #[tracing::instrument]
             async unsafe fn list<const N: usize>(self: Arc<Self>) -> Result<impl Iterator<Item = u8> + use<N>, E> {
                 #![allow(unused)]
+                #[allow(clippy::used_underscore_binding)]
                 let __path = crate::zk::__private::path_of(&(key(&self.0)));
                 let __client = crate::zk::__private::named_client("reporting");
                 let __wait = crate::zk::__private::Wait::Forever;
@@ -224,7 +233,8 @@ mod tests {
                         clippy::let_with_type_underscore,
                         clippy::needless_return,
                         clippy::type_complexity,
-                        clippy::unreachable
+                        clippy::unreachable,
+                        clippy::used_underscore_binding
                     )]
                     if false {
                         let _ = &self;
@@ -240,6 +250,7 @@ mod tests {
                         __output
                     }
                     ::core::result::Result::Err(__error) => {
+                        ::core::mem::drop(__held);
                         crate::zk::__private::Carries::from_lock_error(__error)
                     }
                 }
@@ -254,6 +265,7 @@ mod tests {
             "fn settle(&mut self, order: Order) -> R { self.go(order)? }",
             r#"
             fn settle(&mut self, order: Order) -> R {
+                #[allow(clippy::used_underscore_binding)]
                 let __path = k::__private::path_of(&(p));
                 let __client = k::__private::default_client();
                 let __wait = k::__private::Wait::Default;
@@ -273,7 +285,8 @@ mod tests {
                         clippy::let_with_type_underscore,
                         clippy::needless_return,
                         clippy::type_complexity,
-                        clippy::unreachable
+                        clippy::unreachable,
+                        clippy::used_underscore_binding
                     )]
                     if false {
                         let _ = &order;
@@ -289,6 +302,7 @@ mod tests {
                         __output
                     }
                     ::core::result::Result::Err(__error) => {
+                        ::core::mem::drop(__held);
                         k::__private::Carries::from_lock_error(__error)
                     }
                 }
@@ -391,7 +405,7 @@ mod tests {
         };
         let shown = distributed_lock(quote!(path = "/a"), item).to_string();
         let (outside, inside) = shown.split_once("__path").unwrap();
-        assert!(outside.ends_with("{ Box :: pin (async move { let "), "{shown}");
+        assert!(outside.contains("{ Box :: pin (async move { #"), "{shown}");
         assert!(inside.contains("let __output : R = loop") && inside.contains("self . go ()"), "{shown}");
     }
 

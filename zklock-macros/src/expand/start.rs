@@ -9,5 +9,9 @@ use crate::once::{Once, Starts};
 /// Generates the statement that defines how often the body may start.
 pub(super) fn once(once: Option<&Once>, starts: Starts<'_>, private: &TokenStream) -> Option<TokenStream> {
     let once = once?.expand(starts, private);
-    Some(quote_spanned!(mixed()=> let __once = #once;))
+    // A `_` in front of a name says that the body does not use it, but the tick may.
+    Some(quote_spanned! {mixed()=>
+        #[allow(clippy::used_underscore_binding)]
+        let __once = #once;
+    })
 }

@@ -48,6 +48,8 @@ impl Single {
                     Piece::Literal(part) => quote_spanned!(span=> .literal(#part)),
                     Piece::Expr(expr) => quote_spanned!(span=> .segment(&(#expr))),
                 });
+                // With this span, no lint takes the template for a format string of the user's.
+                let text = LitStr::new(&text.value(), span);
                 let new = quote!(#private::PathTemplate::new(#text));
                 quote!(#new #(#calls)* .finish())
             }

@@ -1,0 +1,73 @@
+//! Functions that are not async.
+
+use core::fmt::Display;
+use core::time::Duration;
+use std::io;
+
+use zklock::{LockError, distributed_lock, leader_only};
+
+/// Takes one lock.
+#[distributed_lock(path = "/jobs")]
+pub fn plain() -> Result<(), LockError> {
+    Ok(())
+}
+
+/// Names arguments that the body does not use.
+#[distributed_lock(path = "/files/{_name}", wait = "30s")]
+pub fn underscores(_name: &str, _unused: u64, _: u8) -> Result<(), LockError> {
+    Ok(())
+}
+
+/// Uses its guard.
+#[distributed_lock(path = "/files/{name}", wait = patience, guard = held)]
+pub fn guarded(name: String, patience: Duration) -> Result<String, LockError> {
+    Ok(held.path().to_owned())
+}
+
+/// Takes its arguments apart.
+#[distributed_lock(path = ["/files/{first}", "/files/{last}"], mode = read, on_lost = finish)]
+pub fn patterns((mut total, _): (u64, u8), [first, .., last]: [u64; 3]) -> io::Result<u64> {
+    total = total.max(first).max(last);
+    if total == 0 {
+        return Err(io::Error::other("nothing"));
+    }
+    Ok(total)
+}
+
+/// Is generic.
+#[distributed_lock(path = "/generic/{name}", mode = write)]
+pub fn generic<T: Display, const COUNT: usize>(
+    name: T,
+    each: impl Fn(u64) -> u64,
+    numbers: [u64; COUNT],
+) -> Result<impl Iterator<Item = u64>, LockError> {
+    Ok(numbers.into_iter().map(each))
+}
+
+/// Starts once per period.
+#[distributed_lock(path = "/invoices", once_per = "15m")]
+pub fn invoices() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+/// Runs on the leader.
+#[leader_only]
+pub fn sweep() {
+    plain().unwrap_or_default();
+}
+
+/// Waits to lead.
+#[leader_only(otherwise = wait, guard = term)]
+pub fn waits(names: &mut Vec<String>) -> Option<&mut String> {
+    if !term.is_leading() {
+        return None;
+    }
+    names.push(String::new());
+    names.last_mut()
+}
+
+/// Returns a value elsewhere.
+#[leader_only(otherwise = Ok(0))]
+pub fn counted(_unused: String) -> Result<u64, LockError> {
+    Ok(7)
+}

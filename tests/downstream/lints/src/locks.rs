@@ -1,0 +1,176 @@
+//! Free functions under a lock.
+
+use core::error::Error;
+use core::fmt::Display;
+use core::time::Duration;
+use std::io;
+
+use tokio::task::yield_now;
+use zklock::{Client, LockError, distributed_lock};
+
+/// An order of a shop.
+#[derive(Debug)]
+pub struct Order<'shop> {
+    /// The number of the order.
+    pub id: u64,
+    /// The name of the shop.
+    pub shop: &'shop str,
+}
+
+/// An error with its own conversion.
+#[derive(Debug)]
+pub struct SettleError(pub LockError);
+
+impl From<LockError> for SettleError {
+    fn from(error: LockError) -> Self {
+        Self(error)
+    }
+}
+
+/// Takes one lock.
+#[distributed_lock(path = "/jobs")]
+pub async fn plain() -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Does not await.
+#[distributed_lock(path = "/jobs")]
+pub async fn without_an_await() -> Result<u64, LockError> {
+    Ok(7)
+}
+
+/// Names fields.
+#[distributed_lock(path = "/orders/{order.shop}/{order.id}", wait = "5s", guard = held)]
+pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, SettleError> {
+    held.verify().await?;
+    yield_now().await;
+    Ok(order.shop)
+}
+
+/// Names arguments that the body does not use.
+#[distributed_lock(path = "/orders/{_shop}/{_id}")]
+pub async fn underscores(_shop: &str, _id: u64) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Has arguments that nothing uses.
+#[distributed_lock(path = "/orders", wait = forever)]
+pub async fn unused(_shop: &str, _: u64) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Has arguments by value that only the attribute uses.
+#[distributed_lock(path = "/orders/{shop}", wait = patience)]
+pub async fn values(shop: String, patience: Duration) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Takes its arguments apart.
+#[distributed_lock(path = "/orders/{shop}/{id}", wait = Duration::from_secs(id), client = client)]
+pub async fn patterns(
+    Order { shop, id }: Order<'_>,
+    (mut total, _): (u64, u8),
+    [first, .., last]: [u64; 3],
+    client: &Client,
+) -> io::Result<u64> {
+    total = total.max(first).max(last).max(id);
+    yield_now().await;
+    if shop.is_empty() {
+        return Err(io::Error::other("no shop"));
+    }
+    Ok(total)
+}
+
+/// Is generic.
+#[distributed_lock(path = "/numbers/{text.len()}", client = "reporting")]
+pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
+    text: &str,
+    keep: Keep,
+    numbers: [u8; COUNT],
+) -> Result<impl Iterator<Item = u8> + use<Keep, COUNT>, Box<dyn Error + Send + Sync>> {
+    let number: u8 = text.parse()?;
+    yield_now().await;
+    if !keep(number) {
+        return Err("not kept".into());
+    }
+    Ok(numbers.into_iter())
+}
+
+/// Takes opaque types.
+#[distributed_lock(path = "/opaque/{name}")]
+pub async fn opaque(
+    name: impl Display + Send + Sync,
+    each: impl Fn(u8) -> u8 + Send,
+) -> Result<impl Display, LockError> {
+    yield_now().await;
+    Ok(format!("{name} {}", each(7)))
+}
+
+/// Reads.
+#[distributed_lock(path = "/prices/{region}", mode = read, guard = held)]
+pub async fn quote(region: &str) -> Result<usize, LockError> {
+    held.verify().await?;
+    Ok(region.len())
+}
+
+/// Writes.
+#[distributed_lock(path = format!("/prices/{region}"), mode = write, on_lost = finish)]
+pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
+    yield_now().await;
+    Ok(price)
+}
+
+/// Takes several locks.
+#[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"], wait = "10s", guard = held, on_lost = cancel)]
+pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
+    held.verify().await?;
+    Ok(())
+}
+
+/// Writes braces.
+#[distributed_lock(path = "/{{shelves}}/{shelf}")]
+pub async fn braces(shelf: u64) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Moves an argument that has a destructor.
+#[distributed_lock(path = "/moved")]
+pub async fn moved(text: String, guard: Box<dyn Send + Sync>) -> Result<String, LockError> {
+    yield_now().await;
+    drop(guard);
+    Ok(text)
+}
+
+/// Returns early, and breaks with values.
+#[distributed_lock(path = "/early/{number}")]
+pub async fn early(number: u64) -> Result<u64, LockError> {
+    if number > 7 {
+        return Ok(number);
+    }
+    yield_now().await;
+    let next = plain().await.map(|()| number)?;
+    Ok(next)
+}
+
+/// Returns a type of the standard library with several parameters.
+#[distributed_lock(path = "/nested")]
+pub async fn nested() -> Result<Option<Result<Box<[u8]>, String>>, LockError> {
+    yield_now().await;
+    Ok(None)
+}
+
+/// Is unsafe.
+///
+/// # Safety
+///
+/// There is nothing to uphold.
+#[distributed_lock(path = "/unsafe")]
+pub async unsafe fn trusted() -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Functions that start at most once per period.
+
+use core::time::Duration;
+
+use tokio::task::yield_now;
+use zklock::{LockError, distributed_lock, leader_only};
+
+/// Starts once per period.
+#[distributed_lock(path = "/invoices", once_per = "15m", guard = held)]
+pub async fn invoices() -> Result<(), LockError> {
+    held.verify().await
+}
+
+/// Starts once per period of each region.
+#[distributed_lock(path = "/invoices/{region}", once_per = every, tick = "/ticks/{region}")]
+pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockError> {
+    yield_now().await;
+    Ok(Some(7))
+}
+
+/// Starts once per period on the leader.
+#[leader_only(once_per = "1h", tick = "/ticks/{_name}", otherwise = error)]
+pub async fn swept(_name: String) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
