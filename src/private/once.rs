@@ -1,9 +1,10 @@
 //! The functions and types that the code generated for `once_per` uses.
 
+use std::any::type_name;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_lite::future::or;
@@ -20,41 +21,41 @@ pub struct Function {
     name: &'static str,
     /// The place of the function in the source: file, line and column.
     place: &'static str,
-    /// The result of the check that no other function has the same module and name.
-    is_alone: OnceLock<Result<(), LockError>>,
 }
 
-/// The places of the functions that have run, by module and name.
-static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 2], &'static str>>> = LazyLock::new(Mutex::default);
+/// The places of the functions that have run, by module, type and name.
+static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 3], &'static str>>> = LazyLock::new(Mutex::default);
 
 impl Function {
     /// Describes a function by its module, its name and its place.
     pub const fn new([module, name, place]: [&'static str; 3]) -> Self {
-        Self { module, name, place, is_alone: OnceLock::new() }
+        Self { module, name, place }
     }
 
     /// Fails if another function would share the tick, because only one of them would then start in a period.
-    fn check(&self) -> Result<(), LockError> {
-        self.is_alone.get_or_init(|| self.register()).clone()
-    }
-
-    fn register(&self) -> Result<(), LockError> {
+    fn check(&self, of: &'static str) -> Result<(), LockError> {
         let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let other = *functions.entry([self.module, self.name]).or_insert(self.place);
+        let other = *functions.entry([self.module, of, self.name]).or_insert(self.place);
         if other == self.place {
             return Ok(());
         }
         let reason = format!(
             "two functions in one module have the name `{}`, at {} and at {other}: give one of them a `tick`",
-            self.name, self.place
+            self.qualified(of),
+            self.place
         );
         Err(LockError::InvalidConfig { setting: "once_per", reason })
     }
 
-    /// Returns the path of the default tick for these locks.
-    fn tick(&self, paths: &[Path]) -> Path {
-        self.check()?;
-        let mut tick = format!("{TICKS}/{}::{}", self.module, self.name);
+    fn qualified(&self, of: &str) -> String {
+        let separator = if of.is_empty() { "" } else { "::" };
+        format!("{of}{separator}{}", self.name)
+    }
+
+    /// Returns the path of the default tick for these locks. `of` is the name of the method's type, or empty.
+    fn tick(&self, of: &'static str, paths: &[Path]) -> Path {
+        self.check(of)?;
+        let mut tick = format!("{TICKS}/{}::{}", self.module, self.qualified(of));
         for (nth, path) in paths.iter().enumerate() {
             tick.push_str(if nth == 0 { "/" } else { "," });
             let path = path.as_ref().map_err(LockError::clone)?;
@@ -62,6 +63,33 @@ impl Function {
         }
         Ok(tick.into())
     }
+}
+
+/// Returns the name of a type without its module and parameters.
+///
+/// The standard library does not promise the form of `full`, which `core::any::type_name` returns. The name that the
+/// type's author wrote is the part that compilers do not change, so replicas from several compilers share a tick.
+fn short(full: &str) -> &str {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let named = without_parameters(full).trim_end_matches(|c| !is_name(c));
+    named.rsplit(|c| !is_name(c)).next().unwrap_or_default()
+}
+
+/// Removes the `<…>` at the end.
+fn without_parameters(full: &str) -> &str {
+    let mut depth = 0;
+    for (at, char) in full.char_indices().rev() {
+        match char {
+            // The arrow of a function's type is not a bracket.
+            '>' if !full[..at].ends_with('-') => depth += 1,
+            '<' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if char == '<' { &full[..at] } else { full };
+        }
+    }
+    full
 }
 
 /// The parent of the default ticks. Several paths are joined by `,`, which is encoded inside of a path, so
@@ -85,7 +113,12 @@ impl Once {
 
     /// Creates a limit with the default tick of a function under these locks.
     pub fn of(function: &Function, paths: &[Path], period: Duration) -> Self {
-        Self { path: first(paths), tick: function.tick(paths), period }
+        Self { path: first(paths), tick: function.tick("", paths), period }
+    }
+
+    /// Creates a limit with the default tick of a method of `Of` under these locks.
+    pub fn of_method<Of: ?Sized>(function: &Function, paths: &[Path], period: Duration) -> Self {
+        Self { path: first(paths), tick: function.tick(short(type_name::<Of>()), paths), period }
     }
 
     pub(super) fn path(&self) -> &str {
@@ -186,7 +219,30 @@ mod tests {
     #[track_caller]
     fn check(paths: &[&str], tick: &str) {
         let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned().into())).collect();
-        assert_eq!(function("sweep", "jobs.rs:1").tick(&paths).unwrap(), tick);
+        assert_eq!(function("sweep", "jobs.rs:1").tick("", &paths).unwrap(), tick);
+    }
+
+    #[test]
+    fn the_tick_of_a_method_names_its_type() {
+        let tick = function("sweep", "jobs.rs:1").tick("Ledger", &[Ok("/a".into())]);
+        assert_eq!(tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
+    }
+
+    #[test]
+    fn a_type_is_known_by_its_own_name() {
+        struct Inner<'a, T: ?Sized>(&'a T);
+        fn check<T: ?Sized>(expected: &str) {
+            assert_eq!(short(type_name::<T>()), expected, "{}", type_name::<T>());
+        }
+        check::<u8>("u8");
+        check::<Duration>("Duration");
+        check::<Option<Vec<u8>>>("Option");
+        check::<Inner<'_, dyn Fn(u8) -> Option<u8>>>("Inner");
+        check::<dyn std::fmt::Debug + Send>("Send");
+        check::<&'static [String]>("String");
+        check::<()>("");
+        assert_eq!(short("<shop::Ledger<T> as shop::Job>::run::Inner<u8>"), "Inner");
+        assert_eq!(short("shop::Kassen\u{fc}bersicht<'_>"), "Kassen\u{fc}bersicht");
     }
 
     #[test]
@@ -199,7 +255,7 @@ mod tests {
     #[test]
     fn an_invalid_path_has_no_tick() {
         let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
-        let tick = function("sweep", "jobs.rs:1").tick(&[Err(invalid)]);
+        let tick = function("sweep", "jobs.rs:1").tick("", &[Err(invalid)]);
         assert_eq!(tick.unwrap_err().to_string(), "invalid path \"/a/{id}\": a value is empty");
     }
 
@@ -207,12 +263,14 @@ mod tests {
     fn functions_that_would_share_a_tick_are_told_apart() {
         let (first, again) = (function("run", "jobs.rs:3:5"), function("run", "jobs.rs:3:5"));
         let other = function("run", "jobs.rs:9:5");
-        assert!(first.check().is_ok() && again.check().is_ok());
+        assert!(first.check("").is_ok() && again.check("").is_ok());
         assert_eq!(
-            other.check().unwrap_err().to_string(),
+            other.check("").unwrap_err().to_string(),
             "invalid setting `once_per`: two functions in one module have the name `run`, at jobs.rs:9:5 and \
              at jobs.rs:3:5: give one of them a `tick`"
         );
-        assert!(first.check().is_ok());
+        assert!(first.check("").is_ok() && other.check("Ledger").is_ok());
+        let message = first.check("Ledger").unwrap_err().to_string();
+        assert!(message.contains("have the name `Ledger::run`, at jobs.rs:3:5"), "{message}");
     }
 }

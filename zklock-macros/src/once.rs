@@ -3,10 +3,10 @@
 //!
 //! Uses only `duration` and `path`.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, Result};
+use syn::{Error, Expr, Result, Signature};
 
 use crate::duration::{Argument, Length};
 use crate::path::OnePath;
@@ -46,8 +46,37 @@ pub(crate) struct Once {
 /// The annotated function and its paths, after which the default tick is named.
 pub(crate) struct Starts<'a> {
     pub(crate) name: &'a Ident,
+    /// Whether the function is certainly a method, in which `Self` has a name.
+    pub(crate) of: Owner,
     /// An expression of type `&[__private::Path]`.
     pub(crate) paths: TokenStream,
+}
+
+/// The owner of an annotated function.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner {
+    /// A type, which `Self` names.
+    Itself,
+    /// A module; or a type, if the function is one that does not name `Self`.
+    Unknown,
+}
+
+impl Owner {
+    /// Reads the owner from the signature, as `Self` cannot occur in that of a function outside of an `impl`.
+    pub(crate) fn read(sig: &Signature) -> Self {
+        match sig.receiver().is_some() || names_self(sig.to_token_stream()) {
+            true => Self::Itself,
+            false => Self::Unknown,
+        }
+    }
+}
+
+fn names_self(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "Self",
+        TokenTree::Group(group) => names_self(group.stream()),
+        _ => false,
+    })
 }
 
 impl Once {
@@ -69,7 +98,11 @@ impl Once {
             let (tick, paths) = (tick.expand(private), starts.paths);
             return quote!(#private::Once::at(#tick, #paths, #period));
         }
-        let Starts { name, paths } = starts;
+        let Starts { name, of, paths } = starts;
+        let of = match of {
+            Owner::Itself => quote_spanned!(Span::mixed_site()=> of_method::<Self>),
+            Owner::Unknown => quote_spanned!(Span::mixed_site()=> of),
+        };
         let name = name.to_string();
         let name = name.trim_start_matches("r#");
         quote_spanned! {Span::mixed_site()=> {
@@ -78,7 +111,7 @@ impl Once {
                 #name,
                 ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
             ]);
-            #private::Once::of(&__FUNCTION, #paths, #period)
+            #private::Once::#of(&__FUNCTION, #paths, #period)
         }}
     }
 }
@@ -98,7 +131,7 @@ mod tests {
 
     fn shown(period: &str, tick: &str) -> String {
         let name = format_ident!("r#sweep");
-        let starts = Starts { name: &name, paths: quote!(&paths) };
+        let starts = Starts { name: &name, of: Owner::Unknown, paths: quote!(&paths) };
         let once = once(period, tick).unwrap().unwrap();
         once.expand(starts, &quote!(p)).to_string().replace(' ', "")
     }
@@ -114,6 +147,25 @@ mod tests {
                  p::Once::of(&__FUNCTION,&paths,{period})}}"
             )
         );
+    }
+
+    #[test]
+    fn a_method_has_a_tick_beside_those_of_other_types() {
+        #[track_caller]
+        fn check(sig: &str, is_method: bool) {
+            let of = Owner::read(&syn::parse_str(sig).unwrap());
+            assert_eq!(matches!(of, Owner::Itself), is_method, "{sig}");
+        }
+        check("fn f(&self)", true);
+        check("async fn f(this: Arc<Self>) -> R", true);
+        check("async fn f() -> Result<Self, E>", true);
+        check("async fn f<T>(t: T) -> R where Self: Sized", true);
+        check("async fn f<T>(t: T) -> R", false);
+        let name = format_ident!("sweep");
+        let starts = Starts { name: &name, of: Owner::Itself, paths: quote!(&paths) };
+        let once = once("\"1s\"", "").unwrap().unwrap();
+        let shown = once.expand(starts, &quote!(p)).to_string().replace(' ', "");
+        assert!(shown.contains("p::Once::of_method::<Self>(&__FUNCTION,&paths,"), "{shown}");
     }
 
     #[test]

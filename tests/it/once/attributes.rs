@@ -202,7 +202,7 @@ async fn a_period_of_nothing_is_an_error_and_leaves_nothing(kind: Kind) {
 }
 
 struct Invoices(Client);
-struct Reports(Client);
+struct Reports<T>(Client, T);
 
 impl Invoices {
     #[distributed_lock(path = "/twins", once_per = "1h", client = self.0)]
@@ -210,21 +210,72 @@ impl Invoices {
         Ok(Some(1))
     }
 
-    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/invoices", client = self.0)]
-    async fn print(&self) -> Result<Option<u8>, LockError> {
+    #[distributed_lock(path = "/twins", once_per = "1h", client = client)]
+    async fn collect(client: &Client) -> Result<Option<u8>, LockError> {
+        Ok(Some(5))
+    }
+
+    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/invoices", client = client)]
+    async fn print(client: &Client) -> Result<Option<u8>, LockError> {
         Ok(Some(2))
     }
 }
 
-impl Reports {
+trait Job {
+    fn client(&self) -> &Client;
+
+    #[leader_only(once_per = "1h", client = self.client(), otherwise = wait)]
+    async fn audit(&self) -> Option<u8> {
+        Some(6)
+    }
+}
+
+impl Job for Invoices {
+    fn client(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl Job for Reports<u8> {
+    fn client(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl<T: Sync> Reports<T> {
     #[distributed_lock(path = "/twins", once_per = "1h", client = self.0)]
     async fn send(&self) -> Result<Option<u8>, LockError> {
         Ok(Some(3))
     }
 
-    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/reports", client = self.0)]
-    async fn print(&self) -> Result<Option<u8>, LockError> {
+    #[distributed_lock(path = "/twins", once_per = "1h", client = client)]
+    async fn collect(client: &Client) -> Result<Option<u8>, LockError> {
+        Ok(Some(7))
+    }
+
+    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/reports", client = client)]
+    async fn print(client: &Client) -> Result<Option<u8>, LockError> {
         Ok(Some(4))
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (invoices, reports) = (Invoices(client.clone()), Reports(client.clone(), 7_u8));
+    assert_eq!(invoices.send().await.unwrap(), Some(1));
+    assert_eq!(reports.send().await.unwrap(), Some(3));
+    assert_eq!(Reports(client, "seven").send().await.unwrap(), None);
+    assert_eq!((invoices.audit().await, invoices.audit().await), (Some(6), None));
+    assert_eq!(reports.audit().await, Some(6));
+    let module = "/zklock-ticks/it::once::attributes";
+    for method in ["Invoices::send", "Reports::send"] {
+        assert_eq!(space.children(&format!("{module}::{method}")).await, ["twins"], "{method}");
+    }
+    for method in ["Invoices::audit", "Reports::audit"] {
+        assert_eq!(space.children(&format!("{module}::{method}")).await, ["leader"], "{method}");
     }
 }
 
@@ -233,9 +284,8 @@ impl Reports {
 async fn namesakes_are_refused_until_they_name_their_ticks(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
-    let (invoices, reports) = (Invoices(client.clone()), Reports(client));
     // The order of the tests decides which of the two comes first.
-    let sent = [invoices.send().await, reports.send().await];
+    let sent = [Invoices::collect(&client).await, Reports::<u8>::collect(&client).await];
     let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
     assert!(matches!(&refused[..], [LockError::InvalidConfig { setting: "once_per", .. }]), "{refused:?}");
     let message = refused[0].to_string();
@@ -243,7 +293,8 @@ async fn namesakes_are_refused_until_they_name_their_ticks(kind: Kind) {
         message.contains("attributes.rs:") && message.ends_with("give one of them a `tick`"),
         "{message}"
     );
-    assert_eq!([invoices.print().await.unwrap(), reports.print().await.unwrap()], [Some(2), Some(4)]);
+    let printed = [Invoices::print(&client).await, Reports::<u8>::print(&client).await];
+    assert_eq!(printed.map(Result::unwrap), [Some(2), Some(4)]);
 }
 
 #[leader_only(path = "/office", once_per = "1h")]

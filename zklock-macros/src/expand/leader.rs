@@ -13,7 +13,7 @@ use super::start::once;
 use crate::capture;
 use crate::kind::Kind;
 use crate::leader::LeaderArgs;
-use crate::once::Starts;
+use crate::once::{Owner, Starts};
 use crate::otherwise::Otherwise;
 use crate::path::slice_of_one;
 use crate::shared::{Client, Guard};
@@ -36,7 +36,7 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
         quote_spanned!(mixed()=> let __wait = #wait;)
     });
     let term = term(args, target, flow);
-    let starts = Starts { name: &target.sig.ident, paths: slice_of_one() };
+    let starts = Starts { name: &target.sig.ident, of: Owner::read(&target.sig), paths: slice_of_one() };
     let once = once(args.shared.once.as_ref(), starts, &private);
     let begun = args.shared.once.as_ref().map(|_| begun(args, target, flow));
     let mentioned = [&once, &wait].map(ToTokens::to_token_stream);

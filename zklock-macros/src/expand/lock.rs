@@ -13,7 +13,7 @@ use super::start::once;
 use crate::args::LockArgs;
 use crate::capture;
 use crate::kind::Kind;
-use crate::once::Starts;
+use crate::once::{Owner, Starts};
 use crate::otherwise::Otherwise;
 use crate::shared::{Client, Guard};
 use crate::target::{Reports, Target};
@@ -39,7 +39,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let permits = args.recipe.statement(&private);
-    let starts = Starts { name: &sig.ident, paths: args.path.slice() };
+    let starts = Starts { name: &sig.ident, of: Owner::read(sig), paths: args.path.slice() };
     let once = once(args.shared.once.as_ref(), starts, &private);
     let held = held(args, target, flow);
     let mentioned = [&once, &permits].map(ToTokens::to_token_stream);
