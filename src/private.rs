@@ -39,7 +39,8 @@ pub type Path = Result<Cow<'static, str>, LockError>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "the lock can fail, and this return type cannot report it",
-    note = "return `Result<_, E>` where `E: From<zklock::LockError>`"
+    note = "return `Result<_, E>` where `E: From<zklock::LockError>`",
+    note = "with `thiserror`, one line in the enum `E` implements it: `Lock(#[from] zklock::LockError),`"
 )]
 pub trait Carries {
     /// Converts a lock error into the result of the function.

@@ -1,6 +1,6 @@
 //! Reads the arguments of `#[distributed_lock]`.
 //!
-//! Uses only `errors`, `mode`, `otherwise`, `path`, `reading`, `recipe`, `shared` and `wait`.
+//! Uses only `errors`, `mode`, `names`, `otherwise`, `path`, `reading`, `recipe`, `shared` and `wait`.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -9,11 +9,12 @@ use syn::{Error, Ident, Result};
 
 use crate::errors::Errors;
 use crate::mode::Mode;
+use crate::names::means;
 use crate::otherwise::Otherwise;
 use crate::path::Path;
 use crate::reading::{each, ended, set_flag, set_once, set_once_at};
 use crate::recipe::{Number, Recipe};
-use crate::shared::{self, Shared, unknown};
+use crate::shared::{self, Shared, is_known, unknown};
 use crate::wait::Wait;
 
 /// The arguments of `#[distributed_lock]`.
@@ -67,6 +68,11 @@ impl Draft {
             self.path_seen = true;
             Error::new(error.span(), "expected an argument, for example `path = \"/orders/{order.id}\"`")
         })?;
+        if !is_known(&name, &Self::NAMES) {
+            // The path is then not also reported as missing.
+            self.path_seen |= means(&name, "path");
+            return Err(unknown(&name, &Self::NAMES));
+        }
         match name.to_string().as_str() {
             "path" => {
                 self.path_seen = true;
@@ -79,7 +85,7 @@ impl Draft {
             "no_wait" => set_flag(&mut self.no_wait, &name, input),
             "skip" => set_flag(&mut self.skip, &name, input),
             "otherwise" => set_once(&mut self.otherwise, &name, input),
-            _ => self.shared.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &Self::NAMES))),
+            _ => self.shared.argument(&name, input),
         }?;
         ended(&name, input)
     }
@@ -126,6 +132,7 @@ mod tests {
     use super::*;
     use quote::ToTokens;
 
+    use crate::names::in_table;
     use crate::on_lost::OnLost;
     use crate::shared::Client;
 
@@ -170,6 +177,7 @@ mod tests {
     fn unknown_and_repeated_arguments_are_refused() {
         let known = "the arguments are `path`, `mode`, `permits`, `of`, `wait`, `no_wait`, `skip`, `otherwise`, \
                      `once_per`, `tick`, `on_lost`, `client`, `guard`, `map_err`, `name`, `crate`";
+        check(r#"pth = "/a""#, &[&format!("unknown argument `pth`, did you mean `path`?\n{known}")]);
         check(r#"path = "/a", path = "/b""#, &["`path` is given twice"]);
         check(
             r#"waits = "5s", path = "/a""#,
@@ -215,6 +223,29 @@ mod tests {
                 "a wait needs a unit: `wait = \"5s\"`",
                 "`guard` takes a name for the guard in the body: `guard = held`",
                 "expected an argument, for example `path = \"/orders/{order.id}\"`",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_documented_arguments_are_those_that_are_read() {
+        let known = shared::names(&Draft::NAMES);
+        assert_eq!(in_table(include_str!("../doc/distributed_lock.md")), known.iter().copied().collect());
+        for name in known {
+            let refused = parse(name).err().unwrap_or_default();
+            assert!(!refused.iter().any(|error| error.contains("unknown argument")), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_reported_once() {
+        check(r#"path = "/a", once_per = 15, tick = "/t""#, &["a period needs a unit: `once_per = \"15s\"`"]);
+        check(
+            "path = /orders/{id}, wait = 0",
+            &[
+                "a path is a string: quote it, for example `path = \"/orders/{id}\"`",
+                "a wait of zero can never acquire the lock\n\
+             write `no_wait` for a call that returns at once where the lock is taken",
             ],
         );
     }

@@ -32,6 +32,18 @@ pub(crate) fn statements(sig: &Signature, mentioned_in: &[&TokenStream]) -> Toke
         .collect()
 }
 
+/// Returns the names that the arguments bind, and `self`.
+pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
+    let mut bindings = Vec::new();
+    for arg in &sig.inputs {
+        match arg {
+            FnArg::Receiver(receiver) => bindings.push((&receiver.attrs[..], receiver.self_token.into())),
+            FnArg::Typed(arg) => bind(&arg.pat, &arg.attrs, &mut bindings),
+        }
+    }
+    bindings.into_iter().map(|(_, name)| name).collect()
+}
+
 type Binding<'a> = (&'a [Attribute], Ident);
 
 fn bind<'a>(pat: &'a Pat, attrs: &'a [Attribute], found: &mut Vec<Binding<'a>>) {

@@ -60,8 +60,11 @@ impl Length {
 
 impl Argument {
     fn refuse(&self, value: &Expr, lit: &Lit) -> Error {
-        let Self { name, noun, values, .. } = self;
+        let Self { name, noun, values, zero } = self;
         let message = match lit {
+            Lit::Int(number) if number.base10_digits() == "0" && number.suffix().is_empty() => {
+                (*zero).to_owned()
+            }
             Lit::Int(number) if number.suffix().is_empty() => {
                 format!("{noun} needs a unit: `{name} = \"{number}s\"`")
             }

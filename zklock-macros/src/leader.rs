@@ -6,13 +6,13 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, Ident, Result};
+use syn::{Error, Expr, Ident, Result, Signature};
 
 use crate::errors::Errors;
 use crate::otherwise::Otherwise;
-use crate::path::OnePath;
+use crate::path::{OnePath, check_quoted};
 use crate::reading::{each, ended, set_once, set_once_at};
-use crate::shared::{self, Shared, unknown};
+use crate::shared::{self, Shared, is_known, unknown};
 use crate::wait::Wait;
 
 /// The arguments of `#[leader_only]`.
@@ -58,17 +58,25 @@ impl Draft {
         let name = input.call(Ident::parse_any).map_err(|error| {
             Error::new(error.span(), "expected an argument, for example `path = \"/leader\"`")
         })?;
+        if !is_known(&name, &Self::NAMES) {
+            return Err(unknown(&name, &Self::NAMES));
+        }
         match name.to_string().as_str() {
             "path" => set_once(&mut self.path, &name, input),
             "otherwise" => set_once(&mut self.otherwise, &name, input),
             "wait" => set_once_at(&mut self.wait, &name, input),
-            _ => self.shared.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &Self::NAMES))),
+            _ => self.shared.argument(&name, input),
         }?;
         ended(&name, input)
     }
 }
 
 impl LeaderArgs {
+    /// Refuses names in the path that are most likely misspelled arguments of the function.
+    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
+        self.path.as_ref().map_or(Ok(()), |Election(path)| path.check_names(sig))
+    }
+
     /// Generates an expression of type `__private::Path`.
     pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
         match &self.path {
@@ -80,6 +88,7 @@ impl LeaderArgs {
 
 impl Parse for Election {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
+        check_quoted(input)?;
         let value: Expr = input.parse()?;
         OnePath::read(&value, "an election has one path: `path = \"/leader\"`").map(Self)
     }
@@ -92,6 +101,7 @@ mod tests {
     use super::*;
     use quote::ToTokens;
 
+    use crate::names::in_table;
     use crate::on_lost::OnLost;
     use crate::shared::Client;
 
@@ -145,6 +155,16 @@ mod tests {
         check(r#"path = ["/a", "/b"]"#, &["an election has one path: `path = \"/leader\"`"]);
         check(r#"path = &["/a"]"#, &["an election has one path: `path = \"/leader\"`"]);
         check(r#"path = "a""#, &["the path \"a\" is relative: start it with a `/`"]);
+    }
+
+    #[test]
+    fn the_documented_arguments_are_those_that_are_read() {
+        let known = shared::names(&Draft::NAMES);
+        assert_eq!(in_table(include_str!("../doc/leader_only.md")), known.iter().copied().collect());
+        for name in known {
+            let refused = parse(name).err().unwrap_or_default();
+            assert!(!refused.iter().any(|error| error.contains("unknown argument")), "{refused:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod names;
 mod on_lost;
 mod once;
 mod otherwise;
+mod outliving;
 mod path;
 mod reading;
 mod recipe;

@@ -2,25 +2,61 @@
 //!
 //! Uses no other module.
 
+mod others;
+
 use syn::{Error, Ident};
 
 /// The words that other lock libraries use for an argument or a value of zklock.
-const SYNONYMS: [(&str, &str); 8] = [
+const SYNONYMS: [(&str, &str); 32] = [
     ("key", "path"),
-    ("on_contended", "otherwise"),
+    ("id", "path"),
+    ("lock", "path"),
+    ("resource", "path"),
+    ("node", "path"),
+    ("role", "path"),
+    ("election", "path"),
+    ("group", "path"),
     ("timeout", "wait"),
     ("wait_for", "wait"),
-    ("ensemble", "client"),
-    ("lease", "guard"),
+    ("wait_timeout", "wait"),
+    ("acquire_timeout", "wait"),
+    ("max_wait", "wait"),
+    ("connection", "client"),
+    ("conn", "client"),
+    ("pool", "client"),
+    ("zk", "client"),
+    ("term", "guard"),
+    ("held", "guard"),
+    ("token", "guard"),
+    ("else", "otherwise"),
+    ("or_else", "otherwise"),
+    ("default", "otherwise"),
+    ("fallback", "otherwise"),
+    ("on_contended", "otherwise"),
+    ("on_error", "map_err"),
+    ("error", "map_err"),
+    ("try_lock", "no_wait"),
+    ("limit", "permits"),
+    ("read", "mode"),
     ("shared", "read"),
     ("drop", "cancel"),
 ];
 
 /// Returns the error about the unknown argument `name` of an attribute that takes the arguments `known`.
 pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
-    let hint = hint(name, known);
-    let message = format!("unknown argument `{name}`{hint}\nthe arguments are {}", listed(known));
+    let message = match others::instead(&name.to_string()) {
+        Some(instead) => format!("there is no argument `{name}`\n{instead}"),
+        None => {
+            let hint = hint(name, known);
+            format!("unknown argument `{name}`{hint}\nthe arguments are {}", listed(known))
+        }
+    };
     Error::new(name.span(), message)
+}
+
+/// Tells whether the unknown argument `name` most likely stands for `argument`.
+pub(crate) fn means(name: &Ident, argument: &str) -> bool {
+    nearest(&name.to_string(), &[argument]).is_some()
 }
 
 /// Returns the question whether a known word was meant; empty if no known word is similar.
@@ -29,17 +65,28 @@ pub(crate) fn hint(name: &Ident, known: &[&str]) -> String {
     meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default()
 }
 
+/// Returns the names in the table of arguments of a document, to compare them with those that a parser knows.
+#[cfg(test)]
+pub(crate) fn in_table(document: &str) -> std::collections::BTreeSet<&str> {
+    let rows = document.lines().skip_while(|line| !line.starts_with("| argument")).skip(2);
+    let cells = rows.map_while(|row| row.strip_prefix('|')).filter_map(|row| row.split('|').next());
+    let codes = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    codes.filter_map(|code| code.split([' ', '=']).next()).collect()
+}
+
 fn listed(known: &[&str]) -> String {
     known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let synonym = SYNONYMS.iter().find(|(word, _)| *word == name).map(|(_, meant)| *meant);
-    let misspelt = || {
-        let close = known.iter().map(|other| (distance(name, other), *other));
-        close.filter(|(edits, other)| *edits <= other.len() / 2 && *edits <= 2).min().map(|(_, other)| other)
-    };
-    known.iter().copied().find(|other| Some(*other) == synonym).or_else(misspelt)
+    known.iter().copied().find(|other| Some(*other) == synonym).or_else(|| similar(name, known))
+}
+
+/// Returns the known word of which `name` may be a misspelling.
+pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let close = known.iter().map(|other| (distance(name, other), *other));
+    close.filter(|(edits, other)| *edits <= other.len() / 2 && *edits <= 2).min().map(|(_, other)| other)
 }
 
 /// Returns the Levenshtein distance: the number of letters to insert, drop or replace.
@@ -85,8 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_that_zklock_does_without_is_explained() {
+        let error = |name| unknown(&syn::parse_str(name).unwrap(), &KNOWN).to_string();
+        assert!(error("ttl").starts_with("there is no argument `ttl`\na lock is held until the body"));
+        assert!(error("pth").starts_with("unknown argument `pth`, did you mean `path`?"));
+    }
+
+    #[test]
     fn anything_else_is_not_guessed() {
         check("skip", None);
+        check("ttl", None);
         check("shared", None);
         check("x", None);
     }

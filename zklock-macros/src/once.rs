@@ -9,7 +9,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Result, Signature};
 
 use crate::duration::{Argument, Length};
-use crate::path::OnePath;
+use crate::path::{OnePath, check_quoted};
 
 /// The value of `once_per`.
 pub(crate) struct Period(Length);
@@ -28,12 +28,19 @@ impl Parse for Period {
 }
 
 /// The value of `tick`: the path of the node that remembers the last start.
-pub(crate) struct Tick(OnePath);
+pub(crate) struct Tick {
+    path: OnePath,
+    /// The span of the value.
+    at: Span,
+}
 
 impl Parse for Tick {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
+        check_quoted(input)?;
+        let at = input.span();
         let value: Expr = input.parse()?;
-        OnePath::read(&value, "a tick has one path: `tick = \"/ticks/sweep\"`").map(Self)
+        let path = OnePath::read(&value, "a tick has one path: `tick = \"/ticks/sweep\"`")?;
+        Ok(Self { path, at })
     }
 }
 
@@ -84,9 +91,7 @@ impl Once {
     pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
         match (period, tick) {
             (Some(period), tick) => Ok(Some(Self { period, tick })),
-            (None, Some(_)) => {
-                Err(Error::new(Span::call_site(), "`tick` needs a period: `once_per = \"15m\"`"))
-            }
+            (None, Some(tick)) => Err(Error::new(tick.at, "`tick` needs a period: `once_per = \"15m\"`")),
             (None, None) => Ok(None),
         }
     }
@@ -94,8 +99,8 @@ impl Once {
     /// Generates an expression of type `__private::Once`.
     pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> TokenStream {
         let period = self.period.0.expand();
-        if let Some(Tick(tick)) = &self.tick {
-            let (tick, paths) = (tick.expand(private), starts.paths);
+        if let Some(Tick { path, .. }) = &self.tick {
+            let (tick, paths) = (path.expand(private), starts.paths);
             return quote!(#private::Once::at(#tick, #paths, #period));
         }
         let Starts { name, of, paths } = starts;

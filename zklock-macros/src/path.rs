@@ -1,7 +1,8 @@
 //! The argument `path = …`: one path, or an array of paths that are locked together.
 //!
-//! Uses only `errors` and `grouped`.
+//! Uses only `capture`, `errors`, `grouped` and `names`.
 
+mod known;
 mod node;
 mod single;
 mod template;
@@ -10,7 +11,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprArray, ExprRange, RangeLimits, Result};
+use syn::{Error, Expr, ExprArray, ExprRange, RangeLimits, Result, Signature, Token};
 
 use crate::errors::Errors;
 use crate::grouped::ungroup;
@@ -32,6 +33,7 @@ pub(crate) enum Element {
 
 impl Parse for Path {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
+        check_quoted(input)?;
         let value: Expr = input.parse()?;
         match ungroup(&value) {
             Expr::Array(array) => several(array).map(Self::Several),
@@ -43,6 +45,14 @@ impl Parse for Path {
             }
             _ => Single::new(&value).map(Self::One),
         }
+    }
+}
+
+/// Refuses a path without its quotes. No expression begins with a `/`.
+pub(crate) fn check_quoted(input: ParseStream<'_>) -> Result<()> {
+    match input.peek(Token![/]) {
+        true => Err(input.error("a path is a string: quote it, for example `path = \"/orders/{id}\"`")),
+        false => Ok(()),
     }
 }
 
@@ -93,6 +103,14 @@ impl Path {
         }
     }
 
+    /// Refuses names in the templates that are most likely misspelled arguments of the function.
+    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
+        match self {
+            Self::One(path) => known::check([path], sig),
+            Self::Several(elements) => known::check(elements.iter().filter_map(Element::one), sig),
+        }
+    }
+
     /// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds the value
     /// of [`expand`](Self::expand).
     pub(crate) fn slice(&self) -> TokenStream {
@@ -120,6 +138,13 @@ fn all(elements: &[Element], private: &TokenStream) -> TokenStream {
 }
 
 impl Element {
+    fn one(&self) -> Option<&Single> {
+        match self {
+            Self::One(path) => Some(path),
+            Self::Each(_) => None,
+        }
+    }
+
     fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::One(path) => path.expand(private),
@@ -143,6 +168,11 @@ impl OnePath {
             true => Err(Error::new_spanned(value, refusal)),
             false => Single::new(value).map(Self),
         }
+    }
+
+    /// Refuses names in the template that are most likely misspelled arguments of the function.
+    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
+        known::check(std::slice::from_ref(&self.0), sig)
     }
 
     /// Generates an expression of type `__private::Path`.
@@ -209,6 +239,11 @@ mod tests {
                 "arrays of paths do not nest: list all paths in one array",
             ],
         );
+    }
+
+    #[test]
+    fn a_path_without_quotes_is_refused() {
+        check("/orders/{id}", &["a path is a string: quote it, for example `path = \"/orders/{id}\"`"]);
     }
 
     #[test]

@@ -16,8 +16,18 @@ use crate::reading::set_once;
 
 /// Returns the error about the unknown argument `name` of an attribute that takes the arguments `own` and the
 /// shared ones.
-pub(crate) fn unknown(name: &Ident, own: &[&str]) -> Error {
-    names::unknown(name, &[own, &NAMES].concat())
+pub(crate) fn unknown(name: &Ident, own: &[&'static str]) -> Error {
+    names::unknown(name, &names(own))
+}
+
+/// Tells whether an attribute that takes the arguments `own` and the shared ones takes the argument `name`.
+pub(crate) fn is_known(name: &Ident, own: &[&'static str]) -> bool {
+    names(own).iter().any(|known| name == known)
+}
+
+/// Returns the names of the arguments of an attribute that takes the arguments `own` and the shared ones.
+pub(crate) fn names(own: &[&'static str]) -> Vec<&'static str> {
+    [own, &NAMES].concat()
 }
 
 /// The values of the shared arguments.
@@ -36,6 +46,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct Draft {
     once_per: Option<Period>,
+    once_per_seen: bool,
     tick: Option<Tick>,
     on_lost: Option<OnLost>,
     client: Option<Client>,
@@ -48,10 +59,13 @@ pub(crate) struct Draft {
 const NAMES: [&str; 8] = ["once_per", "tick", "on_lost", "client", "guard", "map_err", "name", "crate"];
 
 impl Draft {
-    /// Reads the value of the argument `name`; `None` if it is not a shared argument.
-    pub(crate) fn argument(&mut self, name: &Ident, input: ParseStream<'_>) -> Option<Result<()>> {
-        Some(match name.to_string().as_str() {
-            "once_per" => set_once(&mut self.once_per, name, input),
+    /// Reads the value of the argument `name`.
+    pub(crate) fn argument(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        match name.to_string().as_str() {
+            "once_per" => {
+                self.once_per_seen = true;
+                set_once(&mut self.once_per, name, input)
+            }
             "tick" => set_once(&mut self.tick, name, input),
             "on_lost" => set_once(&mut self.on_lost, name, input),
             "client" => set_once(&mut self.client, name, input),
@@ -59,12 +73,14 @@ impl Draft {
             "map_err" => set_once(&mut self.map_err, name, input),
             "name" => set_once(&mut self.name, name, input),
             "crate" => set_once(&mut self.krate, name, input),
-            _ => return None,
-        })
+            _ => Err(unknown(name, &[])),
+        }
     }
 
     pub(crate) fn finish(self) -> Result<Shared> {
-        let Self { once_per, tick, on_lost, client, guard, map_err, name, krate } = self;
+        let Self { once_per, once_per_seen, tick, on_lost, client, guard, map_err, name, krate } = self;
+        // A period that could not be read has already been reported.
+        let tick = tick.filter(|_| once_per.is_some() || !once_per_seen);
         let once = Once::new(once_per, tick)?;
         Ok(Shared { once, on_lost, client, guard, map_err, name, krate })
     }
@@ -176,7 +192,7 @@ mod tests {
             let mut draft = Draft::default();
             if !input.is_empty() {
                 let name = input.call(Ident::parse_any)?;
-                draft.argument(&name, input).unwrap_or_else(|| Err(unknown(&name, &[])))?;
+                draft.argument(&name, input)?;
             }
             draft.finish()
         };

@@ -1,7 +1,7 @@
 //! Reads the function under the attribute. The body is kept as raw tokens, so that an incomplete body, as in
 //! an editor, still expands.
 //!
-//! Uses only `blocking`, `boxed`, `errors`, `grouped` and `kind`.
+//! Uses only `blocking`, `boxed`, `errors`, `grouped`, `kind` and `outliving`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -17,6 +17,7 @@ use crate::boxed::{self, Boxed};
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
 use crate::kind::Kind;
+use crate::outliving::{self, Body};
 
 /// A function with a body, which has passed the checks of its attribute.
 pub(crate) struct Target {
@@ -63,7 +64,7 @@ impl Target {
             return Err(Error::new(sig.ident.span(), no_body(kind)));
         }
         let boxed_output = boxed::output(&sig);
-        check(&sig, boxed_output.as_ref(), (kind, reports))?;
+        check(&attrs, &sig, boxed_output.as_ref(), (kind, reports))?;
         let content;
         let brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
@@ -121,21 +122,34 @@ fn misplaced(word: &Ident, kind: Kind) -> Error {
     Error::new(word.span(), message)
 }
 
-fn check(sig: &Signature, boxed_output: Option<&ReturnType>, (kind, reports): (Kind, Reports)) -> Result<()> {
+const NO_CALLER: &str = "`#[track_caller]` would have no effect: the body runs in a closure, and closures cannot have it\n\
+                         remove it, or take the caller's location before the call and pass it on";
+
+fn check(
+    attrs: &[Attribute],
+    sig: &Signature,
+    boxed_output: Option<&ReturnType>,
+    (kind, reports): (Kind, Reports),
+) -> Result<()> {
     let first = kind.first();
     let mut errors = Errors::default();
     if let Some(constness) = sig.constness {
         let message = format!("a `const fn` cannot {first}: remove the `const`");
         errors.push(Error::new_spanned(constness, message));
     }
-    if sig.asyncness.is_none() && boxed_output.is_none() {
-        errors.keep(blocking::check_output(sig, kind));
+    let body = if sig.asyncness.is_some() || boxed_output.is_some() { Body::Async } else { Body::Sync };
+    let output = boxed_output.unwrap_or(&sig.output);
+    errors.keep(outliving::check_output(output, body, kind));
+    if let Body::Sync = body
+        && let Some(attr) = attrs.iter().find(|attr| attr.path().is_ident("track_caller"))
+    {
+        errors.push(Error::new_spanned(attr, NO_CALLER));
     }
     if let Some(abi) = &sig.abi {
         errors.push(Error::new_spanned(abi, format!("an `extern` function cannot {first}")));
     }
     if reports == Reports::Errors {
-        errors.keep(check_output(&sig.ident, boxed_output.unwrap_or(&sig.output)));
+        errors.keep(check_output(&sig.ident, output));
     }
     errors.finish()
 }
@@ -272,6 +286,12 @@ mod tests {
             "const fn f() {}",
             &["a `const fn` cannot wait for a lock: remove the `const`", &no_error("f", "()")],
         );
+    }
+
+    #[test]
+    fn the_place_of_a_caller_that_would_be_lost_is_refused() {
+        check("#[track_caller] fn f() -> R {}", &[NO_CALLER]);
+        check("#[track_caller] async fn f() -> R {}", &[]);
     }
 
     #[test]

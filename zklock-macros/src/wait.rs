@@ -5,10 +5,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Expr, Result};
+use syn::{Error, Expr, Result};
 
 use crate::duration::{Argument, Length};
-use crate::grouped::ungroup;
+use crate::grouped::{string, ungroup};
 
 /// The value of `wait`.
 pub(crate) enum Wait {
@@ -22,14 +22,20 @@ const WAIT: Argument = Argument {
     name: "wait",
     noun: "a wait",
     values: "a duration: `wait = \"5s\"`, `forever` or an expression",
-    zero: "a wait of zero can never acquire the lock\n`wait = forever` waits without limit",
+    zero: "a wait of zero can never acquire the lock\n\
+           write `no_wait` for a call that returns at once where the lock is taken",
 };
+
+const QUOTED: &str = "`forever` is a name: write it without quotes, `wait = forever`";
 
 impl Parse for Wait {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let value: Expr = input.parse()?;
         match ungroup(&value) {
             Expr::Path(path) if path.path.is_ident("forever") => Ok(Self::Forever),
+            _ if string(&value).is_some_and(|text| text.value() == "forever") => {
+                Err(Error::new_spanned(&value, QUOTED))
+            }
             _ => Length::read(&value, &WAIT).map(Self::For),
         }
     }
@@ -107,7 +113,11 @@ mod tests {
 
     #[test]
     fn what_is_not_a_duration_is_refused() {
-        check(r#""0s""#, "a wait of zero can never acquire the lock\n`wait = forever` waits without limit");
+        let zero = "a wait of zero can never acquire the lock\n\
+                    write `no_wait` for a call that returns at once where the lock is taken";
+        check(r#""0s""#, zero);
+        check("0", zero);
+        check(r#""forever""#, QUOTED);
         check("5", "a wait needs a unit: `wait = \"5s\"`");
         check("5s", "quote the duration: `wait = \"5s\"`");
         check("1.5", "quote the duration and give it a unit: `wait = \"1.5s\"`");

@@ -27,6 +27,7 @@ pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
 
 fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
+    args.check_names(&target.sig)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path(&private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
@@ -42,11 +43,11 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let mentioned = [&once, &wait].map(ToTokens::to_token_stream);
     let mentioned = [&path, &client, &mentioned[0], &mentioned[1], &term, &target.body];
     let captures = capture::statements(&target.sig, &mentioned);
-    let guard = args
-        .shared
-        .guard
-        .as_ref()
-        .map(|Guard(name)| quote_spanned!(mixed()=> let #name = __term.leadership();));
+    let guard = args.shared.guard.as_ref().map(|Guard(name)| {
+        // The compiler reports a term that has to live longer than the body at its name.
+        let span = mixed().located_at(name.span());
+        quote_spanned!(span=> let #name = __term.leadership();)
+    });
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
     // Each argument has its own statement, so that its temporaries are dropped before the first await.

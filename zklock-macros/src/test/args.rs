@@ -66,6 +66,9 @@ impl Draft {
         let name = input.call(Ident::parse_any).map_err(|error| {
             Error::new(error.span(), "expected an argument, for example `session_timeout = \"3s\"`")
         })?;
+        if !Self::NAMES.iter().any(|known| name == known) {
+            return Err(names::unknown(&name, &Self::NAMES));
+        }
         match name.to_string().as_str() {
             "flavor" => set_once(&mut self.flavor, &name, input),
             "worker_threads" => set_once(&mut self.worker_threads, &name, input),
@@ -178,6 +181,15 @@ mod tests {
     fn session_timeouts_are_durations() {
         check("session_timeout = 3", &["`session_timeout` takes a string: `session_timeout = \"3s\"`"]);
         check(r#"session_timeout = "99ms""#, &["the session timeout of a test is at least 100ms"]);
+    }
+
+    #[test]
+    fn the_documented_arguments_are_those_that_are_read() {
+        let document = include_str!("../../doc/test.md");
+        assert_eq!(names::in_table(document), Draft::NAMES.into_iter().collect());
+        for name in Draft::NAMES {
+            check(name, &[&format!("`{name}` needs a value: `{name} = …`")]);
+        }
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Refuses outputs with work in them that would be done after the lock has been released or the term has ended.
+//!
+//! Uses only `grouped` and `kind`.
+
+use syn::{
+    Error, GenericArgument, PathArguments, PathSegment, Result, ReturnType, Type, TypeParamBound, TypePath,
+};
+
+use crate::grouped::ungroup_type;
+use crate::kind::Kind;
+
+/// Refuses an output that holds a future, a stream or the handle of a task, by its name.
+pub(crate) fn check_output(output: &ReturnType, body: Body, kind: Kind) -> Result<()> {
+    let ReturnType::Type(_, ty) = output else { return Ok(()) };
+    match work_in(ty) {
+        None => Ok(()),
+        Some((at, work)) => Err(Error::new_spanned(at, work.refusal(body, kind))),
+    }
+}
+
+/// Whether a function can await in its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Async,
+    Sync,
+}
+
+/// Work that has not been done when the function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Future,
+    Stream,
+    Task,
+}
+
+impl Work {
+    fn refusal(self, body: Body, kind: Kind) -> String {
+        let then = kind.then();
+        match (self, body) {
+            (Self::Future, Body::Async) => format!(
+                "the future in this return type would not {then}\nawait it in the body, and return its output"
+            ),
+            (Self::Future, Body::Sync) => format!(
+                "the future that this function returns would not {then}\n\
+                 make it an `async fn`, or put the attribute on one that it calls"
+            ),
+            (Self::Stream, _) => format!(
+                "the stream in this return type would not {then}\nread it in the body, and return what it yields"
+            ),
+            (Self::Task, _) => {
+                format!(
+                    "the task behind this handle would not {then} to its end\nawait or join it in the body"
+                )
+            }
+        }
+    }
+}
+
+/// Finds the first type with work in it, inside of the types that only pass their contents on.
+fn work_in(ty: &Type) -> Option<(&Type, Work)> {
+    let ty = ungroup_type(ty);
+    if let Some(work) = work_of(ty) {
+        return Some((ty, work));
+    }
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.iter().find_map(work_in),
+        Type::Path(ty) => contents(ty).into_iter().find_map(work_in),
+        _ => None,
+    }
+}
+
+/// Tells which work a type is, by its name.
+fn work_of(ty: &Type) -> Option<Work> {
+    match ty {
+        Type::ImplTrait(ty) => ty.bounds.iter().find_map(work_of_bound),
+        Type::TraitObject(ty) => ty.bounds.iter().find_map(work_of_bound),
+        Type::Path(ty) => {
+            let last = ty.path.segments.last()?;
+            let is_associated =
+                ty.qself.is_some() || ty.path.segments.len() == 2 && ty.path.segments[0].ident == "Self";
+            match last.ident.to_string().as_str() {
+                "BoxFuture" | "LocalBoxFuture" => Some(Work::Future),
+                "Future" if is_associated => Some(Work::Future),
+                "BoxStream" | "LocalBoxStream" => Some(Work::Stream),
+                "JoinHandle" => Some(Work::Task),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn work_of_bound(bound: &TypeParamBound) -> Option<Work> {
+    let TypeParamBound::Trait(bound) = bound else { return None };
+    match bound.path.segments.last()?.ident.to_string().as_str() {
+        "Future" => Some(Work::Future),
+        "Stream" => Some(Work::Stream),
+        _ => None,
+    }
+}
+
+/// Returns the contents of `Result<T, _>` and of containers. The error of a `Result` does no work.
+fn contents(ty: &TypePath) -> Vec<&Type> {
+    let Some(PathSegment { ident, arguments: PathArguments::AngleBracketed(arguments) }) =
+        ty.path.segments.last()
+    else {
+        return Vec::new();
+    };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    let passes_on = ["Result", "Option", "Box", "Pin", "Arc", "Rc", "Vec"].iter().any(|name| ident == name);
+    types.take(usize::from(passes_on)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(output: &str, expected: Option<Work>) {
+        let ty = syn::parse_str(output).unwrap();
+        assert_eq!(work_in(&ty).map(|(_, work)| work), expected, "{output}");
+    }
+
+    #[test]
+    fn work_is_found_in_what_passes_it_on() {
+        check("impl Future<Output = R> + Send", Some(Work::Future));
+        check("impl Send + ::core::future::Future<Output = R>", Some(Work::Future));
+        check("Pin<Box<impl Future<Output = R>>>", Some(Work::Future));
+        check("std::pin::Pin<Box<(dyn Future<Output = R> + Send)>>", Some(Work::Future));
+        check("Box<dyn Future<Output = R> + Unpin>", Some(Work::Future));
+        check("futures::future::BoxFuture<'_, R>", Some(Work::Future));
+        check("Result<impl Future<Output = u8>, E>", Some(Work::Future));
+        check("io::Result<Pin<Box<dyn Future<Output = u8> + Send>>>", Some(Work::Future));
+        check("Result<BoxFuture<'static, u8>, E>", Some(Work::Future));
+        check("Self::Future", Some(Work::Future));
+        check("<S as Service<R>>::Future", Some(Work::Future));
+        check("Result<impl Stream<Item = u8>, E>", Some(Work::Stream));
+        check("Result<Option<BoxStream<'_, u8>>, E>", Some(Work::Stream));
+        check("Result<tokio::task::JoinHandle<()>, E>", Some(Work::Task));
+        check("Result<(u8, Vec<JoinHandle<()>>), E>", Some(Work::Task));
+    }
+
+    #[test]
+    fn other_types_do_no_work() {
+        for output in [
+            "R",
+            "Result<Box<dyn Error>, E>",
+            "impl Iterator<Item = Future>",
+            "Pin<Box<T>>",
+            "Result<(), E>",
+            "Result<impl Iterator<Item = u8>, E>",
+            "Result<u8, JoinHandle<()>>",
+            "Result<Jobs<JoinHandle<()>>, E>",
+            "Result<Future, E>",
+            "Result<shop::Future, E>",
+            "Result<JoinError, E>",
+        ] {
+            check(output, None);
+        }
+    }
+}
