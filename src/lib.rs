@@ -99,8 +99,8 @@ pub use zklock_core::{
     Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, InvalidToken,
     Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent,
     LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
-    Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, RwLock, Semaphore, SemaphoreGuard,
-    Standing, Verdict, WriteGuard, Writing,
+    Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock, Semaphore,
+    SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;
