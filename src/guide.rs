@@ -1,0 +1,32 @@
+//! The guide: how to choose, use, test and operate locks.
+//!
+//! This module exists only in the documentation. It contains no code, and uses no other module.
+//!
+//! * [`choosing`]: a lock for each purpose, or an election.
+//! * [`timeouts`]: waits, session timeouts, and the outages that a holder survives.
+//! * [`cancellation`]: what ends a body, and what it leaves behind.
+//! * [`fencing`]: the protection that does not depend on time.
+//! * [`testing`]: a server and its faults inside a test.
+//! * [`migration`]: from Apache Curator, ShedLock, Redis locks and kazoo.
+//! * [`kubernetes`]: readiness, the end of pods, limits and pauses.
+//! * [`guarantees`]: the promise, its conditions, and what it does not cover.
+//! * [`costs`]: the requests of a call, and the order in which calls are served.
+
+#[doc = include_str!("../doc/guide/choosing.md")]
+pub mod choosing {}
+#[doc = include_str!("../doc/guide/timeouts.md")]
+pub mod timeouts {}
+#[doc = include_str!("../doc/guide/cancellation.md")]
+pub mod cancellation {}
+#[doc = include_str!("../doc/guide/fencing.md")]
+pub mod fencing {}
+#[doc = include_str!("../doc/guide/testing.md")]
+pub mod testing {}
+#[doc = include_str!("../doc/guide/migration.md")]
+pub mod migration {}
+#[doc = include_str!("../doc/guide/kubernetes.md")]
+pub mod kubernetes {}
+#[doc = include_str!("../doc/guide/guarantees.md")]
+pub mod guarantees {}
+#[doc = include_str!("../doc/guide/costs.md")]
+pub mod costs {}
