@@ -132,3 +132,8 @@ mod examples_of_the_attributes {
     #[doc = include_str!("../doc/test.md")]
     mod test {}
 }
+
+/// Compiles the examples of the README, and runs those that need no server.
+#[cfg(all(doctest, feature = "serde", feature = "testing"))]
+#[doc = include_str!("../README.md")]
+mod examples_of_the_readme {}

@@ -1,5 +1,6 @@
 //! Checks the structure that ARCHITECTURE.md describes, and the prose.
 
+mod documents;
 mod floors;
 mod imports;
 mod prose;
@@ -160,6 +161,15 @@ fn document(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
+/// The paths of the chapters of the guide.
+fn chapters() -> Vec<String> {
+    let entries = fs::read_dir(root().join("doc/guide")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut chapters: Vec<_> = names.map(|name| format!("doc/guide/{name}")).collect();
+    chapters.sort();
+    chapters
+}
+
 #[test]
 fn no_file_is_part_of_an_import_circle() {
     for folder in CRATES.into_iter().chain(ROOTS) {
@@ -277,7 +287,8 @@ fn sentences_begin_with_the_thing_that_they_are_about() {
     let folders =
         ["src", "tests", "benches", "examples", "xtask", "zklock-core", "zklock-macros", "zklock-testkit"];
     let code = folders.into_iter().flat_map(sources).map(|(path, text)| (path, text, false));
-    let documents = DOCUMENTS.map(|name| (PathBuf::from(name), document(name), true));
+    let names = DOCUMENTS.map(str::to_owned).into_iter().chain(chapters());
+    let documents = names.map(|name| (PathBuf::from(&name), document(&name), true));
     for (path, text, is_document) in code.chain(documents) {
         let found = prose::questions_without_a_mark(&text, is_document);
         assert!(found.is_empty(), "{}: {found:#?}", path.display());

@@ -1,0 +1,107 @@
+//! Checks the README and the guide: that nothing is left out, and that their examples are compiled.
+
+use std::collections::BTreeSet;
+
+use super::{chapters, document, root};
+
+/// Words for parts of the implementation, which documents for users do not use.
+const INNER: [&str; 7] = ["lease", "leases", "contender", "contenders", "office", "turn", "turns"];
+
+/// The README and the chapters, with their paths.
+fn for_users() -> Vec<(String, String)> {
+    let paths = chapters().into_iter().chain(["README.md".to_owned()]);
+    paths.map(|path| (path.clone(), document(&path))).collect()
+}
+
+/// The text between each pair of the marks, in one line.
+fn between<'a>(text: &'a str, open: &'a str, close: char) -> impl Iterator<Item = &'a str> {
+    let pieces = text.lines().flat_map(move |line| line.split(open).skip(1));
+    pieces.filter_map(move |piece| piece.split_once(close).map(|(inside, _)| inside))
+}
+
+/// The lines that open a block of code, without their marks.
+fn fences(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("```")).step_by(2)
+}
+
+/// The text outside of blocks and pieces of code.
+fn prose(text: &str) -> String {
+    let outside = text.split("\n```").step_by(2);
+    outside.flat_map(|part| part.split('`').step_by(2)).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_chapter_is_in_the_guide_under_its_name_and_in_the_readme() {
+    let (guide, readme) = (document("src/guide.rs"), document("README.md"));
+    let included: Vec<_> = between(&guide, "include_str!(\"../", '"').collect();
+    assert_eq!(included.iter().copied().collect::<BTreeSet<_>>().len(), included.len(), "a chapter twice");
+    let mut sorted = included.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, chapters(), "the chapters that src/guide.rs includes, and the files");
+    for chapter in included {
+        let name = chapter.trim_start_matches("doc/guide/").trim_end_matches(".md");
+        let module = format!("#[doc = include_str!(\"../{chapter}\")]\npub mod {name} {{}}");
+        assert!(guide.contains(&module), "{chapter} is not the module {name}");
+        assert!(guide.contains(&format!("//! * [`{name}`]: ")), "src/guide.rs does not list {name}");
+        assert!(readme.contains(chapter), "the README does not lead to {chapter}");
+    }
+}
+
+#[test]
+fn the_examples_for_users_are_compiled() {
+    for (path, text) in for_users() {
+        let fences: Vec<_> = fences(&text).collect();
+        let allowed = ["", "rust", "no_run", "rust,no_run", "toml", "yaml", "console", "sql"];
+        for fence in &fences {
+            assert!(allowed.contains(fence), "{path} has an example under {fence:?}");
+        }
+    }
+    let readme = document("README.md");
+    assert!(!fences(&readme).any(str::is_empty), "the README's examples have no highlighting");
+    assert!(document("src/lib.rs").contains("#[doc = include_str!(\"../README.md\")]"));
+}
+
+#[test]
+fn the_readme_leads_to_files() {
+    let readme = document("README.md");
+    let links: Vec<_> = between(&readme, "](", ')').filter(|link| !link.starts_with('#')).collect();
+    assert!(links.len() > 10, "the README has only the links {links:?}");
+    for link in links {
+        let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+        assert!(root().join(file).is_file(), "the README leads to {file}");
+        let is_there =
+            |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-") == heading;
+        assert!(
+            heading.is_empty() || document(file).lines().any(is_there),
+            "{file} has no heading {heading}"
+        );
+    }
+}
+
+#[test]
+fn the_readme_lists_every_variable_of_the_configuration() {
+    let (code, readme) = (document("zklock-core/src/client/config/env.rs"), document("README.md"));
+    let read: BTreeSet<_> =
+        between(&code, "lookup(\"", '"').chain(between(&code, "duration(\"", '"')).collect();
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `ZKLOCK_"));
+    let listed: Vec<_> = rows.map(|row| format!("ZKLOCK_{}", row.split('`').next().unwrap())).collect();
+    assert_eq!(listed.iter().map(String::as_str).collect::<BTreeSet<_>>(), read);
+    assert_eq!(listed.len(), read.len(), "a variable twice");
+}
+
+#[test]
+fn documents_for_users_name_no_inner_parts() {
+    for (path, text) in for_users() {
+        let prose = prose(&text).to_lowercase();
+        let words = prose.split(|c: char| !c.is_alphanumeric());
+        let found: BTreeSet<_> = words.filter(|word| INNER.contains(word)).collect();
+        assert!(found.is_empty(), "{path} says {found:?}");
+    }
+}
+
+#[test]
+fn code_is_no_prose() {
+    let text = "A `lease` in code,\n```\nlet lease = 1;\n```\nand a turn.";
+    assert_eq!(prose(text), "A   in code, \nand a turn.");
+    assert_eq!(fences("```rust\nx\n```\n\n```sql\n```").collect::<Vec<_>>(), ["rust", "sql"]);
+}
