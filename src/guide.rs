@@ -6,6 +6,7 @@
 //! * [`timeouts`]: waits, session timeouts, and the outages that a holder survives.
 //! * [`cancellation`]: what ends a body, and what it leaves behind.
 //! * [`fencing`]: the protection that does not depend on time.
+//! * [`stores`]: fencing tokens in PostgreSQL, MySQL and S3.
 //! * [`testing`]: a server and its faults inside a test.
 //! * [`migration`]: from Apache Curator, ShedLock, Redis locks and kazoo.
 //! * [`kubernetes`]: readiness, the end of pods, limits and pauses.
@@ -20,6 +21,8 @@ pub mod timeouts {}
 pub mod cancellation {}
 #[doc = include_str!("../doc/guide/fencing.md")]
 pub mod fencing {}
+#[doc = include_str!("../doc/fencing.md")]
+pub mod stores {}
 #[doc = include_str!("../doc/guide/testing.md")]
 pub mod testing {}
 #[doc = include_str!("../doc/guide/migration.md")]

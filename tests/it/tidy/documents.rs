@@ -34,6 +34,7 @@ fn prose(text: &str) -> String {
 fn each_chapter_is_in_the_guide_under_its_name_and_in_the_readme() {
     let (guide, readme) = (document("src/guide.rs"), document("README.md"));
     let included: Vec<_> = between(&guide, "include_str!(\"../", '"').collect();
+    let included: Vec<_> = included.into_iter().filter(|path| path.starts_with("doc/guide/")).collect();
     assert_eq!(included.iter().copied().collect::<BTreeSet<_>>().len(), included.len(), "a chapter twice");
     let mut sorted = included.clone();
     sorted.sort_unstable();
