@@ -11,6 +11,7 @@ mod ensemble;
 mod events;
 mod exclusive;
 mod fencing;
+mod guarded;
 mod input;
 mod leader;
 mod loss;

@@ -382,3 +382,18 @@ async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing(kind: Kin
     };
     assert_eq!(requests(&server, asks).await, 0);
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_upsert_costs_one_request_or_two_and_one_for_each_missing_parent_and_a_read_two(kind: Kind) {
+    let server = Server::start_granting(kind, PATIENCE);
+    let guard = quiet_client(&server).await.mutex("/cost").unwrap().lock().await.unwrap();
+    for (path, cost) in [("/cost", 1), ("/new", 2), ("/new", 1), ("/new/a", 2), ("/two/more/nodes", 4)] {
+        let upserted = async { guard.upsert(path, "x").await.unwrap() };
+        assert_eq!(requests(&server, upserted).await, cost, "{path}");
+    }
+    for path in ["/new", "/nowhere"] {
+        let read = async { drop(guard.get(path).await.unwrap()) };
+        assert_eq!(requests(&server, read).await, 2, "{path}");
+    }
+}

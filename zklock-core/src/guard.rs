@@ -1,11 +1,14 @@
 //! The guard of a held lock: one type, whose parameter is the kind of lock.
 //!
 //! * [`running`]: runs a body under the lock.
-//! * [`mod@write`]: makes writes that are applied only while the lock is held.
+//! * [`mod@write`], [`upsert`]: make writes that are applied only while the lock is held.
+//! * [`read`]: reads data as of a moment at which the lock was held.
 //!
 //! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
+pub(crate) mod read;
 pub(crate) mod running;
+pub(crate) mod upsert;
 pub(crate) mod write;
 
 use std::fmt;

@@ -1,8 +1,11 @@
 //! Writes that are applied only while the lock is held.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, LossReason, Refusal};
-use crate::lease::WritePermit;
+use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::ops::{Guarded, Write};
@@ -62,9 +65,12 @@ impl<K> Guard<K> {
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        let shares: Vec<_> = self.holds.iter().map(|hold| hold.share().clone()).collect();
-        let permit = WritePermit::take(&shares)?;
+        let permit = WritePermit::take(&self.shares())?;
         write_under(self.client.worker(), permit, path, write).await
+    }
+
+    pub(super) fn shares(&self) -> Vec<Arc<Share>> {
+        self.holds.iter().map(|hold| hold.share().clone()).collect()
     }
 }
 
@@ -75,9 +81,18 @@ pub(crate) async fn write_under(
     path: &str,
     write: Write,
 ) -> Result<(), LockError> {
+    write_within(worker, permit, (path, write), worker.default_wait()).await
+}
+
+/// Does the same, and waits for at most `within` for the answer.
+pub(super) async fn write_within(
+    worker: &Worker,
+    permit: WritePermit,
+    (path, write): (&str, Write),
+    within: Duration,
+) -> Result<(), LockError> {
     let target = NodePath::new(worker.root(), path)?;
     check_size(&write, path)?;
-    let within = worker.default_wait();
     let shares = permit.shares().to_vec();
     match worker.call(within, guarded(permit, target, write)).await {
         Ok(Ok(Guarded::Applied)) => Ok(()),
@@ -107,7 +122,9 @@ async fn guarded(permit: WritePermit, target: NodePath, write: Write) -> Result<
 /// Refuses data so long that the server would close the connection.
 fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
     match write {
-        Write::SetData(data) | Write::Create(data) if data.len() >= LONGEST_DATA => {
+        Write::SetData(data) | Write::Create(data) | Write::CreateBelow { data, .. }
+            if data.len() >= LONGEST_DATA =>
+        {
             let reason = format!("{} bytes of data are too many", data.len());
             Err(LockError::Refused { path: path.to_owned(), refusal: Refusal::Other(reason) })
         }
@@ -121,7 +138,6 @@ const LONGEST_DATA: usize = 1_000_000;
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use futures_util::poll;
     use tokio::time::timeout;

@@ -91,6 +91,19 @@ impl ReadyPermit {
         }
         answer
     }
+
+    /// Sends one request that checks the leases' nodes and changes nothing, and waits for its answer. Without one, it
+    /// leaves no doubt.
+    ///
+    /// It needs a permit too: the check would find the node of a later holder, who must therefore not begin before
+    /// the answer.
+    pub(crate) async fn ask<T, F>(self, question: impl FnOnce(Guards) -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let Self { permit: _permit, guards } = self;
+        question(guards).await
+    }
 }
 
 /// Returns `true` if the write was applied, or will certainly not be.
@@ -210,6 +223,18 @@ mod tests {
             assert_eq!(held.writing(), [Writing::UnderWay; 2]);
         }
         assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_under_way_until_its_answer_and_leaves_no_doubt_without_one() {
+        let held = Held::new().await;
+        let asked = held.ready().await.ask(|_| pending::<()>());
+        {
+            let mut asked = pin!(asked);
+            assert!(poll!(&mut asked).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
     }
 
     #[tokio::test]

@@ -20,7 +20,7 @@ use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
 
-pub(crate) use self::data::{Base, Described, Guarded, Guards, Stamped, Write};
+pub(crate) use self::data::{Base, Described, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 
 /// The access control list (ACL) of the nodes that a client creates.

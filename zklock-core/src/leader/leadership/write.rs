@@ -4,6 +4,8 @@ use std::slice;
 use std::time::Duration;
 
 use crate::error::LockError;
+use crate::guard::read::read_under;
+use crate::guard::upsert::upsert_under;
 use crate::guard::write::write_under;
 use crate::lease::WritePermit;
 use crate::once;
@@ -53,6 +55,61 @@ impl Leadership {
         self.write(path, Write::Delete).await
     }
 
+    /// Replaces the data of the node at `path`, or creates the node and its missing parents, if and only if this client
+    /// still leads at that moment.
+    ///
+    /// See [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let term = client.leader("/leader")?.leadership().await?;
+    /// term.upsert("/reports/last", "2026-11").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        upsert_under(&self.term.worker, || self.permit(), path, data.into()).await
+    }
+
+    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which no other
+    /// client led.
+    ///
+    /// See [`MutexGuard::get`](crate::MutexGuard::get).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::get`](crate::MutexGuard::get).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let term = client.leader("/leader")?.leadership().await?;
+    /// let last = term.get("/reports/last").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
+        self.check()?;
+        let read = read_under(&self.term.worker, vec![self.term.share.clone()], path).await;
+        self.check()?;
+        read
+    }
+
     /// Returns whether this leader may now start work that starts at most once per `period` in the whole
     /// fleet.
     ///
@@ -84,9 +141,12 @@ impl Leadership {
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
+        write_under(&self.term.worker, self.permit()?, path, write).await
+    }
+
+    fn permit(&self) -> Result<WritePermit, LockError> {
         self.check()?;
-        let permit = WritePermit::take(slice::from_ref(&self.term.share))?;
-        write_under(&self.term.worker, permit, path, write).await
+        WritePermit::take(slice::from_ref(&self.term.share))
     }
 }
 

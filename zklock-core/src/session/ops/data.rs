@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::join;
 use zookeeper_client as zk;
 
 use crate::session::clock::Ack;
@@ -35,6 +36,11 @@ impl Guards {
 pub(crate) enum Write {
     SetData(Vec<u8>),
     Create(Vec<u8>),
+    /// Creates the node, and this many of its parents as persistent nodes without data.
+    CreateBelow {
+        parents: usize,
+        data: Vec<u8>,
+    },
     Delete,
 }
 
@@ -43,6 +49,15 @@ pub(crate) enum Write {
 pub(crate) enum Guarded {
     Applied,
     /// The write was not applied: the guard node with this index does not exist.
+    Unguarded(usize),
+}
+
+/// The outcome of a read behind which all of the guard nodes were looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Glimpse {
+    /// The data, or `None` if there is no node. All guard nodes existed at that time.
+    Seen(Option<Vec<u8>>),
+    /// The guard node with this index does not exist.
     Unguarded(usize),
 }
 
@@ -113,12 +128,36 @@ impl Ops {
         let committed = self.commit_under(&guards, |writer| match write {
             Write::SetData(data) => writer.add_set_data(path, data, None),
             Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
+            Write::CreateBelow { parents, data } => {
+                let options = zk::CreateMode::Persistent.with_acls(acls);
+                let parents = parents_of(path, *parents).into_iter().rev();
+                parents.into_iter().try_for_each(|parent| writer.add_create(parent, b"", &options))?;
+                writer.add_create(path, data, &options)
+            }
             Write::Delete => writer.add_delete(path, None),
         });
         Ok(match committed.await? {
             Committed::Applied(_) => Guarded::Applied,
             Committed::Unguarded(index) => Guarded::Unguarded(index),
         })
+    }
+
+    /// Reads the data of a node, and looks behind that whether all of `guards` exist, in one round trip.
+    ///
+    /// A server answers the requests of a session in their order, and a name is never given twice. Guards that exist
+    /// behind the read existed at its time.
+    pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let read = client.get_data(path);
+        let (read, looked) = join!(read, self.commit_under(&guards, |_| Ok(())));
+        let read = self.note(Ack::Read, sent, read);
+        match (looked?, read) {
+            (Committed::Unguarded(index), _) => Ok(Glimpse::Unguarded(index)),
+            (Committed::Applied(_), Ok((data, _))) => Ok(Glimpse::Seen(Some(data))),
+            (Committed::Applied(_), Err(Fault::NoNode)) => Ok(Glimpse::Seen(None)),
+            (Committed::Applied(_), Err(fault)) => Err(fault),
+        }
     }
 
     /// Writes the data of a node if it is in the state `base` and all of `guards` exist, in one transaction.
@@ -249,4 +288,10 @@ impl Ops {
         };
         self.note(Ack::Write, sent, outcome)
     }
+}
+
+/// Returns the nearest parents of a node, up to this number, beginning with the nearest one.
+fn parents_of(path: &str, count: usize) -> Vec<&str> {
+    let parents = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
+    parents.filter(|parent| !parent.is_empty()).take(count).collect()
 }
