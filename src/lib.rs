@@ -109,11 +109,11 @@ pub mod testing;
 pub use global::{client, install, install_as, named_client, readiness, scope, shutdown, spawn};
 pub use leader::{is_leader, leader};
 pub use zklock_core::{
-    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, InvalidToken,
-    Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError, LockEvent,
-    LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, Permits,
-    Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock, Semaphore,
-    SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
+    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
+    InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
+    LockEvent, LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
+    Participant, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock,
+    Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

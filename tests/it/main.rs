@@ -12,6 +12,7 @@ mod events;
 mod exclusive;
 mod fencing;
 mod guarded;
+mod holder;
 mod input;
 mod leader;
 mod loss;

@@ -80,9 +80,12 @@ pub(crate) fn events_of(worker: &Worker, path: &NodePath) -> impl Fn(Progress) +
     let (events, path) = (worker.events(), path.clone());
     let before = Mutex::new(None);
     move |progress| {
-        let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress);
-        if let (Progress::Queued(ahead), true) = (progress, Some(progress) != before) {
-            events.tell(&path, || LockEventKind::Queued { ahead });
+        if let Progress::Behind(_) = progress {
+            return;
+        }
+        let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
+        if let (Progress::Queued(ahead), true) = (&progress, Some(&progress) != before.as_ref()) {
+            events.tell(&path, || LockEventKind::Queued { ahead: *ahead });
         }
     }
 }

@@ -3,13 +3,18 @@
 //! Uses no other module of the crate.
 
 mod cause;
+mod holder;
 mod io;
 mod loss;
+mod message;
 mod token;
 
 use std::time::Duration;
 
+use self::message::{already_installed, behind, not_installed};
+
 pub use self::cause::{Phase, Refusal};
+pub use self::holder::Holder;
 pub use self::loss::LossReason;
 pub use self::token::InvalidToken;
 
@@ -155,7 +160,7 @@ pub enum LockError {
     },
 
     /// The deadline passed before the operation was done. A contender that is left behind is being withdrawn.
-    #[error("timed out after {waited:?} {phase} {path}")]
+    #[error("timed out after {waited:?} {phase} {path}{}", behind(.holder.as_ref()))]
     #[non_exhaustive]
     Timeout {
         /// The lock's path.
@@ -164,6 +169,11 @@ pub enum LockError {
         waited: Duration,
         /// The phase of the operation at the deadline.
         phase: Phase,
+        /// The contender in the way, if the client knew one without a request of its own.
+        ///
+        /// It is not known for the permits of a semaphore that other clients hold, for elections, and in queues so
+        /// long that they are not watched.
+        holder: Option<Holder>,
     },
 
     /// The lock or leadership was lost while it was held.
@@ -234,7 +244,7 @@ impl LockError {
     /// Creates the error of a call that does not wait for a contended lock, for generated code.
     #[doc(hidden)]
     pub fn contended(path: String) -> Self {
-        Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued }
+        Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
     }
 
     /// Returns whether the deadline passed.
@@ -280,36 +290,27 @@ impl LockError {
     }
 }
 
-fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
-    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
-    match name {
-        Some(name) => {
-            format!("no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up")
-        }
-        None => format!("no client is installed{lock}: call `zklock::install` at start-up"),
-    }
-}
-
-fn already_installed(name: Option<&str>) -> String {
-    match name {
-        Some(name) => format!("a client is already installed as {name:?}"),
-        None => "a client is already installed".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_timeout_names_the_path_and_what_was_waited_for() {
-        let error = LockError::Timeout {
+        let timeout = |holder| LockError::Timeout {
             path: "/orders/7".into(),
             waited: Duration::from_secs(5),
             phase: Phase::Queued,
+            holder,
         };
+        let error = timeout(None);
         assert_eq!(error.to_string(), "timed out after 5s waiting behind others for lock /orders/7");
         assert!(error.is_timeout() && error.is_contended() && !error.is_lost());
+        let error = timeout(Some(Holder::this_client(1)));
+        assert_eq!(
+            error.to_string(),
+            "timed out after 5s waiting behind others for lock /orders/7: held by another call of this client"
+        );
+        assert!(error.is_contended());
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl Hold {
             Ok(outcome) => outcome,
             Err(Unanswered::InTime) => {
                 let path = tenure.path().relative().to_owned();
-                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing })
+                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing, holder: None })
             }
             // The client's thread may have ended right after the release.
             Err(Unanswered::Ended) => share

@@ -28,7 +28,7 @@ mod token;
 pub use client::config::Config;
 pub use client::queueing::{Queueing, Release};
 pub use client::{Client, Readiness};
-pub use error::{InvalidToken, LockError, LossReason, Phase, Refusal};
+pub use error::{Holder, InvalidToken, LockError, LossReason, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]

@@ -189,7 +189,12 @@ impl MultiLock {
         match self.enter(patience).await? {
             Some(guard) => Ok(guard),
             // Only an attempt that does not wait for others ends with `None`.
-            None => Err(LockError::Timeout { path: first.to_owned(), waited: wait, phase: Phase::Queued }),
+            None => Err(LockError::Timeout {
+                path: first.to_owned(),
+                waited: wait,
+                phase: Phase::Queued,
+                holder: None,
+            }),
         }
     }
 

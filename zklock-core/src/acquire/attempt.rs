@@ -1,11 +1,11 @@
 //! The state of one attempt, which is shared by all queues that the attempt enters.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
-use crate::error::{LockError, Phase};
+use crate::error::{Holder, LockError, Phase};
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
@@ -21,8 +21,15 @@ pub(super) struct Attempt {
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
     told: Box<dyn Fn(Progress) + Send + Sync>,
+    place: Mutex<Place>,
+}
+
+/// The place of an attempt, as far as it is known.
+struct Place {
     /// The phase since the session began.
-    phase: Mutex<Phase>,
+    phase: Phase,
+    /// The contender in the way.
+    holder: Option<Holder>,
 }
 
 impl Attempt {
@@ -34,7 +41,8 @@ impl Attempt {
         told: impl Fn(Progress) + Send + Sync + 'static,
     ) -> Self {
         let (worker, path, told) = (worker.clone(), path.clone(), Box::new(told));
-        Self { worker, path, wanted, patience, cancel, told, phase: Mutex::new(Phase::Connecting) }
+        let place = Mutex::new(Place { phase: Phase::Connecting, holder: None });
+        Self { worker, path, wanted, patience, cancel, told, place }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -57,20 +65,29 @@ impl Attempt {
     }
 
     pub(super) fn tell(&self, progress: Progress) {
-        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        *phase = match progress {
-            Progress::Connecting => Phase::Connecting,
+        let mut place = self.place();
+        let (phase, holder) = match &progress {
+            Progress::Connecting => (Phase::Connecting, None),
             // A semaphore's contender enters the second queue after it has waited in the first.
-            Progress::Entering if *phase != Phase::Queued => Phase::Entering,
-            Progress::Entering | Progress::Queued(_) => Phase::Queued,
+            Progress::Entering if place.phase != Phase::Queued => (Phase::Entering, None),
+            Progress::Entering | Progress::Queued(_) => (Phase::Queued, None),
+            Progress::Behind(holder) => (Phase::Queued, Some(holder.clone())),
         };
-        drop(phase);
+        // A contender at the gate of a semaphore has no permit.
+        let holder = holder.filter(|_| !matches!(self.wanted, Wanted::Permits(_)));
+        *place = Place { phase, holder };
+        drop(place);
         (self.told)(progress);
     }
 
     pub(super) fn timeout(&self) -> LockError {
-        let phase = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        LockError::Timeout { path: self.path.relative().to_owned(), waited: self.patience.wait, phase }
+        let Place { phase, holder } = &*self.place();
+        let (path, holder) = (self.path.relative().to_owned(), holder.clone());
+        LockError::Timeout { path, waited: self.patience.wait, phase: *phase, holder }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn closed(&self) -> LockError {

@@ -49,7 +49,7 @@ impl Unanswered {
     pub(crate) fn into_error(self, path: &NodePath, waited: Duration) -> LockError {
         let path = path.relative().to_owned();
         match self {
-            Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting },
+            Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting, holder: None },
             Self::Ended => LockError::Closed { path },
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use crate::client::worker::Worker;
-use crate::error::{LockError, Phase};
+use crate::error::{Holder, LockError, Phase};
 use crate::events::LockEventKind;
 use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
@@ -25,6 +25,8 @@ pub(super) struct Cohort<R: Local> {
     pub(super) path: NodePath,
     pub(super) worker: Arc<Worker>,
     rules: Mutex<R>,
+    /// The contender of another client, or another node of this one, that the contender waits for.
+    front: Mutex<Option<Holder>>,
     /// Wakes the task.
     pub(super) bell: Notify,
     entry: Entry<R::Key, Self>,
@@ -34,6 +36,9 @@ pub(super) struct Cohort<R: Local> {
 pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
     /// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
     type Key: Clone + Eq + Send + Sync;
+
+    /// Returns whether calls of this client hold all that there is, as far as it is known here.
+    fn is_held_here(&self, key: &Self::Key) -> bool;
 
     /// Makes the task.
     fn attend(cohort: Arc<Cohort<Self>>) -> Attendance;
@@ -62,7 +67,7 @@ pub(super) enum Answer {
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, path: &NodePath, rules: R, entry: Entry<R::Key, Self>) -> Self {
         let (worker, path, rules) = (worker.clone(), path.clone(), Mutex::new(rules));
-        Self { path, worker, rules, bell: Notify::new(), entry }
+        Self { path, worker, rules, front: Mutex::default(), bell: Notify::new(), entry }
     }
 
     pub(super) fn key(&self) -> &R::Key {
@@ -157,7 +162,20 @@ impl<R: Local> Cohort<R> {
             Some(_) => Phase::Entering,
             None => Phase::Connecting,
         };
-        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase }
+        let holder = if phase == Phase::Queued { self.holder() } else { None };
+        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase, holder }
+    }
+
+    /// Takes note of the contender in front of this client's, or that it is not known.
+    pub(super) fn meet(&self, holder: Option<Holder>) {
+        *self.front.lock().unwrap_or_else(PoisonError::into_inner) = holder;
+    }
+
+    /// Returns the contender that calls in line wait for, if it is known.
+    fn holder(&self) -> Option<Holder> {
+        let front = self.front.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A contender under way is what the calls wait for, even if others of this client hold the lock.
+        front.or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
     }
 
     pub(super) fn rules(&self) -> MutexGuard<'_, R> {

@@ -82,7 +82,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
     {
         let is_known = self.is_queued();
         let others = self.coming.as_ref().map_or(0, Coming::ahead);
-        let holder = usize::from(self.kept.as_ref().is_some_and(|kept| !kept.is_vacant()));
+        let holder = usize::from(self.is_held());
         self.waiters
             .callers()
             .enumerate()
@@ -199,6 +199,11 @@ impl<C, L: Handle> Line<C, L> {
     /// Returns the lease of this tenancy, while its node is in line.
     pub(super) fn lease(&self, tenancy: TenancyId) -> Option<&L> {
         self.kept.as_ref().filter(|kept| kept.id() == tenancy).map(Tenancy::lease)
+    }
+
+    /// Returns whether a call of this client holds the lock under the kept node.
+    pub(super) fn is_held(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| !kept.is_vacant())
     }
 
     fn is_deserted(&self) -> bool {

@@ -191,6 +191,11 @@ impl<C, L: Handle> Pool<C, L> {
         }
     }
 
+    /// Returns the number of permits that calls of this client hold.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Returns the lease of this tenancy, while its permit can go to another call.
     pub(super) fn lease(&self, tenancy: TenancyId) -> Option<&L> {
         let parked = || self.parked.iter().find(|permit| permit.id() == tenancy);

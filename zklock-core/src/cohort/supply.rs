@@ -26,6 +26,13 @@ pub(super) type CallerPool = Pool<Caller, Arc<Lease>>;
 impl Local for CallerPool {
     type Key = Count;
 
+    fn is_held_here(&self, count: &Count) -> bool {
+        match count {
+            Count::Agreed(of) => usize::try_from(*of).is_ok_and(|of| self.held() >= of),
+            Count::Shared { .. } => false,
+        }
+    }
+
     /// Performs the work of a pool until nobody waits for its permits.
     fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
         let attendance = Attendance::new(cohort);
@@ -104,7 +111,8 @@ impl Cohort<CallerPool> {
                 self.tell_queued();
             }
             Progress::Connecting => self.rules().behind(id, None),
-            Progress::Entering => {}
+            // A contender at the gate has no permit.
+            Progress::Entering | Progress::Behind(_) => {}
         }
     }
 

@@ -39,6 +39,10 @@ pub(super) enum Recipe {
 impl Local for CallerLine {
     type Key = Key;
 
+    fn is_held_here(&self, _: &Key) -> bool {
+        self.is_held()
+    }
+
     /// Performs the work of a line until nobody waits in it.
     fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
         let attendance = Attendance::new(cohort);
@@ -128,11 +132,17 @@ impl Cohort<CallerLine> {
         let count = match progress {
             Progress::Queued(count) => count,
             Progress::Connecting => {
+                self.meet(None);
                 self.rules().restarted();
                 return false;
             }
             Progress::Entering => return false,
+            Progress::Behind(holder) => {
+                self.meet(Some(holder));
+                return false;
+            }
         };
+        self.meet(None);
         let (contended, is_useless) = {
             let mut line = self.rules();
             (line.behind(count), line.waiting() == 0)
@@ -146,6 +156,7 @@ impl Cohort<CallerLine> {
 
     /// Handles the end of a contender.
     fn conclude(self: &Arc<Self>, end: Result<Option<Vec<Lease>>, LockError>) {
+        self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
                 let served = self.rules().headed(Arc::new(lease), Instant::now());

@@ -60,7 +60,7 @@ pub(crate) async fn upsert_under(
         let left = within.saturating_sub(started.elapsed());
         if left.is_zero() {
             let (path, phase) = (path.to_owned(), Phase::Requesting);
-            return Err(LockError::Timeout { path, waited: within, phase });
+            return Err(LockError::Timeout { path, waited: within, phase, holder: None });
         }
         let write = step.write(data.clone());
         match write_within(worker, permit()?, (path, write), left).await {

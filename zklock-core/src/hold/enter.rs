@@ -23,7 +23,12 @@ impl Door {
         match enter(client, self, Patience::within(wait, path)?).await? {
             Some(holds) => Ok(holds),
             // Not expected: only an attempt that does not wait returns `None`.
-            None => Err(LockError::Timeout { path: path.to_owned(), waited: wait, phase: Phase::Queued }),
+            None => Err(LockError::Timeout {
+                path: path.to_owned(),
+                waited: wait,
+                phase: Phase::Queued,
+                holder: None,
+            }),
         }
     }
 

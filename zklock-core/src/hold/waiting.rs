@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::error::{LockError, Phase};
+use crate::error::{Holder, LockError, Phase};
 use crate::lease::Tenure;
 use crate::path::NodePath;
 
@@ -33,7 +33,10 @@ pub(super) async fn turn_of(
     let path = || path.relative().to_owned();
     match answer.await {
         Ok(Ok(Ok(permit))) => Ok(permit),
-        Ok(Err(_)) => Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling }),
+        Ok(Err(_)) => {
+            let holder = Some(Holder::this_client(1));
+            Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling, holder })
+        }
         Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
     }
 }

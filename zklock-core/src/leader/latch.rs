@@ -191,7 +191,7 @@ impl LeaderLatch {
             biased;
             answer = answer => answer,
             () = self.office.worker.pause(wait) => {
-                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase })
+                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
             }
         }
     }
@@ -253,7 +253,7 @@ impl LeaderLatch {
         // If the client's thread has ended, so has the latch.
         if let Err(Unanswered::InTime) = self.office.worker.call(waited, ended).await {
             let path = self.path().to_owned();
-            return Err(LockError::Timeout { path, waited, phase: Phase::Releasing });
+            return Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None });
         }
         Ok(())
     }

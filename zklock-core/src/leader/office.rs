@@ -65,9 +65,11 @@ impl Office {
     ) -> Result<Option<Lease>, LockError> {
         let (path, wanted) = (&self.door.path, self.door.wanted.clone());
         let tell = acquire::events_of(&self.worker, path);
-        let told = move |progress| {
-            tell(progress);
-            told.send_replace(progress);
+        let told = move |progress: Progress| {
+            tell(progress.clone());
+            if !matches!(progress, Progress::Behind(_)) {
+                told.send_replace(progress);
+            }
         };
         let lease = match acquire::contend(close, &self.worker, path, wanted, told).await {
             Err(LockError::Closed { .. }) => None,

@@ -152,7 +152,7 @@ impl LeaderSelector {
             reason = self.ended() => Ok(reason),
             () = self.client.worker().pause(waited) => {
                 let path = self.path().to_owned();
-                Err(LockError::Timeout { path, waited, phase: Phase::Releasing })
+                Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None })
             }
         }
     }

@@ -165,7 +165,7 @@ impl Driver {
                         // A contender that is not wanted by then costs no watch.
                         continue;
                     }
-                    let event = self.wait_behind(ahead.obstacle, cancel).await;
+                    let event = self.wait_behind(ahead, cancel, &tell).await;
                     self.feed(event).await;
                 }
                 Action::Finish(end) => return self.ended(end),

@@ -22,6 +22,7 @@ use super::notice::{Budget, Watch};
 
 pub(crate) use self::data::{Base, Described, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
+pub(crate) use self::watching::Watched;
 
 /// The access control list (ACL) of the nodes that a client creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The progress and the outcome of an acquisition.
 
-use crate::error::LockError;
+use crate::error::{Holder, LockError};
 use crate::queue::acquisition::Node;
 
 /// The reaction to contenders in front.
@@ -11,7 +11,7 @@ pub(crate) enum Contention {
 }
 
 /// The progress of an acquisition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// No session is open.
     Connecting,
@@ -19,6 +19,8 @@ pub(crate) enum Progress {
     Entering,
     /// This many contenders are in front.
     Queued(usize),
+    /// This one is the nearest of them. It follows `Queued`, which tells their number.
+    Behind(Holder),
 }
 
 /// The outcome of an acquisition.

@@ -5,34 +5,53 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::Holder;
 use crate::queue::acquisition::Event;
-use crate::queue::turn::Obstacle;
+use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::fault::Fault;
 use crate::session::notice::{Change, Subject, Watch};
+use crate::session::ops::Watched;
 use crate::session::presence;
 
-use super::{Absence, Driver};
+use super::{Absence, Driver, Progress};
 
 impl Driver {
-    pub(super) async fn wait_behind(&mut self, obstacle: Obstacle, cancel: &CancellationToken) -> Event {
+    pub(super) async fn wait_behind(
+        &mut self,
+        Ahead { obstacle, count }: Ahead,
+        cancel: &CancellationToken,
+        tell: &impl Fn(Progress),
+    ) -> Event {
+        let own = self.session.id();
+        let met = |front: &Watched| {
+            tell(Progress::Behind(match front.owner == own {
+                true => Holder::this_client(count),
+                false => Holder::other(&front.data, front.owner, front.created_ms, count),
+            }));
+        };
         match obstacle {
-            Obstacle::Sole(predecessor) => self.wait_for_turn(&predecessor, cancel).await,
-            Obstacle::Contender(predecessor) => self.wait_for(&predecessor, cancel).await,
+            Obstacle::Sole(predecessor) => self.wait_for_turn(&predecessor, cancel, met).await,
+            Obstacle::Contender(predecessor) => self.wait_for(&predecessor, cancel, met).await,
             Obstacle::Anyone => self.wait_for_anyone(cancel).await,
         }
     }
 
     /// Waits for the only contender in front. The turn has come with its end, and the queue need not be listed
     /// again, if the own node existed until then.
-    async fn wait_for_turn(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
+    async fn wait_for_turn(
+        &mut self,
+        predecessor: &str,
+        cancel: &CancellationToken,
+        met: impl Fn(&Watched),
+    ) -> Event {
         let own = match self.machine.node() {
             // A wait that was long before has its own way of watching the own node.
             Some(node) if self.absence.is_none() => self.path.child(&node.name),
-            Some(_) | None => return self.wait_for(predecessor, cancel).await,
+            Some(_) | None => return self.wait_for(predecessor, cancel, met).await,
         };
         let pair = match self.session.ops().watch_pair(&self.path.child(predecessor), &own).await {
             Ok(Some(pair)) => pair,
-            Ok(None) => return self.wait_for(predecessor, cancel).await,
+            Ok(None) => return self.wait_for(predecessor, cancel, met).await,
             Err(fault) => return self.failed(fault),
         };
         let mut watch = match pair.own {
@@ -41,7 +60,10 @@ impl Driver {
             Err(fault) => return self.failed(fault),
         };
         let ahead = match pair.predecessor {
-            Ok(watch) => Some(watch),
+            Ok(ahead) => {
+                met(&ahead);
+                Some(ahead.watch)
+            }
             Err(Fault::NoNode) => None,
             Err(fault) => return self.failed(fault),
         };
@@ -88,10 +110,18 @@ impl Driver {
         }
     }
 
-    async fn wait_for(&mut self, predecessor: &str, cancel: &CancellationToken) -> Event {
+    async fn wait_for(
+        &mut self,
+        predecessor: &str,
+        cancel: &CancellationToken,
+        met: impl Fn(&Watched),
+    ) -> Event {
         let path = self.path.child(predecessor);
         let watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
-            Ok(Some(ahead)) => ahead.watch,
+            Ok(Some(ahead)) => {
+                met(&ahead);
+                ahead.watch
+            }
             Ok(None) => return self.wait_unwatched(predecessor, cancel).await,
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),

@@ -12,7 +12,7 @@ use super::{Children, Ops};
 
 /// The watches on a predecessor and on the own node behind it.
 pub(crate) struct Pair {
-    pub(crate) predecessor: Result<Watch, Fault>,
+    pub(crate) predecessor: Result<Watched, Fault>,
     pub(crate) own: Result<Watch, Fault>,
 }
 
@@ -20,6 +20,17 @@ pub(crate) struct Pair {
 pub(crate) struct Watched {
     pub(crate) watch: Watch,
     pub(crate) data: Vec<u8>,
+    /// The session that owns an ephemeral node, or zero.
+    pub(crate) owner: i64,
+    /// The server time at which the node was created, in milliseconds.
+    pub(crate) created_ms: i64,
+}
+
+impl Watched {
+    fn new((data, stat, watcher): (Vec<u8>, zk::Stat, zk::OneshotWatcher), share: Share) -> Self {
+        let watch = change(watcher, share);
+        Self { watch, data, owner: stat.ephemeral_owner, created_ms: stat.ctime }
+    }
 }
 
 impl Ops {
@@ -35,8 +46,8 @@ impl Ops {
         };
         let sent = self.clock.now();
         let watched = client.get_and_watch_data(path).await;
-        let (data, _, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Some(Watched { watch: change(watcher, share), data }))
+        let watched = self.note(Ack::Read, sent, watched)?;
+        Ok(Some(Watched::new(watched, share)))
     }
 
     /// Watches a predecessor and the own node behind it in one round trip. Returns `None`, without a request,
@@ -56,7 +67,7 @@ impl Ops {
         let predecessor = self.note(Ack::Read, sent, predecessor);
         let own = self.note(Ack::Read, sent, own);
         Ok(Some(Pair {
-            predecessor: predecessor.map(|(_, _, watcher)| change(watcher, front)),
+            predecessor: predecessor.map(|watched| Watched::new(watched, front)),
             own: own.map(|(_, _, watcher)| change(watcher, back)),
         }))
     }

@@ -1,0 +1,167 @@
+//! An acquisition that times out says who was in the way, if the client knew it without a request of its own.
+
+use std::time::{Duration, SystemTime};
+
+use rstest_reuse::apply;
+use zklock::{Client, Guard, Holder, LockError, Mutex, Phase};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/orders/7";
+/// Long enough for a contender to see its predecessor on a busy machine.
+const WAIT: Duration = Duration::from_secs(3);
+
+async fn holder_named(space: &Space, identity: &str) -> Client {
+    space.config().identity(identity).connect().await.unwrap()
+}
+
+/// Returns the contender in the way, as an acquisition that must time out behind others tells it.
+#[track_caller]
+fn in_the_way<K>(late: Result<Guard<K>, LockError>) -> (Option<Holder>, String) {
+    let error = failed(late);
+    assert!(error.is_contended(), "{error}");
+    let text = error.to_string();
+    let LockError::Timeout { path, holder, .. } = error else { panic!("{error}") };
+    assert_eq!(path, PATH);
+    (holder, text)
+}
+
+#[track_caller]
+fn check_other(late: Result<Guard<Mutex>, LockError>, client: &Client, in_front: u32) {
+    let (holder, text) = in_the_way(late);
+    let Some(Holder::Other { identity, session_id, entered, ahead, .. }) = &holder else {
+        panic!("{holder:?}")
+    };
+    assert_eq!(
+        (identity.as_str(), Some(*session_id), *ahead),
+        (client.identity(), client.session_id(), in_front)
+    );
+    let age = SystemTime::now().duration_since(*entered).unwrap_or_default();
+    assert!(age < Duration::from_secs(600), "{age:?}");
+    let named = format!("\"{identity}\" (session {session_id:#x}), in the queue since 20");
+    let expected = match in_front {
+        1 => format!("for lock {PATH}: held by {named}"),
+        _ => format!("for lock {PATH}: the nearest of {in_front} in front is {named}"),
+    };
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[track_caller]
+fn check_this_client<K>(late: Result<Guard<K>, LockError>) {
+    let (holder, text) = in_the_way(late);
+    assert!(
+        holder.as_ref().is_some_and(|holder| holder.is_this_client() && holder.ahead() == 1),
+        "{holder:?}"
+    );
+    assert!(text.ends_with(": held by another call of this client"), "{text}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn another_client_that_holds_the_lock_is_named(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, waiter) = (holder_named(&space, "billing-7").await, space.client().await);
+    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = waiter.mutex(PATH).unwrap();
+    check_other(mutex.lock_timeout(WAIT).await, &holder, 1);
+    check_other(mutex.clone().queueing_by_task().lock_timeout(WAIT).await, &holder, 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn of_several_in_front_the_nearest_is_named(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = nearest.mutex(PATH).unwrap();
+    let second = tokio::spawn(async move { mutex.lock().await });
+    space.until_queued(PATH, 2).await;
+    check_other(space.client().await.mutex(PATH).unwrap().lock_timeout(WAIT).await, &nearest, 2);
+    guard.release().await.unwrap();
+    soon(second).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    check_this_client(mutex.lock_timeout(WAIT).await);
+    check_this_client(mutex.clone().queueing_by_task().lock_timeout(WAIT).await);
+    guard.release().await.unwrap();
+    let lock = client.rwlock(PATH).unwrap();
+    let reader = lock.read().await.unwrap();
+    check_this_client(lock.write_timeout(WAIT).await);
+    reader.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn calls_of_the_same_client_that_hold_all_permits_are_told(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let exclusive = client.exclusive(PATH).unwrap();
+    let guard = exclusive.lock().await.unwrap();
+    check_this_client(exclusive.lock_timeout(WAIT).await);
+    guard.release().await.unwrap();
+    space.until_empty(&format!("{PATH}/leases")).await;
+    let semaphore = client.semaphore(PATH, 2).unwrap();
+    let first = semaphore.acquire().await.unwrap();
+    let second = semaphore.acquire().await.unwrap();
+    check_this_client(semaphore.acquire_timeout(WAIT).await);
+    second.release().await.unwrap();
+    first.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_sibling_call_that_holds_is_told(kind: Kind) {
+    let space = Space::new(kind);
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let outer = mutex.lock().await.unwrap();
+    let late = outer.scope(async {
+        let _sibling = mutex.lock().await.unwrap();
+        mutex.lock_timeout(Duration::from_millis(10)).await
+    });
+    let error = failed(late.await);
+    let LockError::Timeout { phase: Phase::Sibling, holder: Some(holder), .. } = &error else {
+        panic!("{error}")
+    };
+    assert!(holder.is_this_client());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn holders_that_only_a_request_would_tell_are_not_named(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, client) = (space.client().await, space.client().await);
+    let permit = holder.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
+    let (unknown, text) = in_the_way(client.semaphore(PATH, 1).unwrap().acquire_timeout(WAIT).await);
+    assert_eq!(unknown, None);
+    assert!(text.ends_with("waiting behind others for lock /orders/7"), "{text}");
+    permit.release().await.unwrap();
+    space.until_empty(&format!("{PATH}/leases")).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named(kind: Kind) {
+    let space = Space::new(kind);
+    let holder = space.client().await;
+    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    // The client does not take the server for silent before its wait is over.
+    let config = space.config_at(proxy.connect_string()).server_timeout(Duration::from_millis(2_400));
+    let waiter = config.connect().await.unwrap();
+    let held = proxy.on_reply(Opcode::GET_DATA).hold();
+    let mutex = waiter.mutex(PATH).unwrap();
+    let late = tokio::spawn(async move { mutex.lock_timeout(Duration::from_secs(1)).await });
+    soon(held.struck()).await;
+    let (unknown, _) = in_the_way(soon(late).await.unwrap());
+    assert_eq!(unknown, None);
+    held.release();
+}

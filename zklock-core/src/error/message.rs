@@ -1,0 +1,24 @@
+//! The parts of messages that depend on what is known.
+
+use super::holder::Holder;
+
+pub(super) fn behind(holder: Option<&Holder>) -> String {
+    holder.map(|holder| format!(": {holder}")).unwrap_or_default()
+}
+
+pub(super) fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
+    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
+    match name {
+        Some(name) => {
+            format!("no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up")
+        }
+        None => format!("no client is installed{lock}: call `zklock::install` at start-up"),
+    }
+}
+
+pub(super) fn already_installed(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("a client is already installed as {name:?}"),
+        None => "a client is already installed".to_owned(),
+    }
+}
