@@ -20,6 +20,8 @@
 //! lock itself. Holds that have ended are forgotten, so that a function can spawn itself inside of its lock
 //! any number of times.
 //!
+//! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
+//!
 //! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -47,8 +49,11 @@ pub(crate) use self::door::Door;
 pub(crate) use self::ending::OnRevoke;
 pub(crate) use self::enter::enter;
 pub(crate) use self::entry::Entry;
-pub use self::scope::inherit;
-pub(crate) use self::scope::{scope, scope_blocking};
+pub(crate) use self::held::{Held, Leading};
+#[cfg(test)]
+pub(crate) use self::scope::length;
+pub(crate) use self::scope::{held, scope, scope_blocking, scope_blocking_in_term, scope_in_term};
+pub use self::scope::{inherit, inherit_blocking};
 pub(crate) use self::waiting::confirm;
 
 mod chain;
@@ -56,6 +61,7 @@ mod door;
 mod ending;
 mod enter;
 mod entry;
+mod held;
 mod scope;
 mod stake;
 mod waiting;

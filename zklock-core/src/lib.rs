@@ -7,6 +7,7 @@
 mod acquire;
 mod client;
 mod cohort;
+mod current;
 mod error;
 mod events;
 mod guard;
@@ -28,12 +29,15 @@ mod token;
 pub use client::config::Config;
 pub use client::queueing::{Queueing, Release};
 pub use client::{Client, Readiness};
+#[doc(hidden)]
+pub use current::held;
+pub use current::{Current, current};
 pub use error::{Holder, InvalidToken, LockError, LossReason, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
 pub use guard::OnePath;
-pub use hold::inherit;
+pub use hold::{inherit, inherit_blocking};
 pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };

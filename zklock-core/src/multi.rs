@@ -52,6 +52,11 @@ impl Member {
         Self { path: path.into(), kind: Kind::Write }
     }
 
+    /// Returns the path of the lock below the client's namespace.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     fn door(&self, client: &Client) -> Result<Door, LockError> {
         Ok(match self.kind {
             Kind::Mutex => client.mutex(&self.path)?.into_door(),

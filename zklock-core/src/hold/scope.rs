@@ -1,7 +1,7 @@
 //! The task-local scope that carries the holds of a logical call.
 
 use std::future::Future;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::client::Client;
 
@@ -9,10 +9,11 @@ use super::Hold;
 use super::chain::Chain;
 use super::door::Door;
 use super::entry::Relation;
+use super::held::{Frame, Held, Leading};
 
 tokio::task_local! {
-    /// The holds of the call that is being polled.
-    static SCOPE: Chain<Weak<Hold>>;
+    /// The locks and terms of the call that is being polled.
+    static SCOPE: Chain<Frame>;
 }
 
 /// Runs a future inside these holds.
@@ -23,6 +24,23 @@ pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Ou
 /// Calls a function inside these holds.
 pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> T) -> T {
     SCOPE.sync_scope(inside(holds), function)
+}
+
+/// Runs a future inside this term. Calls find the term until the future ends.
+pub(crate) fn scope_in_term<F: Future>(
+    term: Arc<dyn Leading>,
+    future: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    let scoped = SCOPE.scope(inside_term(&term), future);
+    async move {
+        let _term = term;
+        scoped.await
+    }
+}
+
+/// Calls a function inside this term. Calls find the term until the function returns.
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
+    SCOPE.sync_scope(inside_term(&term), function)
 }
 
 /// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
@@ -37,23 +55,48 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
     SCOPE.scope(current(), future)
 }
 
-/// Returns the scope of the current call with these holds in it.
-fn inside(holds: &[Arc<Hold>]) -> Chain<Weak<Hold>> {
-    holds.iter().fold(current(), |outer, hold| outer.with(Arc::downgrade(hold)))
+/// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
+/// call.
+///
+/// This is [`inherit`] for code that is not async.
+pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let scope = current();
+    move || SCOPE.sync_scope(scope, function)
 }
 
-fn current() -> Chain<Weak<Hold>> {
+/// Returns the locks and terms of the current call that have not ended, beginning with the innermost.
+pub(crate) fn held() -> impl Iterator<Item = Held> {
+    let held: Vec<_> = current().iter().filter_map(Frame::held).collect();
+    held.into_iter()
+}
+
+/// Returns the scope of the current call with these holds in it.
+fn inside(holds: &[Arc<Hold>]) -> Chain<Frame> {
+    current().with(Frame::of(holds))
+}
+
+fn inside_term(term: &Arc<dyn Leading>) -> Chain<Frame> {
+    current().with(Frame::Term(Arc::downgrade(term)))
+}
+
+fn current() -> Chain<Frame> {
     SCOPE.try_with(Clone::clone).unwrap_or_default()
 }
 
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
 pub(super) fn nearest(client: &Client, door: &Door) -> Option<(Arc<Hold>, Relation)> {
-    current().iter().find_map(|hold| {
+    current().iter().flat_map(Frame::holds).find_map(|hold| {
         let hold = hold.upgrade()?;
         let is_same = hold.tenure().path() == &door.path && hold.client.is_same(client);
         let relation = Relation::of(hold.entry, door.entry).filter(|_| is_same)?;
         Some((hold, relation))
     })
+}
+
+/// Returns the length of the current call's list.
+#[cfg(test)]
+pub(crate) fn length() -> usize {
+    current().iter().count()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One term of a leader.
 
+mod inside;
 mod write;
 
 use std::fmt;
@@ -126,7 +127,7 @@ impl Leadership {
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         let _running = self.term.bodies.token();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
-        let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(future)));
+        let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(self.scope(future))));
         poll_fn(|context| {
             // Taken before the check: either the end of the term waits for this step, or the step sees the
             // end.
@@ -156,7 +157,7 @@ impl Leadership {
         // start.
         let _step = self.term.steps.token();
         self.check()?;
-        let value = Box::pin(future).await;
+        let value = Box::pin(self.scope(future)).await;
         self.check().map(|()| value)
     }
 
@@ -171,7 +172,7 @@ impl Leadership {
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         let _step = self.term.steps.token();
         self.check()?;
-        let value = function();
+        let value = self.scope_blocking(function);
         self.check().map(|()| value)
     }
 

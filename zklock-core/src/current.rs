@@ -1,0 +1,236 @@
+//! The innermost lock or term of leadership that the current call holds, and guarded requests under it.
+//!
+//! Uses the floors below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
+
+use std::fmt;
+
+use futures_util::future::join_all;
+
+use crate::error::{LockError, LossReason};
+use crate::guard::read::read_under;
+use crate::guard::upsert::upsert_under;
+use crate::guard::write::write_under;
+use crate::hold::{self, Held};
+use crate::lease::{LeaseState, WritePermit};
+use crate::session::ops::Write;
+use crate::token::FencingToken;
+
+/// A lock or a term of leadership that a call holds, as [`current`] returns it. Cheap to clone.
+///
+/// It does not keep the lock: after the holder has given the lock back, [`is_held`](Self::is_held) is `false`, and
+/// writes and reads fail.
+#[derive(Clone)]
+pub struct Current {
+    held: Held,
+}
+
+/// Returns the innermost lock or term of leadership that the current call holds, or `None` if it holds none.
+///
+/// A call holds a lock inside of an annotated function, [`Guard::run`](crate::Guard::run),
+/// [`Guard::scope`](crate::Guard::scope) and their siblings, and a term inside of
+/// [`Leadership::run`](crate::Leadership::run) and its siblings, such as the callback of a selector. A task that is
+/// spawned with [`inherit`](crate::inherit) finds it until the holder gives the lock back, or the body under the term
+/// ends. A lock that is lost is returned as well, so that the body can learn of the loss.
+///
+/// # Examples
+///
+/// ```
+/// assert!(zklock_core::current().is_none());
+/// ```
+///
+/// ```no_run
+/// async fn pay(order: u64) -> Result<(), zklock_core::LockError> {
+///     let lock = zklock_core::current().expect("the caller holds the lock of the order");
+///     lock.upsert(&format!("/ledgers/{order}"), "paid").await
+/// }
+///
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+/// client.mutex("/orders/7")?.run(async |_| pay(7).await).await?
+/// # }
+/// ```
+pub fn current() -> Option<Current> {
+    hold::held().next().map(|held| Current { held })
+}
+
+/// Returns all locks and terms that the current call holds, from the innermost to the outermost, for assertions.
+#[doc(hidden)]
+pub fn held() -> Vec<Current> {
+    hold::held().map(|held| Current { held }).collect()
+}
+
+impl Current {
+    /// Returns the path of the lock or election below the client's namespace.
+    ///
+    /// Of several locks that were taken as one, it is the first one in the order of acquisition.
+    pub fn path(&self) -> &str {
+        self.held.shares()[0].tenure().path().relative()
+    }
+
+    /// Returns the paths of all locks that were taken as one, in the order of acquisition.
+    ///
+    /// The path of a semaphore is there once for each permit.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.held.shares().iter().map(|share| share.tenure().path().relative())
+    }
+
+    /// Returns the number by which a resource can tell this holder from earlier ones.
+    ///
+    /// It is that of the lock at [`path`](Self::path), and for several permits the smallest of theirs.
+    pub fn fencing_token(&self) -> FencingToken {
+        let shares = self.held.shares();
+        let same = shares.iter().filter(|share| share.tenure().path().relative() == self.path());
+        same.map(|share| share.token()).fold(shares[0].token(), FencingToken::min)
+    }
+
+    /// Returns `true` if the lock is held, or the term lasts, at this instant, by the lease clock and without a
+    /// request.
+    ///
+    /// While the connection is broken, it is `false` for a lock, and for a term it depends on the
+    /// [`Policy`](crate::Policy).
+    pub fn is_held(&self) -> bool {
+        self.held.check().is_ok()
+            && match &self.held {
+                Held::Locks { shares, .. } => {
+                    shares.iter().all(|share| share.tenure().state() == LeaseState::Held)
+                }
+                Held::Term(_) => true,
+            }
+    }
+
+    /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), LockError> {
+        self.held.check()
+    }
+
+    /// Asks the servers whether the lock is still held, or the term still lasts, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock is not held any more, or the term is over.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn verify(&self) -> Result<(), LockError> {
+        self.held.check()?;
+        let worker = self.held.worker();
+        let (asked, within) = (self.held.shares().to_vec(), worker.default_wait());
+        let asked = async move { join_all(asked.iter().map(|share| share.tenure().settle())).await };
+        let answer = worker.call(within, asked).await;
+        self.held.check()?;
+        let path = self.held.shares()[0].tenure().path();
+        answer.map(drop).map_err(|unanswered| unanswered.into_error(path, within))
+    }
+
+    /// Waits until the lock is lost, or the term is over, and returns the reason.
+    ///
+    /// The future stays pending if the holder gives the lock back.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost. After a loss every call returns the reason at once.
+    pub async fn lost(&self) -> LossReason {
+        self.held.lost().await
+    }
+
+    /// Replaces the data of the node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::SetData(data.into())).await
+    }
+
+    /// Creates a persistent node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// See [`MutexGuard::create`](crate::MutexGuard::create).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::create`](crate::MutexGuard::create).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::Create(data.into())).await
+    }
+
+    /// Deletes the node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// See [`MutexGuard::delete`](crate::MutexGuard::delete).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::delete`](crate::MutexGuard::delete).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
+        self.write(path, Write::Delete).await
+    }
+
+    /// Replaces the data of the node at `path`, or creates the node and its missing parents, if and only if the lock is
+    /// held, or the term lasts, at that moment.
+    ///
+    /// See [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        upsert_under(self.held.worker(), || self.permit(), path, data.into()).await
+    }
+
+    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock was
+    /// held, or the term lasted.
+    ///
+    /// See [`MutexGuard::get`](crate::MutexGuard::get).
+    ///
+    /// # Errors
+    ///
+    /// The same as [`MutexGuard::get`](crate::MutexGuard::get).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
+        self.held.check()?;
+        let read = read_under(self.held.worker(), self.held.shares().to_vec(), path).await;
+        self.held.check()?;
+        read
+    }
+
+    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
+        write_under(self.held.worker(), self.permit()?, path, write).await
+    }
+
+    fn permit(&self) -> Result<WritePermit, LockError> {
+        self.held.check()?;
+        WritePermit::take(self.held.shares())
+    }
+}
+
+impl fmt::Debug for Current {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Current")
+            .field("paths", &self.paths().collect::<Vec<_>>())
+            .field("fencing_token", &self.fencing_token())
+            .field("is_held", &self.is_held())
+            .finish()
+    }
+}
