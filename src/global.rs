@@ -109,6 +109,39 @@ where
     tokio::spawn(SCOPED.scope(scoped(), zklock_core::inherit(future)))
 }
 
+/// Runs blocking code on a thread for that, on behalf of the current logical call and with its scoped client.
+///
+/// It is [`spawn`] for code that is not async. Functions under
+/// [`#[distributed_lock]`](macro@crate::distributed_lock) that are not async can reenter there the locks that the call
+/// holds. The thread keeps a lock held only while it has entered it.
+///
+/// # Panics
+///
+/// Panics outside of a Tokio runtime, like `tokio::task::spawn_blocking`.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zklock::{LockError, distributed_lock};
+///
+/// #[distributed_lock(path = "/invoices/{id}")]
+/// fn render(id: u64) -> Result<String, LockError> {
+///     // Blocking work under the lock.
+///     Ok(format!("invoice {id}"))
+/// }
+///
+/// #[distributed_lock(path = "/invoices/{id}")]
+/// async fn send(id: u64) -> Result<(), Box<dyn std::error::Error>> {
+///     // The same lock is entered again.
+///     let invoice = zklock::spawn_blocking(move || render(id)).await??;
+///     Ok(())
+/// }
+/// ```
+pub fn spawn_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let (scoped, function) = (scoped(), zklock_core::inherit_blocking(function));
+    tokio::task::spawn_blocking(move || SCOPED.sync_scope(scoped, function))
+}
+
 /// Shuts down all installed clients: refuses new locks, waits up to `grace` for bodies to end, releases the
 /// locks, and closes the sessions.
 ///

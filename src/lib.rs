@@ -82,9 +82,13 @@
 //!
 //! Reentrancy follows the logical call. Inside an annotated function, [`Mutex::run`] or
 //! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] carries the held locks
-//! into a new task; `tokio::spawn` does not. Siblings under one hold, such as the branches of a `join!`,
-//! exclude each other, unless both only read. A reader inside a writer enters the lock again. A writer inside
-//! a reader would wait for itself, and fails at once with [`LockError::Upgrade`].
+//! into a new task, and [`spawn_blocking`] into a thread for blocking work; `tokio::spawn` does not. Siblings
+//! under one hold, such as the branches of a `join!`, exclude each other, unless both only read. A reader
+//! inside a writer enters the lock again. A writer inside a reader would wait for itself, and fails at once
+//! with [`LockError::Upgrade`].
+//!
+//! [`current`] returns the innermost lock or term that the call holds, for guarded writes and reads in functions that
+//! rely on a lock of their callers. [`assert_held!`] and [`assert_not_held!`] check that they are called with it.
 //!
 //! # Feature flags
 //!
@@ -97,23 +101,28 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+mod assertions;
 mod global;
 // Its examples need the server of `testing`.
 #[cfg(all(doc, any(not(doctest), feature = "testing")))]
 #[cfg_attr(not(feature = "testing"), allow(rustdoc::broken_intra_doc_links))]
 pub mod guide;
 mod leader;
+mod locks;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use global::{client, install, install_as, named_client, readiness, scope, shutdown, spawn};
+pub use global::{
+    client, install, install_as, named_client, readiness, scope, shutdown, spawn, spawn_blocking,
+};
 pub use leader::{is_leader, leader};
+pub use locks::{election, multi, mutex, rwlock, semaphore};
 pub use zklock_core::{
-    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
+    Acl, Client, Config, Current, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
     LockEvent, LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
     Participant, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock,
-    Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing,
+    Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing, current,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

@@ -6,6 +6,8 @@
 
 #[path = "private/blocking.rs"]
 pub mod blocking;
+#[path = "private/held.rs"]
+mod held;
 #[path = "private/leader.rs"]
 mod leader;
 #[path = "private/once.rs"]
@@ -22,6 +24,7 @@ use std::future::Future;
 
 use zklock_core::{Client, Guard, LockError};
 
+pub use self::held::{assert_held, assert_not_held};
 pub use self::leader::{
     Answer, Follower, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead,
 };

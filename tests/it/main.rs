@@ -5,6 +5,7 @@ mod cancellation;
 mod cohort;
 mod contract;
 mod crowd;
+mod current;
 mod cuts;
 mod cycles;
 mod ensemble;

@@ -1,0 +1,339 @@
+//! The locks and terms that a call finds around it: `current`, the assertions, and threads for blocking work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use zklock::{
+    Client, Current, FencingToken, LockError, LossReason, Member, Permits, current, distributed_lock,
+    leader_only,
+};
+
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+fn path() -> Option<String> {
+    current().map(|current| current.path().to_owned())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_innermost_lock_or_term_is_found_and_gone_after_its_body(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let (outer, inner) = (client.mutex("/outer").unwrap(), client.rwlock("/inner").unwrap());
+    let leader = client.leader("/leader").unwrap();
+    let term = soon(leader.leadership()).await.unwrap();
+    assert_eq!(path(), None);
+    let guard = outer.lock().await.unwrap();
+    assert_eq!(path(), None, "a guard alone is no body");
+    let under_all = guard.run(async {
+        assert_eq!(current().unwrap().fencing_token(), guard.fencing_token());
+        let under_term = term.run(async {
+            assert_eq!(path().as_deref(), Some("/leader"));
+            assert_eq!(current().unwrap().fencing_token(), term.fencing_token());
+            let reader = inner.read().await.unwrap();
+            assert_eq!(reader.run_blocking(path).unwrap().as_deref(), Some("/inner"));
+            let again = outer.lock().await.unwrap();
+            assert_eq!(again.scope(async { path() }).await.as_deref(), Some("/outer"));
+            path()
+        });
+        assert_eq!(under_term.await.unwrap().as_deref(), Some("/leader"));
+        assert_eq!(term.run_blocking(path).unwrap().as_deref(), Some("/leader"));
+        assert_eq!(term.run_to_end(async { path() }).await.unwrap().as_deref(), Some("/leader"));
+        path()
+    });
+    assert_eq!(under_all.await.unwrap().as_deref(), Some("/outer"));
+    assert_eq!(path(), None);
+}
+
+async fn pay(order: u64) -> Result<FencingToken, LockError> {
+    let lock = current().expect("the caller holds the lock of the order");
+    lock.verify().await?;
+    lock.upsert(&format!("/ledgers/{order}"), "paid").await?;
+    assert_eq!(lock.get(&format!("/ledgers/{order}")).await?.as_deref(), Some(&b"paid"[..]));
+    lock.set_data(&format!("/ledgers/{order}"), "settled").await?;
+    lock.create(&format!("/ledgers/{order}/done"), "").await?;
+    lock.delete(&format!("/ledgers/{order}/done")).await?;
+    Ok(lock.fencing_token())
+}
+
+#[distributed_lock(path = "/orders/{order}", guard = held)]
+async fn settle(order: u64) -> Result<(), LockError> {
+    assert_eq!(pay(order).await?, held.fencing_token());
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/{order}")]
+fn settled(order: u64) -> Result<Option<String>, LockError> {
+    Ok(path()).map(|path| path.filter(|path| path.ends_with(&order.to_string())))
+}
+
+#[leader_only(path = "/leader", guard = term)]
+async fn sweep() -> Result<Option<FencingToken>, LockError> {
+    let token = pay(9).await?;
+    assert_eq!(token, term.fencing_token());
+    Ok(Some(token))
+}
+
+#[leader_only(path = "/leader")]
+fn swept() -> Option<String> {
+    path()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_under_it(kind: Kind) {
+    let space = Space::new(kind);
+    let calls = async {
+        settle(7).await.unwrap();
+        assert_eq!(settled(7).unwrap().as_deref(), Some("/orders/7"));
+        assert!(zklock::leader("/leader").unwrap().join().await.unwrap());
+        assert!(sweep().await.unwrap().is_some());
+        assert_eq!(swept().as_deref(), Some("/leader"));
+        assert_eq!(path(), None);
+    };
+    zklock::scope(space.client().await, calls).await;
+    let ledger = space.outsider().await.get_data(&space.full("/ledgers/9")).await.unwrap().0;
+    assert_eq!(ledger, b"settled");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let permits = client.semaphore("/permits", 3).unwrap().acquire_many(2).await.unwrap();
+    permits
+        .scope(async {
+            let current = current().unwrap();
+            assert_eq!(current.paths().collect::<Vec<_>>(), ["/permits", "/permits"]);
+            assert_eq!(current.fencing_token(), permits.fencing_token());
+        })
+        .await;
+    let both = client.multi([Member::read("/b"), Member::mutex("/a")]).unwrap().lock().await.unwrap();
+    let inside = both.scope(async {
+        let current = current().unwrap();
+        assert_eq!((current.path(), current.paths().collect::<Vec<_>>()), ("/a", vec!["/a", "/b"]));
+        assert_eq!(Some(current.fencing_token()), both.fencing_token("/a"));
+        current.upsert("/data", "one").await.unwrap();
+        assert!(current.is_held());
+        space.delete_children("/b").await;
+        let error = failed(current.upsert("/data", "two").await);
+        assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error}");
+        assert!(failed(current.get("/data").await).is_lost());
+        assert!(failed(current.verify().await).is_lost());
+        assert_eq!(soon(current.lost()).await, LossReason::NodeDeleted);
+        assert!(!current.is_held());
+    });
+    inside.await;
+    assert_eq!(space.outsider().await.get_data(&space.full("/data")).await.unwrap().0, b"one");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn what_is_kept_after_the_body_holds_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let kept: Current = guard.scope(async { current().unwrap() }).await;
+    assert!(kept.is_held(), "the guard still holds the lock");
+    guard.release().await.unwrap();
+    let next = soon(other.mutex("/a").unwrap().lock()).await.unwrap();
+    assert!(!kept.is_held());
+    for error in [
+        failed(kept.upsert("/data", "late").await),
+        failed(kept.create("/data", "late").await),
+        failed(kept.get("/data").await),
+        failed(kept.verify().await),
+    ] {
+        assert!(error.is_lost(), "{error}");
+    }
+    assert_eq!(next.get("/data").await.unwrap(), None);
+    let leader = client.leader("/leader").unwrap();
+    let term = soon(leader.leadership()).await.unwrap();
+    let kept = term.run(async { current().unwrap() }).await.unwrap();
+    assert!(kept.is_held());
+    term.resign();
+    assert!(!kept.is_held());
+    assert_eq!(soon(kept.lost()).await, LossReason::Resigned);
+    assert!(failed(kept.upsert("/data", "late").await).is_lost());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let leader = client.leader("/leader").unwrap();
+    let term = soon(leader.leadership()).await.unwrap();
+    let (ended, is_ended) = oneshot::channel();
+    let ([heir], stranger) = guard
+        .scope(async {
+            let (begun, begins) = oneshot::channel();
+            let heir = term.run(async {
+                let heir = zklock::spawn(async move {
+                    let inside = path();
+                    begun.send(()).unwrap();
+                    is_ended.await.unwrap();
+                    (inside, path())
+                });
+                begins.await.unwrap();
+                [heir]
+            });
+            (heir.await.unwrap(), tokio::spawn(async { path() }))
+        })
+        .await;
+    assert_eq!(stranger.await.unwrap(), None);
+    // The body of the term has ended, although the term lasts, and the lock is still held.
+    ended.send(()).unwrap();
+    let (inside, after) = soon(heir).await.unwrap();
+    assert_eq!((inside.as_deref(), after.as_deref()), (Some("/leader"), Some("/a")));
+    let late = guard.scope(async {
+        let (go_on, goes_on) = oneshot::channel();
+        (go_on, zklock::spawn(async { goes_on.await.map(|()| path()) }))
+    });
+    let (go_on, late) = late.await;
+    guard.release().await.unwrap();
+    go_on.send(()).unwrap();
+    assert_eq!(soon(late).await.unwrap().unwrap(), None);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_term_is_no_lock_to_be_entered_again(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let leader = client.leader("/leader").unwrap();
+    let term = soon(leader.leadership()).await.unwrap();
+    // The candidate of a selector is the contender of a mutex.
+    let tried = term.run(async { client.mutex("/free").unwrap().try_lock().await }).await.unwrap();
+    assert_ne!(tried.unwrap().expect("nobody has it").fencing_token(), term.fencing_token());
+    let own = term.run(async { client.mutex("/leader").unwrap().try_lock().await }).await.unwrap();
+    assert!(!matches!(own, Ok(Some(_))), "{own:?}");
+}
+
+/// Returns the message of a panic.
+fn panic_of(assertion: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion fails");
+    *panic.downcast::<String>().expect("a message with a path")
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn assertions_tell_the_path_and_what_is_held_instead(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let order = client.mutex("/orders/7").unwrap().lock().await.unwrap();
+    let both = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
+    let leader = client.leader("/leader").unwrap();
+    let term = soon(leader.leadership()).await.unwrap();
+    let again = client.mutex("/orders/7").unwrap();
+    zklock::assert_not_held!("/orders/7");
+    assert_eq!(
+        panic_of(|| zklock::assert_held!("/orders/7")),
+        "the current call does not hold /orders/7: it holds no lock"
+    );
+    let inside = async {
+        zklock::assert_held!("/orders/7");
+        zklock::assert_held!(format!("/orders/{}", 7));
+        zklock::assert_held!(String::from("/b"),);
+        zklock::assert_held!("/leader");
+        zklock::assert_not_held!("/orders/8");
+        let _again = again.lock().await.unwrap();
+        assert_eq!(
+            panic_of(|| zklock::assert_held!("/orders/8")),
+            "the current call does not hold /orders/8: it holds /leader, /a, /b, /orders/7"
+        );
+        assert_eq!(
+            panic_of(|| zklock::assert_not_held!("/a")),
+            "the current call holds /a: it holds /leader, /a, /b, /orders/7"
+        );
+    };
+    let inside = order.scope(async { both.scope(async { term.run(inside).await.unwrap() }).await });
+    inside.await;
+    let lost = order.scope(async {
+        space.delete_children("/orders/7").await;
+        until(async || current().is_some_and(|held| !held.is_held()), "the loss is known").await;
+        zklock::assert_not_held!("/orders/7");
+        panic_of(|| zklock::assert_held!("/orders/7"))
+    });
+    assert_eq!(
+        lost.await,
+        "the current call does not hold /orders/7 any more: lock /orders/7 was lost: its node was deleted by \
+         somebody else"
+    );
+}
+
+#[distributed_lock(path = "/invoices/{id}", wait = "20s", guard = held)]
+fn render(id: u64) -> Result<FencingToken, LockError> {
+    zklock::assert_held!(format!("/invoices/{id}"));
+    Ok(held.fencing_token())
+}
+
+#[distributed_lock(path = "/invoices/{id}", guard = held)]
+async fn send(id: u64) -> Result<(FencingToken, FencingToken), LockError> {
+    let again = zklock::spawn_blocking(move || render(id)).await.expect("the thread goes on")?;
+    Ok((held.fencing_token(), again))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn blocking_work_of_a_call_uses_its_client_and_enters_its_locks_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (outer, again) = soon(zklock::scope(space.client().await, send(7))).await.unwrap();
+    assert_eq!(outer, again);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn blocking_work_that_outlives_its_call_contends_like_any_other(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex("/invoices/7").unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    let work = zklock::scope(
+        client.clone(),
+        guard.scope(async {
+            [zklock::spawn_blocking(move || {
+                goes_on.recv().unwrap();
+                (path(), render(7))
+            })]
+        }),
+    );
+    let [work] = work.await;
+    let first = guard.fencing_token();
+    guard.release().await.unwrap();
+    go_on.send(()).unwrap();
+    let (inside, rendered) = soon(work).await.unwrap();
+    assert_eq!(inside, None);
+    assert!(rendered.unwrap() > first);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_locks_of_the_scoped_client_are_those_of_the_client(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other): (Client, Client) = (space.client().await, space.client().await);
+    let taken = async {
+        let mutex = zklock::mutex("/a").unwrap().lock().await.unwrap();
+        let writer = zklock::rwlock("/b").unwrap().write().await.unwrap();
+        let permit = zklock::semaphore("/c", 1).unwrap().acquire().await.unwrap();
+        let both = zklock::multi([Member::mutex("/d"), Member::exclusive("/e")]).unwrap();
+        let both = both.lock().await.unwrap();
+        let latch = zklock::election("/f").unwrap().latch();
+        assert!(soon(latch.leadership()).await.is_ok());
+        assert!(matches!(zklock::mutex("a"), Err(LockError::InvalidPath { .. })));
+        (mutex, writer, permit, both, latch)
+    };
+    let _held = zklock::scope(client, taken).await;
+    assert!(other.mutex("/a").unwrap().try_lock().await.unwrap().is_none());
+    assert!(other.rwlock("/b").unwrap().try_read().await.unwrap().is_none());
+    let permits = Permits::from(1);
+    assert!(other.semaphore("/c", permits).unwrap().try_acquire().await.unwrap().is_none());
+    assert!(other.multi(["/d"]).unwrap().try_lock().await.unwrap().is_none());
+    assert!(other.exclusive("/e").unwrap().try_lock().await.unwrap().is_none());
+    let rival = other.leader("/f").unwrap();
+    assert!(!soon(rival.join()).await.unwrap());
+}
