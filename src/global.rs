@@ -2,6 +2,8 @@
 //!
 //! Uses no other module.
 
+mod scope;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
@@ -11,12 +13,13 @@ use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, LockError, Readiness};
 
+#[cfg(feature = "testing")]
+pub(crate) use self::scope::Ambient;
+pub use self::scope::Scope;
+use self::scope::{SCOPED, scoped};
+
 /// The installed clients by name; the default client has no name.
 static INSTALLED: RwLock<BTreeMap<Option<String>, Client>> = RwLock::new(BTreeMap::new());
-
-tokio::task_local! {
-    static SCOPED: Option<Client>;
-}
 
 /// Installs the default client of this process, which annotated functions use.
 ///
@@ -53,20 +56,20 @@ pub fn install_as(name: impl Into<String>, client: Client) -> Result<(), LockErr
 ///
 /// [`LockError::NotInstalled`] if there is no such client.
 pub fn client() -> Result<Client, LockError> {
-    scoped().map_or_else(|| installed(None), Ok)
+    found(None)
 }
 
-/// Returns the client installed under this name.
+/// Returns the client of this name: the one of the [`Scope`], or else the installed one.
 ///
 /// # Errors
 ///
 /// [`LockError::NotInstalled`] if no client has this name.
 pub fn named_client(name: &str) -> Result<Client, LockError> {
-    installed(Some(name.to_owned()))
+    found(Some(name.to_owned()))
 }
 
-/// Returns whether annotated functions can run here: the readiness of the scoped client, or else the worst
-/// readiness of all installed clients.
+/// Returns whether annotated functions can run here: the worst readiness of all scoped clients, or else of all
+/// installed clients.
 ///
 /// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and returns
 /// [`Readiness::NotInstalled`] if there is no client.
@@ -77,23 +80,25 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 /// assert_eq!(zklock::readiness(), zklock::Readiness::NotInstalled);
 /// ```
 pub fn readiness() -> Readiness {
-    if let Some(client) = scoped() {
-        return client.readiness();
-    }
+    let scoped = scoped().all();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    installed.values().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
+    let worst = scoped.iter().map(Client::readiness).max();
+    let worst = worst.or_else(|| installed.values().map(Client::readiness).max());
+    worst.unwrap_or(Readiness::NotInstalled)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
+///
+/// [`Scope`] also has clients with names.
 ///
 /// # Cancel safety
 ///
 /// The same as that of `future`.
 pub fn scope<F: Future>(client: Client, future: F) -> impl Future<Output = F::Output> {
-    SCOPED.scope(Some(client), future)
+    Scope::new().client(client).run(future)
 }
 
-/// Spawns a task that belongs to the current logical call and uses its scoped client.
+/// Spawns a task that belongs to the current logical call and uses its scoped clients.
 ///
 /// The task can reenter the locks that the call holds. Tasks of one call exclude each other under such a
 /// lock, unless they only read. A task keeps a lock held only while it has entered it: once the call has
@@ -162,10 +167,6 @@ pub async fn shutdown(grace: Duration) {
     });
 }
 
-fn scoped() -> Option<Client> {
-    SCOPED.try_with(Clone::clone).ok().flatten()
-}
-
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     if installed.contains_key(&name) {
@@ -175,7 +176,10 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
     Ok(())
 }
 
-fn installed(name: Option<String>) -> Result<Client, LockError> {
+fn found(name: Option<String>) -> Result<Client, LockError> {
+    if let Some(client) = scoped().get(&name) {
+        return Ok(client);
+    }
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let client = installed.get(&name).cloned();
     client.ok_or(LockError::NotInstalled { name, path: None })

@@ -113,7 +113,7 @@ mod locks;
 pub mod testing;
 
 pub use global::{
-    client, install, install_as, named_client, readiness, scope, shutdown, spawn, spawn_blocking,
+    Scope, client, install, install_as, named_client, readiness, scope, shutdown, spawn, spawn_blocking,
 };
 pub use leader::{is_leader, leader};
 pub use locks::{election, multi, mutex, rwlock, semaphore};

@@ -1,6 +1,7 @@
 //! Tests code that takes locks, against a ZooKeeper server inside the test process.
 //!
-//! This module needs the feature `testing`. It uses only `zklock-testkit` and the public API of this crate.
+//! This module needs the feature `testing`. It uses only `global`, `zklock-testkit` and the public API of this
+//! crate.
 //!
 //! [`#[zklock::test]`](macro@crate::test) gives each test its own server, which starts within milliseconds,
 //! and a client that annotated functions use in place of the installed one. Tests share nothing and run in

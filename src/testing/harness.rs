@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
+use crate::global::Ambient;
+
 use super::server::TestServer;
 
 /// Runs tests as [`#[zklock::test]`](macro@crate::test) does, where an attribute cannot be used.
@@ -76,27 +78,33 @@ impl Harness {
     /// Runs a test with its own server and client, and ends both afterwards, even if the test panics.
     ///
     /// Inside, annotated functions use the client in place of an installed one, and [`client`](crate::client)
-    /// returns it. Tasks inherit it through [`spawn`](crate::spawn), but not through `tokio::spawn`. When the
-    /// test ends, so do its tasks. A lock that is still held does not keep the test from ending.
+    /// returns it. So it is in every task and on every thread of the test's runtime: under `tokio::spawn`, in a
+    /// `JoinSet`, in an HTTP server, and under `spawn_blocking`. Threads and runtimes that the test itself starts
+    /// have no client. When the test ends, so do its tasks. A lock that is still held does not keep the test from
+    /// ending.
     ///
     /// # Panics
     ///
     /// Panics if the test panics, if called inside of a Tokio runtime, or if no port or thread is available.
     pub fn run<T>(self, body: impl AsyncFnOnce(TestServer) -> T) -> T {
-        let runtime = self.runtime();
-        let server = TestServer::start(self.session_timeout);
+        let clients = Ambient::default();
+        let runtime = self.runtime(&clients);
+        let server = TestServer::start(self.session_timeout, clients.clone());
         let test = async {
-            let client = server.client().await;
-            crate::scope(client, body(server.clone())).await
+            clients.insert(None, server.client().await);
+            body(server.clone()).await
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test)));
+        let run = || clients.on_this_thread(|| runtime.block_on(test));
+        let outcome = catch_unwind(AssertUnwindSafe(run));
         runtime.shutdown_timeout(TASKS_END_WITHIN);
+        clients.clear();
         // A separate runtime, which nothing left of the test can block.
         teardown().block_on(server.end());
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn runtime(&self) -> Runtime {
+    /// Returns a runtime whose threads, also those for blocking work, find the clients.
+    fn runtime(&self, clients: &Ambient) -> Runtime {
         let mut builder = match self.flavor {
             Flavor::CurrentThread => Builder::new_current_thread(),
             Flavor::MultiThread(threads) => {
@@ -105,6 +113,8 @@ impl Harness {
                 builder
             }
         };
+        let clients = clients.clone();
+        builder.on_thread_start(move || clients.adopt_thread());
         builder.enable_all().build().expect("the test's runtime should start")
     }
 }

@@ -7,6 +7,8 @@ use futures_util::future::join_all;
 use zklock_core::{Client, Config, Release};
 use zklock_testkit::{EmbeddedServer, Proxy};
 
+use crate::global::Ambient;
+
 use super::dropped_reply::DroppedReply;
 use super::replica::Replica;
 use super::waiting::until_some;
@@ -39,15 +41,17 @@ pub struct TestServer {
 struct Inner {
     server: EmbeddedServer,
     session_timeout: Duration,
+    /// The clients that annotated functions find in the test.
+    clients: Ambient,
     replicas: Mutex<Vec<Replica>>,
 }
 
 /// Clients.
 impl TestServer {
-    pub(super) fn start(session_timeout: Duration) -> Self {
+    pub(super) fn start(session_timeout: Duration, clients: Ambient) -> Self {
         let builder = EmbeddedServer::builder().tick_time(TICK).max_session_timeout(Duration::MAX);
         let server = builder.start().expect("the test's server should start");
-        Self { inner: Arc::new(Inner { server, session_timeout, replicas: Mutex::default() }) }
+        Self { inner: Arc::new(Inner { server, session_timeout, clients, replicas: Mutex::default() }) }
     }
 
     /// Connects another client with its own session, like a second replica of the service.
@@ -63,6 +67,33 @@ impl TestServer {
         let replica = Replica::connect(proxy, config).await;
         let client = replica.client().clone();
         self.replicas().push(replica);
+        client
+    }
+
+    /// Connects another client, which functions annotated with `client = "name"` use in this test.
+    ///
+    /// ```
+    /// use zklock::{LockError, distributed_lock};
+    ///
+    /// #[distributed_lock(path = "/reports", client = "reporting")]
+    /// async fn report() -> Result<(), LockError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # zklock::testing::Harness::new().run(async |zk| {
+    /// zk.client_as("reporting").await;
+    /// report().await?;
+    /// # Ok::<(), LockError>(())
+    /// # })?;
+    /// # Ok::<(), LockError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server does not answer within 10 s, for example because it is paused.
+    pub async fn client_as(&self, name: impl Into<String>) -> Client {
+        let client = self.client().await;
+        self.inner.clients.insert(Some(name.into()), client.clone());
         client
     }
 
@@ -188,6 +219,34 @@ impl TestServer {
     /// Panics if another process takes the port in between.
     pub fn restart(&self) {
         self.inner.server.restart().expect("the test's server should start again");
+    }
+
+    /// Sets the server's clock forward, so that the periods of `once_per` pass.
+    ///
+    /// Sessions, leases and waits do not notice: other clocks measure them. The test's own client and those from
+    /// [`client`](Self::client) and [`client_as`](Self::client_as) forget the periods that they know, and ask the
+    /// server again. A client that the test connects on its own does not forget them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock::{LockError, distributed_lock};
+    ///
+    /// #[distributed_lock(path = "/invoices", once_per = "1h")]
+    /// async fn invoice() -> Result<Option<u32>, LockError> {
+    ///     Ok(Some(7))
+    /// }
+    ///
+    /// # zklock::testing::Harness::new().run(async |zk| {
+    /// assert_eq!((invoice().await?, invoice().await?), (Some(7), None));
+    /// zk.advance_clock(Duration::from_secs(3600));
+    /// assert_eq!(invoice().await?, Some(7));
+    /// # Ok::<(), LockError>(())
+    /// # })?;
+    /// # Ok::<(), LockError>(())
+    /// ```
+    pub fn advance_clock(&self, by: Duration) {
+        self.inner.server.advance_wall_clock(by);
+        self.replicas().iter().for_each(|replica| replica.client().forget_periods());
     }
 
     /// Returns the session of a client. Waits for one, because the client may be about to open the next.

@@ -33,6 +33,7 @@ mod replaced;
 mod requests;
 mod revocation;
 mod rwlock;
+mod scopes;
 mod semaphore;
 mod shutdown;
 mod silence;

@@ -94,6 +94,12 @@ impl Client {
         Ok(self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?))
     }
 
+    /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
+    #[doc(hidden)]
+    pub fn forget_periods(&self) {
+        self.worker().memory().forget();
+    }
+
     /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {

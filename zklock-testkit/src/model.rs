@@ -71,6 +71,8 @@ pub struct Model {
     settings: Settings,
     /// The time in milliseconds, since 1970 or since any other start that the caller uses.
     now: i64,
+    /// How far the wall clock, by which transactions are stamped, is ahead of `now`, in milliseconds.
+    ahead: i64,
     /// The id of the last transaction.
     zxid: i64,
     tree: Tree,
@@ -88,6 +90,7 @@ impl Model {
         let now = millis(now);
         Self {
             now,
+            ahead: 0,
             zxid: 0,
             tree: Tree::new(),
             sessions: Sessions::new(settings.tick(), now),
@@ -220,6 +223,13 @@ impl Model {
             self.next_container_check = self.now.saturating_add(self.settings.container_check());
             self.reap();
         }
+    }
+
+    /// Sets the wall clock forward, by which transactions are stamped and nodes outlive their time to live.
+    ///
+    /// The clock by which sessions expire is another one, as on a real server.
+    pub fn advance_wall_clock(&mut self, by: Duration) {
+        self.ahead = self.ahead.saturating_add(millis(by));
     }
 
     /// Returns when [`advance`](Self::advance) must be called next, if nothing else happens before.

@@ -161,6 +161,11 @@ impl EmbeddedServer {
         self.core.change(|model| model.expire(session));
     }
 
+    /// Sets the wall clock of the server forward, by which it stamps nodes. Sessions do not notice.
+    pub fn advance_wall_clock(&self, by: Duration) {
+        self.core.change(|model| model.advance_wall_clock(by));
+    }
+
     /// Closes the connection of a session; the session stays alive, and its client may reconnect at once.
     pub fn disconnect(&self, session: i64) {
         self.core.change(|model| model.disconnect_session(session));

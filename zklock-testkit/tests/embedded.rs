@@ -341,3 +341,17 @@ async fn connections_beyond_the_limit_are_closed_and_the_others_go_on() {
     wait_until("room for others", || server.four_letter("ruok").is_ok_and(|answer| answer == "imok"));
     assert!(server.is_connected(healthy.session_id()));
 }
+
+#[tokio::test]
+async fn the_wall_clock_goes_forward_and_sessions_stay() {
+    let server = server();
+    let mut client = open(&server).await;
+    create(&mut client, "/before", CreateFlags::EPHEMERAL).await.unwrap();
+    let hour = Duration::from_secs(3600);
+    server.advance_wall_clock(hour);
+    create(&mut client, "/after", CreateFlags::EPHEMERAL).await.unwrap();
+    server.restart().unwrap();
+    let created = |path| server.node(path).expect("the session lives").ctime;
+    let ahead = created("/after") - created("/before");
+    assert!((3_600_000..3_660_000).contains(&ahead), "{ahead} ms");
+}

@@ -1,13 +1,19 @@
 //! The functions that `#[zklock::test]` generates, and how they end.
 
+use std::io::{BufRead, BufReader, Write};
 use std::mem::forget;
+use std::net::{SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::extract::Path;
+use axum::http::StatusCode;
 use downstream::{SettleError, SlowBank, settle};
-use zklock::Client;
+use tokio::task::JoinSet;
 use zklock::testing::{FromTestServer, Harness, TestServer};
+use zklock::{Client, LockError, distributed_lock};
 
 const QUICK: SlowBank = SlowBank(Duration::ZERO);
 const STUCK: SlowBank = SlowBank(Duration::MAX);
@@ -73,6 +79,166 @@ async fn tasks_use_the_client_of_the_test(zk: TestServer, client: Client) {
     assert_eq!(zk.holder("/orders/7"), client.session_id());
     stuck.abort();
     zk.until(|zk| zk.holder("/orders/7").is_none()).await;
+}
+
+/// Locks without a wait, and tells which session held the lock.
+#[distributed_lock(path = "/orders/9")]
+fn settle_by_blocking() -> Result<Option<i64>, LockError> {
+    Ok(zklock::client()?.session_id())
+}
+
+/// Calls annotated functions in tasks and on threads that know nothing of zklock.
+async fn check_tasks(zk: &TestServer, client: &Client) {
+    let stuck = tokio::spawn(settle(7, &STUCK));
+    zk.until(|zk| zk.holder("/orders/7").is_some()).await;
+    assert_eq!(zk.holder("/orders/7"), client.session_id());
+    stuck.abort();
+    let mut tasks = JoinSet::new();
+    for id in 1..4 {
+        tasks.spawn(settle(id, &QUICK));
+    }
+    while let Some(settled) = tasks.join_next().await {
+        settled.unwrap().unwrap();
+    }
+    let blocking = tokio::task::spawn_blocking(settle_by_blocking);
+    assert_eq!(blocking.await.unwrap().unwrap(), client.session_id());
+    let within = tokio::spawn(async { tokio::spawn(settle(8, &QUICK)).await.unwrap() });
+    within.await.unwrap().unwrap();
+}
+
+#[zklock::test]
+async fn tasks_of_tokio_use_the_client_of_the_test(zk: TestServer, client: Client) {
+    check_tasks(&zk, &client).await;
+}
+
+#[zklock::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_of_tokio_on_other_threads_use_the_client_of_the_test(zk: TestServer, client: Client) {
+    check_tasks(&zk, &client).await;
+}
+
+#[zklock::test]
+async fn a_scope_in_a_test_takes_the_place_of_its_client(zk: TestServer, client: Client) {
+    let other = zk.client().await;
+    let found = async || zklock::client().unwrap().session_id();
+    assert_eq!(zklock::scope(other.clone(), found()).await, other.session_id());
+    let spawned = zklock::scope(other.clone(), async { zklock::spawn(async move { found().await }).await });
+    assert_eq!(spawned.await.unwrap(), other.session_id());
+    assert_eq!(found().await, client.session_id());
+}
+
+#[distributed_lock(path = "/reports", client = "reporting")]
+async fn report() -> Result<Option<i64>, LockError> {
+    Ok(zklock::named_client("reporting")?.session_id())
+}
+
+#[zklock::test]
+async fn a_test_has_clients_with_names(zk: TestServer, client: Client) {
+    let error = report().await.unwrap_err();
+    assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "reporting"));
+    let early = tokio::spawn(async {
+        while zklock::named_client("reporting").is_err() {
+            tokio::task::yield_now().await;
+        }
+        report().await
+    });
+    let reporting = zk.client_as("reporting").await;
+    assert_eq!(report().await.unwrap(), reporting.session_id());
+    assert_eq!(early.await.unwrap().unwrap(), reporting.session_id());
+    let scope = zklock::Scope::new().named("reporting", client.clone());
+    assert_eq!(scope.run(report()).await.unwrap(), client.session_id());
+}
+
+/// Starts once an hour, and returns the number of the start.
+#[distributed_lock(path = "/invoices", once_per = "1h")]
+async fn invoice(starts: &AtomicUsize) -> Result<Option<usize>, LockError> {
+    Ok(Some(starts.fetch_add(1, Ordering::Relaxed)))
+}
+
+#[zklock::test]
+async fn a_test_lets_a_period_pass(zk: TestServer, client: Client) {
+    let (starts, session) = (AtomicUsize::new(0), client.session_id());
+    let other = zk.client().await;
+    for hour in 0..3 {
+        assert_eq!(invoice(&starts).await.unwrap(), Some(hour));
+        assert_eq!(invoice(&starts).await.unwrap(), None);
+        assert_eq!(zklock::scope(other.clone(), invoice(&starts)).await.unwrap(), None);
+        zk.advance_clock(Duration::from_secs(1800));
+        assert_eq!(invoice(&starts).await.unwrap(), None, "half an hour is not over");
+        zk.advance_clock(Duration::from_secs(1800));
+    }
+    assert_eq!(zklock::scope(other, invoice(&starts)).await.unwrap(), Some(3));
+    assert_eq!(client.session_id(), session, "the session has ended");
+}
+
+#[test]
+fn a_thread_finds_no_client_after_a_test() {
+    let is_there = || zklock::client().is_ok();
+    assert!(Harness::new().run(async |_| is_there()));
+    assert!(!is_there());
+    let panicked = catch_unwind(|| Harness::new().run(async |_| panic!("as it should")));
+    assert!(panicked.is_err() && !is_there());
+    let outlives = Harness::new().worker_threads(1).run(async |_| {
+        let (ended, end) = std::sync::mpsc::channel::<()>();
+        let stuck = tokio::task::spawn_blocking(move || (end.recv().is_err(), is_there()));
+        // The harness leaves a thread alone that does not come to its end.
+        (ended, stuck)
+    });
+    let (ended, stuck) = outlives;
+    drop(ended);
+    let stuck = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(stuck);
+    assert_eq!(stuck.unwrap(), (true, false));
+}
+
+#[zklock::test]
+async fn a_test_inside_of_a_test_has_its_own_client(client: Client) {
+    let (inner, after) = tokio::task::spawn_blocking(|| {
+        let found = || zklock::client().unwrap();
+        (Harness::new().run(async |zk: TestServer| (found(), zk.client().await)), found())
+    })
+    .await
+    .unwrap();
+    assert!(after.session_id() == client.session_id());
+    let ended = zklock::Readiness::Closing;
+    assert_eq!((inner.0.readiness(), inner.1.readiness()), (ended, ended), "they belong to the inner test");
+}
+
+#[zklock::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_inside_of_a_scope_has_its_own_client(zk: TestServer) {
+    let locks_elsewhere = || {
+        Harness::new().run(async |inner: TestServer| {
+            let _held = zklock::client().unwrap().mutex("/orders/7").unwrap().lock().await.unwrap();
+            inner.holder("/orders/7").is_some() && zk.holder("/orders/7").is_none()
+        })
+    };
+    let inside = async { tokio::task::block_in_place(locks_elsewhere) };
+    assert!(zklock::scope(zk.client().await, inside).await);
+}
+
+#[zklock::test]
+async fn a_service_uses_the_client_of_the_test(zk: TestServer) {
+    let handler = axum::routing::post(async |Path(id): Path<u64>| match settle(id, &QUICK).await {
+        Ok(()) => StatusCode::OK,
+        Err(SettleError::Lock(error)) if error.is_contended() => StatusCode::CONFLICT,
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    });
+    let service = axum::Router::new().route("/orders/{id}", handler);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, service).await });
+    let answer = async |id: u64| tokio::task::spawn_blocking(move || post(address, id)).await.unwrap();
+    assert_eq!(answer(7).await, "HTTP/1.1 200 OK");
+    let rival = zk.hold("/orders/7").await;
+    assert_eq!(answer(7).await, "HTTP/1.1 409 Conflict");
+    assert_eq!(zk.holder("/orders/7"), rival.client().session_id());
+}
+
+/// Sends a request without a body, and returns the first line of the answer.
+fn post(address: SocketAddr, id: u64) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "POST /orders/{id} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(connection).read_line(&mut answer).unwrap();
+    answer.trim_end().to_owned()
 }
 
 #[zklock::test(crate = renamed::inner, flavor = "current_thread")]

@@ -75,6 +75,11 @@ cd "$directory" || exit
     exec "$programs/postgres" -D data -k "$directory" -c listen_addresses= -c fsync=off
 ) </dev/null >>log 2>&1 &
 server=$!
+# Until it is ready, the server may miss the signal.
+until grep -qx 'ready *' data/postmaster.pid 2>/dev/null; do
+    kill -0 "$server" 2>/dev/null || exit
+    sleep 0.05
+done
 read -r _
 kill -s QUIT "$server"
 wait "$server"

@@ -59,6 +59,11 @@ impl Memory {
         ticks.by_path.insert(path.full().to_owned(), Seen { at, tick, period });
     }
 
+    /// Forgets every tick, so that the servers are asked again.
+    pub(crate) fn forget(&self) {
+        self.ticks().by_path.clear();
+    }
+
     fn ticks(&self) -> MutexGuard<'_, Ticks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

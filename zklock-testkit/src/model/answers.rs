@@ -151,7 +151,11 @@ impl Model {
 
     pub(super) fn next_txn(&mut self) -> Txn {
         self.zxid += 1;
-        Txn { zxid: self.zxid, time: self.now }
+        Txn { zxid: self.zxid, time: self.wall_clock() }
+    }
+
+    fn wall_clock(&self) -> i64 {
+        self.now.saturating_add(self.ahead)
     }
 
     /// Ends a session, and deletes its ephemeral nodes in one transaction.
@@ -166,7 +170,7 @@ impl Model {
     /// to live, each in its own transaction: `ContainerManager`.
     pub(super) fn reap(&mut self) {
         let mut paths = self.tree.used_up_containers();
-        paths.extend(self.tree.overdue(self.now));
+        paths.extend(self.tree.overdue(self.wall_clock()));
         for path in paths {
             self.delete_all(&[path]);
         }

@@ -20,7 +20,7 @@ impl Model {
         let now = now.max(Duration::from_millis(self.now.max(0).unsigned_abs()));
         let new = Self::new(self.settings.clone(), now);
         let sessions = new.sessions.after(&self.sessions);
-        *self = Self { sessions, next_connection: self.next_connection, ..new };
+        *self = Self { sessions, ahead: self.ahead, next_connection: self.next_connection, ..new };
     }
 
     /// Removes all connections, their watches and their pending outputs.

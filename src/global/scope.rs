@@ -1,0 +1,155 @@
+//! The clients of a scope, and those of the test around it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use zklock_core::Client;
+
+tokio::task_local! {
+    pub(super) static SCOPED: Scoped;
+}
+
+thread_local! {
+    /// The clients of the test that this thread belongs to.
+    static AMBIENT: RefCell<Option<Ambient>> = const { RefCell::new(None) };
+}
+
+/// Clients that take the place of the installed ones while a future runs, for tests and tenants.
+///
+/// [`scope`](crate::scope) is the short form for a single client. Clients that the scope does not have are those
+/// of the scope around it, and then the installed ones.
+///
+/// # Examples
+///
+/// ```
+/// use zklock::{Client, LockError, Scope, distributed_lock};
+///
+/// #[distributed_lock(path = "/reports/{day}", client = "reporting")]
+/// async fn report(day: u32) -> Result<(), LockError> {
+///     Ok(())
+/// }
+///
+/// async fn report_for(tenant: Client, reporting: Client) -> Result<(), LockError> {
+///     let scope = Scope::new().client(tenant).named("reporting", reporting);
+///     scope.run(report(7)).await
+/// }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a scope does nothing until `run` is called"]
+pub struct Scope {
+    clients: BTreeMap<Option<String>, Client>,
+}
+
+impl Scope {
+    /// Creates a scope without clients of its own.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the client of functions that name no other one.
+    pub fn client(mut self, client: Client) -> Self {
+        self.clients.insert(None, client);
+        self
+    }
+
+    /// Sets the client of functions annotated with `client = "name"`.
+    pub fn named(mut self, name: impl Into<String>, client: Client) -> Self {
+        self.clients.insert(Some(name.into()), client);
+        self
+    }
+
+    /// Runs a future with the clients of this scope, and of the scope around this call.
+    ///
+    /// # Cancel safety
+    ///
+    /// The same as that of `future`.
+    pub fn run<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
+        let Scoped { scope, ambient } = scoped();
+        let mut clients = scope.map_or_else(BTreeMap::new, |scope| scope.clients.clone());
+        clients.extend(self.clients);
+        SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
+    }
+}
+
+/// The clients that are found at a place in the program before the installed ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoped {
+    scope: Option<Arc<Scope>>,
+    ambient: Option<Ambient>,
+}
+
+impl Scoped {
+    /// Returns the client of this name; the default client has no name.
+    pub(super) fn get(&self, name: &Option<String>) -> Option<Client> {
+        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).cloned());
+        scoped.or_else(|| self.ambient.as_ref()?.read(|scope| scope.clients.get(name).cloned()))
+    }
+
+    pub(super) fn all(&self) -> Vec<Client> {
+        let mut clients = self
+            .ambient
+            .as_ref()
+            .map_or_else(BTreeMap::new, |ambient| ambient.read(|scope| scope.clients.clone()));
+        clients.extend(self.scope.iter().flat_map(|scope| scope.clients.clone()));
+        clients.into_values().collect()
+    }
+}
+
+/// Returns the clients that are found here. They can be carried into another task.
+pub(super) fn scoped() -> Scoped {
+    let mut scoped = SCOPED.try_with(Clone::clone).unwrap_or_default();
+    if scoped.ambient.is_none() {
+        scoped.ambient = AMBIENT.with_borrow(Clone::clone);
+    }
+    scoped
+}
+
+/// The clients of a test. Code on the threads of the test finds them beneath the scopes, in whatever task it runs.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests have such clients"))]
+pub(crate) struct Ambient(Arc<RwLock<Scope>>);
+
+impl Ambient {
+    fn read<T>(&self, look: impl FnOnce(&Scope) -> T) -> T {
+        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Ambient {
+    /// Adds a client, which replaces the one of the same name; the default client has no name.
+    pub(crate) fn insert(&self, name: Option<String>, client: Client) {
+        self.write(|scope| scope.clients.insert(name, client));
+    }
+
+    pub(crate) fn clear(&self) {
+        // The clients are dropped after the lock is free.
+        drop(self.write(std::mem::take));
+    }
+
+    /// Lets code on this thread find the clients as long as the thread lives.
+    pub(crate) fn adopt_thread(&self) {
+        AMBIENT.set(Some(self.clone()));
+    }
+
+    /// Lets code on this thread find the clients, and those of an enclosing scope no more, until `run` has ended.
+    pub(crate) fn on_this_thread<T>(&self, run: impl FnOnce() -> T) -> T {
+        /// Restores the clients of an enclosing test, also after a panic.
+        struct Before(Option<Ambient>);
+
+        impl Drop for Before {
+            fn drop(&mut self) {
+                AMBIENT.set(self.0.take());
+            }
+        }
+
+        let _before = Before(AMBIENT.replace(Some(self.clone())));
+        SCOPED.sync_scope(Scoped { scope: None, ambient: Some(self.clone()) }, run)
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut Scope) -> T) -> T {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
