@@ -108,7 +108,6 @@ pub(super) fn scoped() -> Scoped {
 
 /// The clients of a test. Code on the threads of the test finds them beneath the scopes, in whatever task it runs.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests have such clients"))]
 pub(crate) struct Ambient(Arc<RwLock<Scope>>);
 
 impl Ambient {
