@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::step::{Outcome, Report, Step, announce};
 
 mod bench;
+mod build_time;
 mod built;
 mod check;
 mod lanes;
@@ -33,6 +34,8 @@ enum Command {
     Ci,
     /// Measures the speed of zklock beside that of Curator, on a ZooKeeper that it starts.
     Bench(bench::Options),
+    /// Measures how long the compiler needs for annotated functions and for calls written by hand.
+    BuildTime(build_time::Options),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Check => check().map(|reports| summarize(&reports)),
         Command::Ci => ci().map(|reports| summarize(&reports)),
         Command::Bench(options) => bench::run(&options),
+        Command::BuildTime(options) => build_time::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
