@@ -24,11 +24,12 @@ const ROOTS: [&str; 6] = [
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "benches/README.md",
     "doc/fencing.md",
     "docs/upstream.md",
     "examples/README.md",
