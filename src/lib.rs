@@ -133,8 +133,6 @@ pub use zklock_macros::{distributed_lock, leader_only};
 mod examples_of_the_attributes {
     #[doc = include_str!("../doc/distributed_lock.md")]
     mod distributed_lock {}
-    #[doc = include_str!("../doc/fencing.md")]
-    mod fencing {}
     #[doc = include_str!("../doc/leader_only.md")]
     mod leader_only {}
     #[cfg(feature = "testing")]

@@ -90,6 +90,30 @@ fn the_readme_lists_every_variable_of_the_configuration() {
     assert_eq!(listed.len(), read.len(), "a variable twice");
 }
 
+/// The arguments in the first column of the table below a heading.
+fn arguments<'a>(text: &'a str, heading: &str) -> BTreeSet<&'a str> {
+    let level = heading.split(' ').next().unwrap();
+    let below = text.lines().skip_while(|line| *line != heading).skip(1);
+    let section = below.take_while(|line| line.split(' ').next() != Some(level));
+    let rows = section.filter_map(|line| line.strip_prefix("| `"));
+    // Other ways to write a value stand behind an "or".
+    let cells = rows.filter_map(|row| row.split(" | ").next()?.split(" or ").next());
+    let code = cells.flat_map(|cell| cell.split('`').step_by(2));
+    let names = code.filter_map(|code| code.split([' ', '=']).next());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn the_readme_has_the_arguments_of_the_attributes() {
+    let readme = document("README.md");
+    for (heading, attribute) in [("## The attribute", "distributed_lock"), ("## One leader", "leader_only")] {
+        let documented = document(&format!("doc/{attribute}.md"));
+        let documented = arguments(&documented, "# Arguments");
+        assert!(documented.len() > 5, "doc/{attribute}.md has only {documented:?}");
+        assert_eq!(arguments(&readme, heading), documented, "{attribute}");
+    }
+}
+
 #[test]
 fn documents_for_users_name_no_inner_parts() {
     for (path, text) in for_users() {
