@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn an_argument_that_zklock_does_without_is_explained() {
         let error = |name| unknown(&syn::parse_str(name).unwrap(), &KNOWN).to_string();
-        assert!(error("ttl").starts_with("there is no argument `ttl`\na lock is held until the body"));
+        assert!(error("ttl").starts_with("there is no argument `ttl`\nnothing runs out while the body"));
         assert!(error("pth").starts_with("unknown argument `pth`, did you mean `path`?"));
     }
 

@@ -7,6 +7,7 @@
 mod compiler;
 
 use std::collections::BTreeSet;
+use std::fs::read_to_string;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,29 @@ fn the_attributes_explain_themselves() {
 #[test]
 fn the_test_attribute_explains_itself() {
     check("tests/ui/testing");
+}
+
+#[test]
+fn every_mistake_has_a_message_of_its_own() {
+    let mut mistakes = 0;
+    for directory in ["tests/ui", "tests/ui/testing"] {
+        for case in cases(directory).unwrap() {
+            let case = Path::new(PACKAGE).join(case);
+            let read = |file: &Path| read_to_string(file).unwrap();
+            let here = mistakes_in(&read(&case));
+            let messages = read(&case.with_extension("stderr"));
+            let messages = messages.lines().filter(|line| line.starts_with("error")).count();
+            assert!(messages >= here, "{}: {messages} messages about {here} mistakes", case.display());
+            mistakes += here;
+        }
+    }
+    assert!(mistakes >= 200, "{mistakes} mistakes");
+}
+
+/// Counts the annotated functions and the modules at the root of a case.
+fn mistakes_in(case: &str) -> usize {
+    let starts = ["#[distributed_lock", "#[leader_only", "#[zklock::test", "mod "];
+    case.lines().filter(|line| starts.iter().any(|start| line.starts_with(start))).count()
 }
 
 /// Compares the messages about each case of a directory with the file beside the case.

@@ -4,8 +4,8 @@
 const INSTEAD: [(&[&str], &str); 9] = [
     (
         &["lease", "lease_time", "lease_ms", "ttl", "expiry", "expires", "lock_at_most_for", "max_hold"],
-        "a lock is held until the body has ended, however long that takes, so it has no lease to choose\n\
-         `Config::session_timeout` is how long the lock of a process that has died stays taken",
+        "nothing runs out while the body runs, however long that takes, so there is no lease to choose\n\
+         `Config::session_timeout` is how long the locks of a process that has died stay taken",
     ),
     (
         &["lock_at_least_for", "min_hold", "hold_for", "cooldown"],

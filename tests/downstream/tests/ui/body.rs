@@ -1,4 +1,4 @@
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, distributed_lock, leader_only};
 
 async fn receipt() -> u64 {
     7
@@ -22,6 +22,46 @@ async fn body_of_another_type() -> Result<u64, LockError> {
 #[distributed_lock(path = "/orders")]
 async fn body_without_its_value() -> Result<u64, LockError> {
     Ok(7);
+}
+
+#[distributed_lock(path = "/orders")]
+async fn body_breaks_out_of_nothing() -> Result<(), LockError> {
+    break Ok(());
+}
+
+#[distributed_lock(path = "/orders")]
+async fn body_converts_an_error_without_from(text: &str) -> Result<u64, LockError> {
+    Ok(text.parse::<u64>()?)
+}
+
+#[distributed_lock(path = "/orders")]
+async fn body_has_no_value() -> Result<u64, LockError> {}
+
+#[distributed_lock(path = "/orders")]
+fn body_not_async_returns_another_type() -> Result<u64, LockError> {
+    return Ok("seven");
+}
+
+#[distributed_lock(path = "/orders")]
+async fn body_returns_another_type() -> Result<u64, LockError> {
+    return Ok("seven");
+}
+
+#[leader_only]
+async fn leader_body_of_another_type() -> Option<u64> {
+    Some("seven")
+}
+
+#[distributed_lock(path = "/orders", guard = held)]
+async fn guard_without_that_method() -> Result<(), LockError> {
+    held.downgrade().await;
+    Ok(())
+}
+
+#[distributed_lock(path = ["/a", "/b"], guard = held)]
+async fn guard_of_several_has_no_single_token() -> Result<(), LockError> {
+    held.fencing_token();
+    Ok(())
 }
 
 fn main() {}

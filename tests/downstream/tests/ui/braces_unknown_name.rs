@@ -1,7 +1,17 @@
 use zklock::{LockError, distributed_lock};
 
+#[distributed_lock(path = "/orders/{SHOP}")]
+async fn braces_unknown_constant(shop: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
 #[distributed_lock(path = "/orders/{ident}")]
 async fn braces_unknown_name(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/{key(id)}")]
+async fn braces_unknown_name_of_a_call(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 

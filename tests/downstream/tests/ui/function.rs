@@ -1,6 +1,6 @@
 use std::pin::Pin;
 
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, distributed_lock, leader_only};
 
 #[distributed_lock(path = "/orders")]
 fn boxed_beside_statements() -> Pin<Box<dyn Future<Output = Result<(), LockError>>>> {
@@ -23,5 +23,15 @@ async extern "C" fn extern_fn() -> Result<(), LockError> {
 async fn made_synchronous() -> Result<(), LockError> {
     Ok(())
 }
+
+#[leader_only]
+const fn leader_const_fn() {}
+
+#[leader_only]
+extern "C" fn leader_extern_fn() {}
+
+#[tokio::main]
+#[leader_only]
+async fn leader_made_synchronous() {}
 
 fn main() {}

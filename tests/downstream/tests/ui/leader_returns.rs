@@ -2,6 +2,10 @@ use std::pin::Pin;
 
 use zklock::{LockError, leader_only};
 
+trait Stream {}
+
+impl Stream for () {}
+
 #[leader_only]
 fn leader_returns_a_future() -> Pin<Box<impl Future<Output = ()>>> {
     Box::pin(async move {})
@@ -28,6 +32,26 @@ async fn leader_returns_nothing_with_error() {}
 #[leader_only(otherwise = 0)]
 async fn leader_returns_u64() -> u64 {
     7
+}
+
+#[leader_only]
+async fn leader_returns_a_future_in_some() -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+    None
+}
+
+#[leader_only]
+async fn leader_returns_a_handle() -> Option<tokio::task::JoinHandle<()>> {
+    None
+}
+
+#[leader_only(otherwise = error)]
+async fn leader_returns_a_stream() -> Result<impl Stream, LockError> {
+    Ok(())
+}
+
+#[leader_only(otherwise = "follows")]
+async fn leader_returns_text() -> &'static str {
+    "leads"
 }
 
 fn main() {}

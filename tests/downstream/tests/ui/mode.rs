@@ -20,4 +20,14 @@ async fn mode_without_value() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(path = "/a", mode = reed)]
+async fn mode_misspelled() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", mode = Mode::Read)]
+async fn mode_of_a_type() -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}

@@ -16,4 +16,24 @@ async fn on_lost_unknown() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(path = "/orders", on_lost = drop)]
+async fn on_lost_another_word() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", on_lost = true)]
+async fn on_lost_bool() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", on_lost = finnish)]
+async fn on_lost_misspelled() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders", on_lost = finish, on_lost = cancel)]
+async fn on_lost_twice() -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}

@@ -29,4 +29,42 @@ async fn tick_several() -> Result<(), LockError> {
 #[leader_only(tick = "/ticks/sweep")]
 async fn tick_without_once_per() {}
 
+#[leader_only(once_per = true)]
+async fn once_per_bool() {}
+
+#[leader_only(once_per = 1.5)]
+async fn once_per_float() {}
+
+#[leader_only(once_per = -15)]
+async fn once_per_negative() {}
+
+#[leader_only(once_per = "hourly")]
+async fn once_per_not_a_duration() {}
+
+#[leader_only(once_per = "15m", once_per = "30m")]
+async fn once_per_twice() {}
+
+#[leader_only(once_per = 15m)]
+async fn once_per_unquoted() {}
+
+#[leader_only(once_per = 0)]
+async fn once_per_zero_integer() {}
+
+#[leader_only(once_per = 15, tick = "/ticks/sweep")]
+async fn tick_beside_a_period_that_is_none() {}
+
+#[leader_only(once_per = "15m", tick = node)]
+async fn tick_not_text(node: u64) {}
+
+#[leader_only(once_per = "15m", tick = "ticks/sweep")]
+async fn tick_relative() {}
+
+#[leader_only(once_per = "15m", tick = /ticks/sweep)]
+async fn tick_unquoted() {}
+
+#[distributed_lock(path = "/invoices", tick = "/ticks/invoices")]
+async fn lock_tick_without_once_per() -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}

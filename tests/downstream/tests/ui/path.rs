@@ -55,4 +55,59 @@ async fn path_trailing_slash() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(path = true)]
+async fn path_bool() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = b"/orders")]
+async fn path_byte_string() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = '/')]
+async fn path_char() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/./jobs")]
+async fn path_dot() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/😀")]
+async fn path_emoji() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = name)]
+async fn path_option(name: Option<String>) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/\u{e000}")]
+async fn path_private_use() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "{id}/orders")]
+async fn path_relative_template(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/{id}/")]
+async fn path_trailing_slash_behind_braces(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = /orders/{id})]
+async fn path_unquoted(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = /orders/{id}, wait = "0s")]
+async fn path_unquoted_with_a_wait(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}

@@ -35,4 +35,19 @@ async fn path_several_twice(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(path = ["/a", true])]
+async fn path_several_not_strings() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = ["/a", "b"])]
+async fn path_several_relative() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = ["/a/{id", "/b"])]
+async fn path_several_unbalanced(id: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}

@@ -26,4 +26,25 @@ async fn session_timeout_too_short() {}
 #[zklock::test(worker_threads = 2)]
 async fn worker_threads_without_flavor() {}
 
+#[zklock::test(crate = "a b")]
+async fn crate_not_a_path() {}
+
+#[zklock::test(flavor = multi_thread)]
+async fn flavor_unquoted() {}
+
+#[zklock::test("3s")]
+async fn argument_positional() {}
+
+#[zklock::test(flavor)]
+async fn argument_without_value() {}
+
+#[zklock::test(session_timeout = 3)]
+async fn session_timeout_number() {}
+
+#[zklock::test(flavor = "multi_thread", worker_threads = 0)]
+async fn worker_threads_none() {}
+
+#[zklock::test(flavor = "multi_thread", worker_threads = "2")]
+async fn worker_threads_quoted() {}
+
 fn main() {}
