@@ -44,9 +44,9 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let mentioned = [&path, &client, &mentioned[0], &mentioned[1], &term, &target.body];
     let captures = capture::statements(&target.sig, &mentioned);
     let guard = args.shared.guard.as_ref().map(|Guard(name)| {
-        // The compiler reports a term that has to live longer than the body at its name.
+        // The compiler reports a term that would have to live longer than the body at its name.
         let span = mixed().located_at(name.span());
-        quote_spanned!(span=> let #name = __term.leadership();)
+        quote_spanned!(span=> let __term = __term; let #name = __term.leadership();)
     });
     let body = flow.body(&private, target, &body::statements(target, &captures));
     let (calls, awaited, lead) = (flow.calls(&private), flow.awaited(), flow.runner("lead"));
@@ -159,6 +159,7 @@ mod tests {
                         return ::zklock::__private::OnFailure::failed(__error, ::core::concat!(::core::module_path!(), "::", "sweep"))
                     }
                 };
+                let __term = __term;
                 let held = __term.leadership();
                 let __body = async move {
                     #[allow(
