@@ -72,17 +72,12 @@ impl Draft {
 }
 
 impl LeaderArgs {
-    /// Refuses names in the path that are most likely misspelled arguments of the function.
-    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
-        self.path.as_ref().map_or(Ok(()), |Election(path)| path.check_names(sig))
-    }
-
     /// Generates an expression of type `__private::Path`.
-    pub(crate) fn path(&self, private: &TokenStream) -> TokenStream {
-        match &self.path {
-            Some(Election(path)) => path.expand(private),
+    pub(crate) fn path(&self, sig: &Signature, private: &TokenStream) -> Result<TokenStream> {
+        Ok(match &self.path {
+            Some(Election(path)) => path.in_function(sig)?.expand(private),
             None => quote!(#private::PathTemplate::new(#DEFAULT_PATH).literal(#DEFAULT_PATH).finish()),
-        }
+        })
     }
 }
 
@@ -116,7 +111,8 @@ mod tests {
     }
 
     fn path(input: &str) -> String {
-        parse(input).unwrap().path(&quote!(p)).to_string().replace(' ', "")
+        let sig = syn::parse_str("fn f(id: u64)").unwrap();
+        parse(input).unwrap().path(&sig, &quote!(p)).unwrap().to_string().replace(' ', "")
     }
 
     #[test]

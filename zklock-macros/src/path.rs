@@ -103,12 +103,19 @@ impl Path {
         }
     }
 
-    /// Refuses names in the templates that are most likely misspelled arguments of the function.
-    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
-        match self {
-            Self::One(path) => known::check([path], sig),
-            Self::Several(elements) => known::check(elements.iter().filter_map(Element::one), sig),
-        }
+    /// Refuses names in the templates that are most likely misspelled arguments of the function, and returns the path
+    /// whose other names the compiler explains best.
+    pub(crate) fn in_function(&self, sig: &Signature) -> Result<Self> {
+        Ok(match self {
+            Self::One(path) => Self::One(known::in_function(path, sig)?),
+            Self::Several(elements) => {
+                let mut errors = Errors::default();
+                let each =
+                    elements.iter().filter_map(|element| errors.keep(element.in_function(sig))).collect();
+                errors.finish()?;
+                Self::Several(each)
+            }
+        })
     }
 
     /// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds the value
@@ -138,10 +145,10 @@ fn all(elements: &[Element], private: &TokenStream) -> TokenStream {
 }
 
 impl Element {
-    fn one(&self) -> Option<&Single> {
+    fn in_function(&self, sig: &Signature) -> Result<Self> {
         match self {
-            Self::One(path) => Some(path),
-            Self::Each(_) => None,
+            Self::One(path) => known::in_function(path, sig).map(Self::One),
+            Self::Each(list) => Ok(Self::Each(list.clone())),
         }
     }
 
@@ -170,9 +177,9 @@ impl OnePath {
         }
     }
 
-    /// Refuses names in the template that are most likely misspelled arguments of the function.
-    pub(crate) fn check_names(&self, sig: &Signature) -> Result<()> {
-        known::check(std::slice::from_ref(&self.0), sig)
+    /// Does the same as [`Path::in_function`].
+    pub(crate) fn in_function(&self, sig: &Signature) -> Result<Self> {
+        known::in_function(&self.0, sig).map(Self)
     }
 
     /// Generates an expression of type `__private::Path`.

@@ -27,9 +27,8 @@ pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
 
 fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
-    args.check_names(&target.sig)?;
     let private = private(args.shared.krate.as_ref(), mixed());
-    let path = args.path(&private);
+    let path = args.path(&target.sig, &private)?;
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let failed = Ending::new(&args.shared, target).reported();
     let wait = matches!(args.otherwise, Otherwise::Wait(_)).then(|| {

@@ -34,9 +34,8 @@ fn reports(args: Option<&LockArgs>) -> Reports {
 fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let sig = &target.sig;
     let flow = Flow::of(target, args.shared.on_lost)?;
-    args.path.check_names(sig)?;
     let private = private(args.shared.krate.as_ref(), mixed());
-    let path = args.path.expand(&private);
+    let path = args.path.in_function(sig)?.expand(&private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let permits = args.recipe.statement(&private);

@@ -1,67 +1,95 @@
-//! Checks the names in templates against the arguments of the function, because the compiler would offer to replace the
-//! whole template.
+//! Looks at the names in templates with the arguments of the function in view, because the compiler would offer to
+//! replace the whole template.
 //!
 //! A name that is no argument may be that of a constant or static, which the attribute does not see. Only a name in
 //! lower case that resembles an argument is therefore refused.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
-use syn::{Error, Expr, GenericParam, LitStr, Result, Signature};
+use syn::{Error, Expr, ExprField, ExprMethodCall, GenericParam, LitStr, Member, Result, Signature};
 
 use super::single::Single;
 use super::template::Piece;
 use crate::capture;
 use crate::errors::Errors;
-use crate::grouped::ungroup;
 use crate::names::similar;
 
-pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Single>, sig: &Signature) -> Result<()> {
+/// Refuses misspelled arguments, and hides the arguments from names that are none.
+pub(super) fn in_function(path: &Single, sig: &Signature) -> Result<Single> {
+    let mut path = path.clone();
     let mut errors = Errors::default();
-    for path in paths {
-        let Single::Template { text, pieces } = path else { continue };
+    if let Single::Template { text, pieces } = &mut path {
         for piece in pieces {
             if let Piece::Expr(expr) = piece {
-                errors.keep(check_expression(expr, text, sig));
+                errors.keep(look_at(expr, text, sig));
             }
         }
     }
-    errors.finish()
+    errors.finish().map(|()| path)
 }
 
-fn check_expression(expr: &Expr, text: &LitStr, sig: &Signature) -> Result<()> {
-    match start(expr).and_then(|name| mistake(name, sig)) {
-        None => Ok(()),
-        Some(mistake) => Err(Error::new(text.span(), mistake)),
+fn look_at(expr: &mut Expr, text: &LitStr, sig: &Signature) -> Result<()> {
+    let span = Span::mixed_site().located_at(text.span());
+    // The compiler suggests another name where this one stands in the source, which is the whole template. It suggests
+    // nothing in place of names of generated code.
+    set_span_of_members(expr, span);
+    let Some(name) = start(expr).filter(|name| !is_known(name, sig)) else { return Ok(()) };
+    if let Some(mistake) = mistake(name, sig) {
+        return Err(Error::new(text.span(), mistake));
+    }
+    // With this span, arguments and `self` are out of view, so the compiler suggests neither.
+    name.set_span(span);
+    Ok(())
+}
+
+fn set_span_of_members(expr: &mut Expr, span: Span) {
+    match expr {
+        Expr::Field(ExprField { member: Member::Named(name), .. })
+        | Expr::MethodCall(ExprMethodCall { method: name, .. }) => name.set_span(span),
+        _ => {}
+    }
+    if let Some(base) = base(expr) {
+        set_span_of_members(base, span);
     }
 }
 
 /// Returns the name with which a field, a call of a method or an index starts.
-fn start(expr: &Expr) -> Option<&Ident> {
-    match ungroup(expr) {
-        Expr::Path(path) => path.path.get_ident(),
-        Expr::Field(field) => start(&field.base),
-        Expr::MethodCall(call) => start(&call.receiver),
-        Expr::Index(index) => start(&index.expr),
-        Expr::Paren(paren) => start(&paren.expr),
-        Expr::Reference(reference) => start(&reference.expr),
-        Expr::Unary(unary) => start(&unary.expr),
-        Expr::Try(try_) => start(&try_.expr),
-        Expr::Await(await_) => start(&await_.base),
-        Expr::Cast(cast) => start(&cast.expr),
+fn start(expr: &mut Expr) -> Option<&mut Ident> {
+    if let Expr::Path(path) = expr {
+        path.path.get_ident()?;
+        return path.path.segments.first_mut().map(|segment| &mut segment.ident);
+    }
+    start(base(expr)?)
+}
+
+/// Returns the value of which an expression takes a part, or on which it calls a method.
+fn base(expr: &mut Expr) -> Option<&mut Expr> {
+    match expr {
+        Expr::Field(field) => Some(&mut field.base),
+        Expr::MethodCall(call) => Some(&mut call.receiver),
+        Expr::Index(index) => Some(&mut index.expr),
+        Expr::Paren(paren) => Some(&mut paren.expr),
+        Expr::Reference(reference) => Some(&mut reference.expr),
+        Expr::Unary(unary) => Some(&mut unary.expr),
+        Expr::Try(try_) => Some(&mut try_.expr),
+        Expr::Await(await_) => Some(&mut await_.base),
+        Expr::Cast(cast) => Some(&mut cast.expr),
         _ => None,
     }
 }
 
+fn is_known(name: &Ident, sig: &Signature) -> bool {
+    let is_const = |param: &GenericParam| matches!(param, GenericParam::Const(param) if param.ident == *name);
+    capture::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
+}
+
 fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
-    let (arguments, function) = (capture::names(sig), &sig.ident);
-    if arguments.contains(name) || is_const(name, sig) {
-        return None;
-    }
+    let function = &sig.ident;
     if name == "self" {
         return Some(format!("`{function}` has no `self`: name one of its arguments between the braces"));
     }
     let text = name.unraw().to_string();
-    let arguments: Vec<_> = arguments.iter().map(|argument| argument.unraw().to_string()).collect();
+    let arguments: Vec<_> = capture::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
     let arguments: Vec<_> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "self").collect();
     let meant = similar(&text, &arguments).filter(|_| text == text.to_lowercase())?;
@@ -71,13 +99,6 @@ fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
     ))
 }
 
-fn is_const(name: &Ident, sig: &Signature) -> bool {
-    sig.generics
-        .params
-        .iter()
-        .any(|param| matches!(param, GenericParam::Const(param) if param.ident == *name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +106,7 @@ mod tests {
     #[track_caller]
     fn check_names(path: &str, sig: &str, expected: Option<&str>) {
         let path = Single::new(&syn::parse_str(&format!("{path:?}")).unwrap()).unwrap();
-        let refused = check(&[path], &syn::parse_str(sig).unwrap()).err().map(|error| error.to_string());
+        let refused = in_function(&path, &syn::parse_str(sig).unwrap()).err().map(|error| error.to_string());
         assert_eq!(refused.as_deref(), expected, "{sig}");
     }
 

@@ -11,6 +11,7 @@ use super::node;
 use super::template::{self, Piece};
 use crate::grouped::{string, ungroup};
 
+#[derive(Clone)]
 pub(crate) enum Single {
     Template { text: LitStr, pieces: Vec<Piece> },
     Computed(Box<Expr>),

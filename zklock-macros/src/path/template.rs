@@ -4,6 +4,7 @@ use proc_macro2::Span;
 use syn::{Error, Expr, LitStr, Result};
 
 /// A part of a template.
+#[derive(Clone)]
 pub(crate) enum Piece {
     /// Literal text, with its escapes resolved.
     Literal(String),

@@ -166,3 +166,57 @@ pub mod shadowing {
         Ok(7)
     }
 }
+
+/// Names in templates that are no arguments.
+pub mod names {
+    use zklock::{LockError, distributed_lock};
+
+    #[allow(non_upper_case_globals)]
+    const shop: &str = "a";
+    static NUMBER: u64 = 7;
+
+    fn key(id: u64) -> u64 {
+        id
+    }
+
+    pub struct Shop<const FLOOR: usize>;
+
+    impl<const FLOOR: usize> Shop<FLOOR> {
+        #[distributed_lock(path = "/{FLOOR}/{N}/{shop.len()}/{NUMBER}/{key(id)}")]
+        pub async fn constants<const N: usize>(&self, id: u64) -> Result<(), LockError> {
+            Ok(())
+        }
+    }
+
+    #[distributed_lock(
+        path = "/{self::shop}/{[1, 2].iter().map(|one| format!(\"{one}{sho}\")).collect::<String>()}"
+    )]
+    pub async fn beside_an_argument_of_nearly_that_name(sho: u8) -> Result<(), LockError> {
+        Ok(())
+    }
+
+    pub fn nested() {
+        #[allow(non_upper_case_globals)]
+        const floor: u8 = 1;
+
+        #[distributed_lock(path = "/{floor}/{crate::accepted::signatures::names::shop}")]
+        async fn inner(_: u8) -> Result<(), LockError> {
+            Ok(())
+        }
+
+        drop(inner(7));
+    }
+
+    macro_rules! named {
+        ($name:ident, $path:literal, $arg:ident, $const:ident) => {
+            #[distributed_lock(path = [$path, "/{NUMBER}"])]
+            pub async fn $name($arg: u8) -> Result<(), LockError> {
+                #[allow(non_upper_case_globals, dead_code)]
+                const $const: u8 = 7;
+                Ok(())
+            }
+        };
+    }
+
+    named!(by_macro, "/{shop}/{NUMBER}/{arg}", arg, unused);
+}

@@ -1,6 +1,14 @@
 use zklock::{LockError, distributed_lock, leader_only};
 
-struct Order;
+struct Order {
+    shop: u64,
+}
+
+impl Order {
+    fn number(&self) -> u64 {
+        7
+    }
+}
 
 #[distributed_lock(path = "/orders/{0}")]
 async fn braces_constant(id: u64) -> Result<(), LockError> {
@@ -101,12 +109,12 @@ async fn braces_string() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{order.number}")]
+#[distributed_lock(path = "/orders/{order.shp}")]
 async fn braces_unknown_field(order: &Order) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{order.number()}")]
+#[distributed_lock(path = "/orders/{order.numbr()}")]
 async fn braces_unknown_method(order: &Order) -> Result<(), LockError> {
     Ok(())
 }
