@@ -8,6 +8,22 @@ use std::io;
 use tokio::task::yield_now;
 use zklock::{Client, LockError, distributed_lock};
 
+/// Generates a function.
+macro_rules! locked {
+    ($name:ident, $path:literal, $arg:ident: $ty:ty, $guard:ident => $body:block) => {
+        /// Comes from a macro.
+        ///
+        /// # Errors
+        ///
+        /// Those of the lock.
+        #[distributed_lock(path = $path, guard = $guard, wait = "1s")]
+        pub async fn $name($arg: $ty) -> Result<$ty, LockError> $body
+    };
+}
+
+/// A part of paths.
+const KIND: &str = "kind";
+
 /// An order of a shop.
 #[derive(Debug)]
 pub struct Order<'shop> {
@@ -174,3 +190,22 @@ pub async unsafe fn trusted() -> Result<(), LockError> {
     yield_now().await;
     Ok(())
 }
+
+/// Names items and parameters that are no arguments.
+#[distributed_lock(path = "/{FLOOR}/{shelf}/{KIND}")]
+pub async fn items<const FLOOR: usize>(shelf: u64) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+/// Calls and computes.
+#[distributed_lock(path = "/{shelves.iter().map(u64::to_string).collect::<String>()}/{shelves[0]}")]
+pub async fn computed(shelves: [u64; 2]) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
+}
+
+locked!(generated, "/generated/{number}", number: u64, held => {
+    held.verify().await?;
+    Ok(number)
+});

@@ -24,3 +24,27 @@ pub async fn swept(_name: String) -> Result<(), LockError> {
     yield_now().await;
     Ok(())
 }
+
+/// A job.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Job;
+
+impl Job {
+    /// Starts once per period of this type.
+    ///
+    /// # Errors
+    ///
+    /// Those of the lock.
+    #[distributed_lock(path = "/jobs/{_id}", once_per = "1h", mode = write)]
+    pub async fn run(self, _id: u64) -> Result<(), LockError> {
+        yield_now().await;
+        Ok(())
+    }
+
+    /// Starts once per period on the leader.
+    #[leader_only(once_per = "1h")]
+    pub fn sweep(&mut self) {
+        *self = Self;
+    }
+}
