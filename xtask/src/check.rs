@@ -29,7 +29,7 @@ pub(crate) fn steps() -> Vec<Step> {
 
 /// Compiles annotated functions in two editions. Their source says which lints it denies.
 const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo.toml --package lints-2021 \
-                          --package lints-2024 -- -D warnings";
+                          --package lints-2024 --all-targets -- -D warnings";
 
 /// Packs the published crates. The packed files are not built.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \

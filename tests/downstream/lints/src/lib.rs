@@ -56,3 +56,5 @@ pub mod leaders;
 pub mod locks;
 pub mod methods;
 pub mod once;
+#[cfg(test)]
+mod tests;
