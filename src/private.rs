@@ -31,9 +31,9 @@ pub use self::leader::{
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use self::otherwise::{instead, mapped, told};
 pub use self::paths::{PathTemplate, Paths, Text, path_of};
-pub use self::taking::{Wait, lock, lock_all, permits, read, write};
+pub use self::taking::{Wait, lock, lock_all, number, permits, read, write};
 pub use crate::global::{client as default_client, named_client};
-pub use zklock_core::{Member, Permits};
+pub use zklock_core::Member;
 
 /// The path of an attribute, or the error that makes it invalid.
 pub type Path = Result<Cow<'static, str>, LockError>;
@@ -43,7 +43,8 @@ pub type Path = Result<Cow<'static, str>, LockError>;
     message = "`{Self}` cannot carry a `LockError`",
     label = "the lock can fail, and this return type cannot report it",
     note = "return `Result<_, E>` where `E: From<zklock::LockError>`",
-    note = "with `thiserror`, one line in the enum `E` implements it: `Lock(#[from] zklock::LockError),`"
+    note = "with `thiserror`, one line in the enum `E` implements it: `Lock(#[from] zklock::LockError),`",
+    note = "an `E` of another crate needs a conversion: `map_err = |error| …`"
 )]
 pub trait Carries {
     /// Converts a lock error into the result of the function.

@@ -75,6 +75,11 @@ pub async fn write(
     }
 }
 
+/// Returns the number of permits that is the value of an expression.
+pub fn number(of: impl Into<Permits>) -> Permits {
+    of.into()
+}
+
 /// Takes permits of the semaphore of an annotated function, all or none.
 pub async fn permits(
     client: Result<Client, LockError>,

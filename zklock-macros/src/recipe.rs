@@ -90,8 +90,9 @@ impl Recipe {
             None => quote!(1),
         };
         let Number(of) = of;
-        let into = quote_spanned!(of.span()=> <#private::Permits as ::core::convert::From<_>>::from);
-        Some(quote_spanned!(Span::mixed_site()=> let __permits = (#wanted, #into(#of));))
+        // The same holds for this call.
+        let of = quote_spanned!(of.span()=> #private::number(#of));
+        Some(quote_spanned!(Span::mixed_site()=> let __permits = (#wanted, #of);))
     }
 
     /// Generates the call that takes the lock at `path`, or all locks if there are several. The called
@@ -167,7 +168,7 @@ mod tests {
             let statement = recipe.statement(&quote!(p)).unwrap();
             (statement.to_string() + &recipe.expand(&path, &quote!(p)).to_string()).replace(' ', "")
         };
-        let into = "<p::Permitsas::core::convert::From<_>>::from";
+        let into = "p::number";
         let taken = "p::permits(__client,__path,__permits,__wait)";
         assert_eq!(shown(["", "5"]), format!("let__permits=(1,{into}(5));{taken}"));
         let wanted = "{letwanted:::core::primitive::u32=n+1;wanted}";

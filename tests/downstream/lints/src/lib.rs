@@ -52,6 +52,7 @@
 
 pub mod blocking;
 pub mod boxed;
+pub mod contended;
 pub mod leaders;
 pub mod locks;
 pub mod methods;

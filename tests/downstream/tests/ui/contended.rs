@@ -1,0 +1,63 @@
+use zklock::{LockError, distributed_lock};
+
+#[distributed_lock(path = "/a", no_wait, wait = "5s")]
+async fn no_wait_with_a_wait() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", no_wait = true)]
+async fn no_wait_with_a_value() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", no_wait, no_wait)]
+async fn no_wait_twice() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", skip, otherwise = Ok(()))]
+async fn skip_with_another_value() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", skip = false)]
+async fn skip_with_a_value() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", otherwise = wait)]
+async fn otherwise_waits_as_by_default() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", otherwise)]
+async fn otherwise_without_a_value() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/a", skip)]
+async fn skip_without_an_empty_value() -> Result<u64, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = "/a", skip)]
+async fn skip_without_a_value_for_failures() -> u64 {
+    7
+}
+
+#[distributed_lock(path = "/a", otherwise = 7)]
+async fn otherwise_of_another_type() -> Result<u64, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = "/a", otherwise = |error| error.is_contended())]
+async fn otherwise_of_a_closure_of_another_type() -> Result<u64, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = "/a", otherwise = Ok(0))]
+async fn otherwise_without_a_place_for_errors() -> u64 {
+    7
+}
+
+fn main() {}
