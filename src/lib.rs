@@ -81,7 +81,7 @@
 //! # Reentrancy
 //!
 //! Reentrancy follows the logical call. Inside an annotated function, [`Mutex::run`] or
-//! [`MutexGuard::scope`], the same lock is entered again without a request. [`spawn`] carries the held locks
+//! [`MutexGuard::scope`], the same lock is entered again without a request. A semaphore is not reentrant. [`spawn`] carries the held locks
 //! into a new task, and [`spawn_blocking`] into a thread for blocking work; `tokio::spawn` does not. Siblings
 //! under one hold, such as the branches of a `join!`, exclude each other, unless both only read. A reader
 //! inside a writer enters the lock again. A writer inside a reader would wait for itself, and fails at once

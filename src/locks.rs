@@ -99,7 +99,7 @@ pub fn multi(members: impl IntoIterator<Item = impl Into<Member>>) -> Result<Mul
 /// Returns the election at `path` of the client that an annotated function would use here, to be configured and
 /// entered.
 ///
-/// See [`Client::election`], and [`leader`](crate::leader) for the candidate that annotated functions share.
+/// See [`Client::election`], and [`leader`](crate::leader()) for the candidate that annotated functions share.
 ///
 /// # Errors
 ///

@@ -14,5 +14,5 @@ pub fn instead<T>(otherwise: impl FnOnce(LockError) -> T, error: LockError) -> T
 
 /// Logs that a body does not run because the lock is contended.
 pub fn told(error: &LockError, function: &'static str) {
-    tracing::debug!(target: "zklock", function, %error, "a function under `#[distributed_lock]` is skipped");
+    tracing::debug!(target: "zklock", function, %error, "a body does not run, because its lock is contended");
 }

@@ -109,7 +109,7 @@ pub async fn lock_all(
     let all = client.multi(paths.into_iter().map(|path| member(path.into_owned())))?;
     match wait.bound(&client) {
         Some(wait) => all.lock_timeout(wait).await,
-        None => free(all.try_lock().await, &first),
+        None => all.lock_now().await,
     }
 }
 

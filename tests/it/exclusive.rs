@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
 
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
@@ -109,7 +109,7 @@ async fn outside_of_its_scope_it_waits_like_a_stranger(kind: Kind) {
     let guard = lock(&client).await;
     let error = failed(exclusive(&client).lock_timeout(SHORT).await);
     assert!(error.is_contended(), "{error}");
-    assert_eq!(error.to_string(), format!("timed out after 200ms waiting behind others for lock {PATH}"));
+    assert_waited(&error, "200ms", PATH);
     let stranger = spawn_lock(&client);
     space.until_queued(LEASES, 2).await;
     let scoped = guard.scope(async { tokio::spawn(async { 1 }).await.unwrap() }).await;

@@ -11,7 +11,7 @@ use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Member, MultiGuard};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
 
 const A: &str = "/accounts/a";
 const B: &str = "/accounts/b";
@@ -100,7 +100,7 @@ async fn one_deadline_holds_for_all_members_together(kind: Kind) {
     let error = failed(soon(waiting).await.unwrap());
     let elapsed = started.elapsed();
     assert!(elapsed >= wait && elapsed < wait * 5 / 3, "{elapsed:?}");
-    assert_eq!(error.to_string(), format!("timed out after 1.5s waiting behind others for lock {B}"));
+    assert_waited(&error, "1.5s", B);
     assert_eq!(space.children(A).await, [""; 0], "it is released before the error is returned");
     space.until_queued(B, 1).await;
     second.release().await.unwrap();

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use zklock::{FencingToken, LockError, LockEventKind, MutexGuard, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
 
 const PATH: &str = "/jobs/nightly";
 
@@ -86,7 +86,7 @@ async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing(kind: Ki
     let other = space.client().await.mutex(PATH).unwrap();
     let error = failed(other.lock_timeout(Duration::from_millis(200)).await);
     assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_eq!(error.to_string(), format!("timed out after 200ms waiting behind others for lock {PATH}"));
+    assert_waited(&error, "200ms", PATH);
     space.until_queued(PATH, 1).await;
     assert!(guard.is_held());
 }

@@ -17,7 +17,7 @@ use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, ReadGuard, RwLock, WriteGuard};
 
-use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, assert_waited, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/catalogue";
 const SHORT: Duration = Duration::from_millis(150);
@@ -150,8 +150,7 @@ async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothi
     space.until_queued(PATH, 1).await;
     for error in errors.iter().chain([&behind_a_reader]) {
         assert!(error.is_timeout() && error.is_contended(), "{error}");
-        let expected = format!("timed out after 150ms waiting behind others for lock {PATH}");
-        assert_eq!(error.to_string(), expected);
+        assert_waited(error, "150ms", PATH);
     }
     reader.release().await.unwrap();
 }

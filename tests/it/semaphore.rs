@@ -21,7 +21,7 @@ use tokio::sync::{Barrier, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
 
 const PATH: &str = "/pool";
 /// The parent of the contenders at the gate, which they pass one by one.
@@ -178,7 +178,7 @@ async fn one_more_than_there_are_waits_in_vain_until_one_comes_back(kind: Kind) 
     }
     let error = failed(semaphore.acquire_timeout(SHORT).await);
     assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_eq!(error.to_string(), format!("timed out after 200ms waiting behind others for lock {PATH}"));
+    assert_waited(&error, "200ms", PATH);
     space.until_queued(LEASES, 3).await;
     space.until_empty(GATE).await;
     held.pop().unwrap().release().await.unwrap();

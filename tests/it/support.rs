@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use zklock::{Client, Config, Mutex};
+use zklock::{Client, Config, LockError, Mutex};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
@@ -139,4 +139,13 @@ pub(crate) fn failed<T: Debug, E>(result: Result<T, E>) -> E {
         Err(error) => error,
         Ok(value) => panic!("the call did not fail: {value:?}"),
     }
+}
+
+/// Checks the text of the error of a call whose wait ended behind others. It goes on with the holder if that is known.
+#[track_caller]
+pub(crate) fn assert_waited(error: &LockError, wait: &str, path: &str) {
+    let (text, expected) =
+        (error.to_string(), format!("timed out after {wait} waiting behind others for lock {path}"));
+    let holder = text.strip_prefix(&expected);
+    assert!(holder.is_some_and(|holder| holder.is_empty() || holder.starts_with(": held by ")), "{text}");
 }

@@ -192,10 +192,10 @@ impl MultiLock {
         let first = self.doors.first().map_or("", |door| door.path.relative());
         let patience = Patience::within(wait, first)?;
         match self.enter(patience).await? {
-            Some(guard) => Ok(guard),
-            // Only an attempt that does not wait for others ends with `None`.
-            None => Err(LockError::Timeout {
-                path: first.to_owned(),
+            Ok(guard) => Ok(guard),
+            // Only an attempt that does not wait for others is contended.
+            Err(door) => Err(LockError::Timeout {
+                path: door.path.relative().to_owned(),
                 waited: wait,
                 phase: Phase::Queued,
                 holder: None,
@@ -215,7 +215,15 @@ impl MultiLock {
     ///
     /// Dropping the future withdraws from all of them in the background.
     pub async fn try_lock(&self) -> Result<Option<MultiGuard>, LockError> {
-        self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await
+        Ok(self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?.ok())
+    }
+
+    /// Acquires all of the locks if no other contender is in the way. The error of a contended call names the member
+    /// that is. For generated code.
+    #[doc(hidden)]
+    pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
+        let entered = self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?;
+        entered.map_err(|door| LockError::contended(door.path.relative().to_owned()))
     }
 
     /// Acquires all of the locks, runs `body` under them, and releases them.
@@ -239,8 +247,9 @@ impl MultiLock {
         Ok(value)
     }
 
-    /// Enters all members, and starts over with the first one if one is lost while others are waited for.
-    async fn enter(&self, patience: Patience) -> Result<Option<MultiGuard>, LockError> {
+    /// Enters all members, and starts over with the first one if one is lost while others are waited for. Returns the
+    /// contended member if the attempt does not wait for it.
+    async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &Door>, LockError> {
         let started = Instant::now();
         loop {
             let mut held = Vec::new();
@@ -251,13 +260,13 @@ impl MultiLock {
                         // The release shares the bound; after it, the rest is released in the background.
                         let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
                         self.client.worker().call(within, give_back(held)).await.ok();
-                        return left.map(|_| None);
+                        return left.map(|_| Err(door));
                     }
                 }
             }
             let guard = MultiGuard::new(&self.client, held);
             match guard.check() {
-                Ok(()) => return Ok(Some(guard)),
+                Ok(()) => return Ok(Ok(guard)),
                 Err(lost) if patience.spent(started.elapsed()).left().is_zero() => return Err(lost),
                 // A member kept from this round would not prove that all were held at one time.
                 Err(_) => drop(guard.release().await),

@@ -3,7 +3,8 @@
 //!
 //! Uses only `grouped`.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, ExprClosure, Ident, Result};
 
@@ -34,6 +35,17 @@ impl Parse for Otherwise {
                 _ => Self::Value(Box::new(without_parentheses(value))),
             },
         })
+    }
+}
+
+impl ToTokens for Otherwise {
+    /// Yields the user's expression, if there is one.
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Value(value) => value.to_tokens(tokens),
+            Self::Closure(closure) => closure.to_tokens(tokens),
+            Self::Skip | Self::Wait(_) | Self::Error => {}
+        }
     }
 }
 

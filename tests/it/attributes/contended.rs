@@ -16,7 +16,7 @@ async fn at_once() -> Result<u8, LockError> {
     Ok(7)
 }
 
-#[distributed_lock(path = [PATH, "/other"], no_wait)]
+#[distributed_lock(path = ["/before", PATH, "/other"], no_wait)]
 async fn all_at_once() -> Result<u8, LockError> {
     Ok(7)
 }
@@ -31,7 +31,7 @@ async fn perhaps() -> Option<u8> {
     Some(7)
 }
 
-#[distributed_lock(path = PATH, skip, wait = "1s")]
+#[distributed_lock(path = PATH, skip)]
 async fn fallible(ran: &mut bool) -> Result<(), LockError> {
     *ran = true;
     Ok(())
@@ -96,7 +96,9 @@ async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node(kind: Kind) 
     };
     soon(zklock::scope(space.client().await, calls)).await;
     space.until_queued(PATH, 1).await;
-    assert_eq!(space.children("/other").await, [""; 0]);
+    for other in ["/before", "/other"] {
+        assert_eq!(space.children(other).await, [""; 0]);
+    }
     holder.release().await.unwrap();
     let free = async { (at_once().await.unwrap(), error().await.unwrap(), all_at_once().await.unwrap()) };
     assert_eq!(soon(zklock::scope(space.client().await, free)).await, (7, 7, 7));
@@ -190,4 +192,88 @@ async fn another_failure_than_contention_is_neither_skipped_nor_replaced() {
     assert!(matches!(failed(value(String::new()).await), LockError::NotInstalled { .. }));
     assert_eq!((perhaps().await, ran), (None, false));
     assert_ne!(failed(closure().await).kind(), io::ErrorKind::ResourceBusy);
+}
+
+/// Declares a function that skips under one kind of lock, and the other calls that its test needs.
+macro_rules! skips {
+    ($name:ident, $blocking:ident, $($argument:tt)*) => {
+        #[distributed_lock(path = PATH, skip, $($argument)*)]
+        async fn $name() -> Result<Option<u8>, LockError> {
+            Ok(Some(7))
+        }
+
+        #[distributed_lock(path = PATH, client = client, otherwise = |_| Ok(0), $($argument)*)]
+        fn $blocking(client: &Client) -> Result<u8, LockError> {
+            Ok(7)
+        }
+    };
+}
+
+skips!(skips_reading, reads_or_not, mode = read);
+skips!(skips_writing, writes_or_not, mode = write);
+skips!(skips_permits, permits_or_not, permits = 2, of = 3);
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn every_kind_of_lock_can_be_skipped(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let blocked = async |call: fn(&Client) -> Result<u8, LockError>| {
+        let client = client.clone();
+        soon(spawn_blocking(move || call(&client))).await.unwrap().unwrap()
+    };
+    let reader = other.rwlock(PATH).unwrap().read().await.unwrap();
+    let calls = async { (skips_reading().await.unwrap(), skips_writing().await.unwrap()) };
+    assert_eq!(soon(zklock::scope(client.clone(), calls)).await, (Some(7), None));
+    assert_eq!((blocked(reads_or_not).await, blocked(writes_or_not).await), (7, 0));
+    reader.release().await.unwrap();
+    let writer = other.rwlock(PATH).unwrap().write().await.unwrap();
+    let calls = async { (skips_reading().await.unwrap(), skips_writing().await.unwrap()) };
+    assert_eq!(soon(zklock::scope(client.clone(), calls)).await, (None, None));
+    writer.release().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_semaphore_with_too_few_permits_is_skipped(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let held = other.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
+    assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), None);
+    held.release().await.unwrap();
+    assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), Some(7));
+    let blocked = soon(spawn_blocking(move || permits_or_not(&client))).await.unwrap();
+    assert_eq!(blocked.unwrap(), 7);
+}
+
+#[distributed_lock(path = [PATH, ..others], skip, once_per = "1h")]
+async fn once(others: &[&str]) -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[distributed_lock(path = PATH, permits = 2, of = 3, no_wait, once_per = "1h")]
+async fn permits_once() -> Result<Option<u8>, LockError> {
+    Ok(Some(7))
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_contention(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let holder = taken(&space).await;
+    let calls = async { once(&["/other"]).await };
+    assert_eq!(soon(zklock::scope(client.clone(), calls)).await.unwrap(), None);
+    holder.release().await.unwrap();
+    let calls =
+        async { [once(&["/other"]).await, once(&["/other"]).await, once(&[]).await].map(Result::unwrap) };
+    assert_eq!(soon(zklock::scope(client.clone(), calls)).await, [Some(7), None, Some(7)]);
+
+    let held = space.client().await.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
+    let error = failed(soon(zklock::scope(client.clone(), permits_once())).await);
+    assert!(error.is_contended(), "{error}");
+    held.release().await.unwrap();
+    let calls = async { [permits_once().await, permits_once().await].map(Result::unwrap) };
+    assert_eq!(soon(zklock::scope(client, calls)).await, [Some(7), None]);
 }

@@ -12,7 +12,12 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 const PATH: &str = "/connections";
 
 #[distributed_lock(path = PATH, of = 3)]
-async fn meet(barrier: Arc<Barrier>) -> Result<(), LockError> {
+async fn meet(barrier: Arc<Barrier>, fourth: Option<&Client>) -> Result<(), LockError> {
+    barrier.wait().await;
+    if let Some(client) = fourth {
+        let contended = zklock::scope(client.clone(), take(1)).await;
+        assert!(failed(contended).is_contended(), "there are only three permits");
+    }
     barrier.wait().await;
     Ok(())
 }
@@ -45,8 +50,10 @@ async fn of_a_shared_number() -> Result<u8, LockError> {
 async fn as_many_calls_run_at_a_time_as_there_are_permits(kind: Kind) {
     let space = Space::new(kind);
     let (barrier, mut calls) = (Arc::new(Barrier::new(3)), JoinSet::new());
-    for _ in 0..3 {
-        calls.spawn(zklock::scope(space.client().await, meet(barrier.clone())));
+    for nth in 0..3 {
+        let (barrier, fourth) = (barrier.clone(), space.client().await);
+        let met = async move { meet(barrier, (nth == 0).then_some(&fourth)).await };
+        calls.spawn(zklock::scope(space.client().await, met));
     }
     // Each of them waits for the two others inside of its body.
     for ended in soon(calls.join_all()).await {

@@ -39,8 +39,10 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let starts = Starts { name: &target.sig.ident, of: Owner::read(&target.sig), paths: slice_of_one() };
     let once = once(args.shared.once.as_ref(), starts, &private);
     let begun = args.shared.once.as_ref().map(|_| begun(args, target, flow));
-    let mentioned = [&once, &wait].map(ToTokens::to_token_stream);
-    let mentioned = [&path, &client, &mentioned[0], &mentioned[1], &term, &target.body];
+    // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
+    let [once_tokens, wait_tokens] = [&once, &wait].map(ToTokens::to_token_stream);
+    let otherwise = args.otherwise.to_token_stream();
+    let mentioned = [&path, &client, &wait_tokens, &once_tokens, &otherwise, &target.body];
     let captures = capture::statements(&target.sig, &mentioned);
     let guard = args.shared.guard.as_ref().map(|Guard(name)| {
         // The compiler reports a term that would have to live longer than the body at its name.

@@ -42,8 +42,10 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let starts = Starts { name: &sig.ident, of: Owner::read(sig), paths: args.path.slice() };
     let once = once(args.shared.once.as_ref(), starts, &private);
     let held = held(args, target, flow);
-    let mentioned = [&once, &permits].map(ToTokens::to_token_stream);
-    let mentioned = [&path, &client, &wait, &mentioned[0], &mentioned[1], &held, &target.body];
+    // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
+    let [once_tokens, permit_tokens] = [&once, &permits].map(ToTokens::to_token_stream);
+    let otherwise = args.otherwise.to_token_stream();
+    let mentioned = [&path, &client, &wait, &permit_tokens, &once_tokens, &otherwise, &target.body];
     let captures = capture::statements(sig, &mentioned);
     let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
     // The compiler reports a guard that would have to live longer than the body at its name.

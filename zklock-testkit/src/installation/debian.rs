@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -85,6 +86,9 @@ fn lacking(error: &Error) -> Vec<&'static str> {
 
 fn install_packages(packages: &[&str]) -> Result<(), Error> {
     eprintln!("zklock-testkit: installing {} with apt-get, to run tests", packages.join(" and "));
+    if packages.contains(&POSTGRESQL_PACKAGE) {
+        create_no_cluster()?;
+    }
     // Old package lists may suffice, so only the installation itself must succeed.
     let update = apt_get(&["update"])?;
     let install = apt_get(&[&["install", "-y", "--no-install-recommends"], packages].concat())?;
@@ -95,11 +99,30 @@ fn install_packages(packages: &[&str]) -> Result<(), Error> {
     Err(Error::Install { command, output: tail(&(text(&update) + &text(&install))) })
 }
 
+/// Keeps the package of PostgreSQL from creating and starting a server of its own, unless the machine has its settings
+/// already.
+fn create_no_cluster() -> Result<(), Error> {
+    let settings = Path::new(CLUSTER_SETTINGS);
+    let directory = settings.parent().expect("the path has a directory");
+    fs::create_dir_all(directory).map_err(Error::io("create the directory of PostgreSQL's settings"))?;
+    match File::create_new(settings) {
+        Ok(mut file) => file.write_all(b"create_main_cluster = false\n"),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+    .map_err(Error::io("write the settings of PostgreSQL's clusters"))
+}
+
+/// The settings by which Debian's package decides whether to create a server.
+const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
+
 fn apt_get(arguments: &[&str]) -> Result<Output, Error> {
     Command::new(APT_GET)
-        .args(["-q", "-o", "DPkg::Lock::Timeout=300"])
+        .args(["-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
+        // Settings that exist are kept.
+        .env("UCF_FORCE_CONFFOLD", "1")
         .stdin(Stdio::null())
         .output()
         .map_err(Error::io("run apt-get"))

@@ -82,6 +82,16 @@ impl Service {
     }
 }
 
+#[distributed_lock(path = "/a/{id}", map_err = |error| format!("{name} {id}: {error}"), once_per = "1m")]
+pub async fn only_the_error_uses_the_name(name: String, id: u64) -> Result<(), String> {
+    Ok(())
+}
+
+#[leader_only(map_err = |error| format!("{name}: {error}"), otherwise = error)]
+pub fn only_the_error_of_the_leader_uses_the_name(name: String) -> Result<(), String> {
+    Ok(())
+}
+
 #[distributed_lock(path = "/a", of = 3)]
 pub async fn one_of_three() -> Result<(), LockError> {
     Ok(())
