@@ -4,6 +4,7 @@ use std::any::type_name;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
+use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,8 +24,15 @@ pub struct Function {
     place: &'static str,
 }
 
-/// The places of the functions that have run, by module, type and name.
-static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 3], &'static str>>> = LazyLock::new(Mutex::default);
+/// The functions that have run, by module, short name of the type and name.
+static FUNCTIONS: LazyLock<Mutex<HashMap<[&'static str; 3], Owned>>> = LazyLock::new(Mutex::default);
+
+/// A function, and the full name of its type without parameters; empty outside of a type.
+#[derive(Clone, Copy)]
+struct Owned {
+    function: &'static Function,
+    of: &'static str,
+}
 
 impl Function {
     /// Describes a function by its module, its name and its place.
@@ -33,29 +41,42 @@ impl Function {
     }
 
     /// Fails if another function would share the tick, because only one of them would then start in a period.
-    fn check(&self, of: &'static str) -> Result<(), LockError> {
+    ///
+    /// The place does not identify the function, because a macro gives one place to several. Each function has a
+    /// `static` of its own, which the instances of a generic function share.
+    fn check(&'static self, of: &'static str) -> Result<(), LockError> {
+        let this = Owned { function: self, of: without_parameters(of) };
         let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let other = *functions.entry([self.module, of, self.name]).or_insert(self.place);
-        if other == self.place {
+        let other = *functions.entry([self.module, short(of), self.name]).or_insert(this);
+        let name = || self.qualified(short(of));
+        let reason = if !ptr::eq(other.function, self) {
+            let (name, here, there) = (name(), self.place, other.function.place);
+            format!(
+                "two functions in one module have the name `{name}`, at {here} and at {there}: \
+                 give one of them a `tick`"
+            )
+        } else if other.of != this.of {
+            let (name, this, other) = (name(), this.of, other.of);
+            format!(
+                "`{name}` is a method of `{this}` and of `{other}`: give it a `tick` that tells them apart"
+            )
+        } else {
             return Ok(());
-        }
-        let reason = format!(
-            "two functions in one module have the name `{}`, at {} and at {other}: give one of them a `tick`",
-            self.qualified(of),
-            self.place
-        );
+        };
         Err(LockError::InvalidConfig { setting: "once_per", reason })
     }
 
+    /// Returns the name of the function behind `of`, the short name of its type.
     fn qualified(&self, of: &str) -> String {
         let separator = if of.is_empty() { "" } else { "::" };
         format!("{of}{separator}{}", self.name)
     }
 
-    /// Returns the path of the default tick for these locks. `of` is the name of the method's type, or empty.
-    fn tick(&self, of: &'static str, paths: &[Path]) -> Path {
+    /// Returns the path of the default tick for these locks. `of` is the full name of the method's type, or
+    /// empty.
+    fn tick(&'static self, of: &'static str, paths: &[Path]) -> Path {
         self.check(of)?;
-        let mut tick = format!("{TICKS}/{}::{}", self.module, self.qualified(of));
+        let mut tick = format!("{TICKS}/{}::{}", self.module, self.qualified(short(of)));
         for (nth, path) in paths.iter().enumerate() {
             tick.push_str(if nth == 0 { "/" } else { "," });
             let path = path.as_ref().map_err(LockError::clone)?;
@@ -112,13 +133,13 @@ impl Once {
     }
 
     /// Creates a limit with the default tick of a function under these locks.
-    pub fn of(function: &Function, paths: &[Path], period: Duration) -> Self {
+    pub fn of(function: &'static Function, paths: &[Path], period: Duration) -> Self {
         Self { path: first(paths), tick: function.tick("", paths), period }
     }
 
     /// Creates a limit with the default tick of a method of `Of` under these locks.
-    pub fn of_method<Of: ?Sized>(function: &Function, paths: &[Path], period: Duration) -> Self {
-        Self { path: first(paths), tick: function.tick(short(type_name::<Of>()), paths), period }
+    pub fn of_method<Of: ?Sized>(function: &'static Function, paths: &[Path], period: Duration) -> Self {
+        Self { path: first(paths), tick: function.tick(type_name::<Of>(), paths), period }
     }
 
     pub(super) fn path(&self) -> &str {
@@ -212,19 +233,21 @@ pub async fn begin_term(once: Once, term: Term) -> Start<Term> {
 mod tests {
     use super::*;
 
-    fn function(name: &'static str, place: &'static str) -> Function {
-        Function::new(["billing::jobs", name, place])
+    static SWEEP: Function = Function::new(["billing::jobs", "sweep", "jobs.rs:1"]);
+
+    fn function(name: &'static str, place: &'static str) -> &'static Function {
+        Box::leak(Box::new(Function::new(["billing::jobs", name, place])))
     }
 
     #[track_caller]
     fn check(paths: &[&str], tick: &str) {
         let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned().into())).collect();
-        assert_eq!(function("sweep", "jobs.rs:1").tick("", &paths).unwrap(), tick);
+        assert_eq!(SWEEP.tick("", &paths).unwrap(), tick);
     }
 
     #[test]
     fn the_tick_of_a_method_names_its_type() {
-        let tick = function("sweep", "jobs.rs:1").tick("Ledger", &[Ok("/a".into())]);
+        let tick = SWEEP.tick("billing::Ledger<'_>", &[Ok("/a".into())]);
         assert_eq!(tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
     }
 
@@ -255,15 +278,14 @@ mod tests {
     #[test]
     fn an_invalid_path_has_no_tick() {
         let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
-        let tick = function("sweep", "jobs.rs:1").tick("", &[Err(invalid)]);
+        let tick = SWEEP.tick("", &[Err(invalid)]);
         assert_eq!(tick.unwrap_err().to_string(), "invalid path \"/a/{id}\": a value is empty");
     }
 
     #[test]
     fn functions_that_would_share_a_tick_are_told_apart() {
-        let (first, again) = (function("run", "jobs.rs:3:5"), function("run", "jobs.rs:3:5"));
-        let other = function("run", "jobs.rs:9:5");
-        assert!(first.check("").is_ok() && again.check("").is_ok());
+        let (first, other) = (function("run", "jobs.rs:3:5"), function("run", "jobs.rs:9:5"));
+        assert!(first.check("").is_ok() && first.check("").is_ok());
         assert_eq!(
             other.check("").unwrap_err().to_string(),
             "invalid setting `once_per`: two functions in one module have the name `run`, at jobs.rs:9:5 and \
@@ -272,5 +294,24 @@ mod tests {
         assert!(first.check("").is_ok() && other.check("Ledger").is_ok());
         let message = first.check("Ledger").unwrap_err().to_string();
         assert!(message.contains("have the name `Ledger::run`, at jobs.rs:3:5"), "{message}");
+    }
+
+    #[test]
+    fn functions_from_one_line_of_a_macro_are_told_apart() {
+        let (first, other) = (function("made", "jobs.rs:3:5"), function("made", "jobs.rs:3:5"));
+        assert!(first.check("").is_ok());
+        let message = other.check("").unwrap_err().to_string();
+        assert!(message.contains("have the name `made`, at jobs.rs:3:5 and at jobs.rs:3:5"), "{message}");
+    }
+
+    #[test]
+    fn types_of_one_name_are_told_apart() {
+        let provided = function("provided", "jobs.rs:3:5");
+        assert!(provided.check("eu::Shop<u8>").is_ok() && provided.check("eu::Shop<u16>").is_ok());
+        assert_eq!(
+            provided.check("us::Shop<u8>").unwrap_err().to_string(),
+            "invalid setting `once_per`: `Shop::provided` is a method of `us::Shop` and of `eu::Shop`: give it a \
+             `tick` that tells them apart"
+        );
     }
 }
