@@ -97,7 +97,8 @@ impl Write for Escaping<'_> {
     message = "`{Self}` cannot be the path of a lock",
     label = "a path is a string: `&str`, `String` or any other `AsRef<str>`",
     note = "a value between braces becomes a segment of the path: `path = \"/orders/{{id}}\"`",
-    note = "several paths go into an array: `path = [from, to]`"
+    note = "several paths go into an array: `path = [from, to]`",
+    note = "a list is spread: `path = [..&orders]`"
 )]
 pub trait Text {
     /// Returns the path.

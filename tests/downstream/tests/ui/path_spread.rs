@@ -26,4 +26,9 @@ async fn spread_of_an_election(orders: &[String]) {}
 #[leader_only(otherwise = skip, wait = "5s")]
 async fn wait_of_a_call_that_does_not_wait() {}
 
+#[distributed_lock(path = orders)]
+async fn list_without_a_spread(orders: Vec<String>) -> Result<(), LockError> {
+    Ok(())
+}
+
 fn main() {}
