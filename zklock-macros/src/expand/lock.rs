@@ -25,9 +25,10 @@ pub(crate) fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStr
 }
 
 fn reports(args: Option<&LockArgs>) -> Reports {
-    match args.and_then(|args| args.otherwise.as_ref()) {
-        Some(Otherwise::Skip) => Reports::WhatItCan,
-        _ => Reports::Errors,
+    match args {
+        // Arguments that could not be read may contain `skip`.
+        None | Some(LockArgs { otherwise: Some(Otherwise::Skip), .. }) => Reports::WhatItCan,
+        Some(_) => Reports::Errors,
     }
 }
 

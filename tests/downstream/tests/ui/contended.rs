@@ -60,4 +60,7 @@ async fn otherwise_without_a_place_for_errors() -> u64 {
     7
 }
 
+#[distributed_lock(path = "/a", skip, wiat = "1s")]
+async fn skip_beside_a_misspelled_argument() {}
+
 fn main() {}
