@@ -47,20 +47,33 @@ pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
 type Binding<'a> = (&'a [Attribute], Ident);
 
 fn bind<'a>(pat: &'a Pat, attrs: &'a [Attribute], found: &mut Vec<Binding<'a>>) {
+    if let Pat::Ident(name) = pat {
+        found.push((attrs, name.ident.clone()));
+    }
+    inner(pat).into_iter().for_each(|pat| bind(pat, attrs, found));
+}
+
+/// Tells whether an argument is a pattern that may bind names out of view, as a macro does.
+pub(crate) fn binds_out_of_view(sig: &Signature) -> bool {
+    sig.inputs.iter().any(|arg| matches!(arg, FnArg::Typed(arg) if is_opaque(&arg.pat)))
+}
+
+fn is_opaque(pat: &Pat) -> bool {
+    matches!(pat, Pat::Macro(_) | Pat::Verbatim(_)) || inner(pat).into_iter().any(is_opaque)
+}
+
+/// Returns the patterns in a pattern. All cases of a pattern bind the same names, so the first one stands for them.
+fn inner(pat: &Pat) -> Vec<&Pat> {
     match pat {
-        Pat::Ident(name) => {
-            found.push((attrs, name.ident.clone()));
-            if let Some((_, inner)) = &name.subpat {
-                bind(inner, attrs, found);
-            }
-        }
-        Pat::Paren(paren) => bind(&paren.pat, attrs, found),
-        Pat::Reference(reference) => bind(&reference.pat, attrs, found),
-        Pat::Slice(slice) => slice.elems.iter().for_each(|pat| bind(pat, attrs, found)),
-        Pat::Struct(fields) => fields.fields.iter().for_each(|field| bind(&field.pat, attrs, found)),
-        Pat::Tuple(tuple) => tuple.elems.iter().for_each(|pat| bind(pat, attrs, found)),
-        Pat::TupleStruct(tuple) => tuple.elems.iter().for_each(|pat| bind(pat, attrs, found)),
-        _ => {}
+        Pat::Ident(name) => name.subpat.iter().map(|(_, pat)| &**pat).collect(),
+        Pat::Or(or) => or.cases.first().into_iter().collect(),
+        Pat::Paren(paren) => vec![&paren.pat],
+        Pat::Reference(reference) => vec![&reference.pat],
+        Pat::Slice(slice) => slice.elems.iter().collect(),
+        Pat::Struct(fields) => fields.fields.iter().map(|field| &*field.pat).collect(),
+        Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+        Pat::TupleStruct(tuple) => tuple.elems.iter().collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -95,6 +108,7 @@ mod tests {
             "a b x z q r",
             "a;b;x;z;q;r;",
         );
+        check("fn f((Ok(a) | Err(a)): Result<A, A>)", "a", "a;");
     }
 
     #[test]

@@ -92,11 +92,20 @@ fn work_of(ty: &Type) -> Option<Work> {
 
 fn work_of_bound(bound: &TypeParamBound) -> Option<Work> {
     let TypeParamBound::Trait(bound) = bound else { return None };
-    match bound.path.segments.last()?.ident.to_string().as_str() {
+    let last = bound.path.segments.last()?;
+    match last.ident.to_string().as_str() {
         "Future" => Some(Work::Future),
-        "Stream" => Some(Work::Stream),
+        // The user may give this name to a connection, which has no items.
+        "Stream" if has_items(&last.arguments) => Some(Work::Stream),
         _ => None,
     }
+}
+
+fn has_items(arguments: &PathArguments) -> bool {
+    let PathArguments::AngleBracketed(arguments) = arguments else { return false };
+    let is_item =
+        |argument: &GenericArgument| matches!(argument, GenericArgument::AssocType(ty) if ty.ident == "Item");
+    arguments.args.iter().any(is_item)
 }
 
 /// Returns the contents of `Result<T, _>` and of containers. The error of a `Result` does no work.
@@ -157,6 +166,8 @@ mod tests {
             "Result<Future, E>",
             "Result<shop::Future, E>",
             "Result<JoinError, E>",
+            "Result<Box<dyn Stream>, E>",
+            "impl Stream<u8>",
         ] {
             check(output, None);
         }

@@ -17,6 +17,9 @@ use crate::names::similar;
 /// Refuses misspelled arguments, and hides the arguments from names that are none.
 pub(super) fn in_function(path: &Single, sig: &Signature) -> Result<Single> {
     let mut path = path.clone();
+    if capture::binds_out_of_view(sig) {
+        return Ok(path);
+    }
     let mut errors = Errors::default();
     if let Single::Template { text, pieces } = &mut path {
         for piece in pieces {
@@ -93,9 +96,10 @@ fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
     let arguments: Vec<_> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "self").collect();
     let meant = similar(&text, &arguments).filter(|_| text == text.to_lowercase())?;
+    let field = sig.receiver().map(|_| format!(", a field `{{self.{name}}}`")).unwrap_or_default();
     Some(format!(
         "`{function}` has no argument `{name}`, did you mean `{meant}`?\n\
-         a constant of this name is written `{{self::{name}}}`"
+         a constant of this name is written `{{self::{name}}}`{field}"
     ))
 }
 
@@ -120,6 +124,10 @@ mod tests {
             check_names(path, "fn f(order: &Order)", Some(order));
         }
         check_names("/a/{ordr}", "fn f(Order { id: order, .. }: Order)", Some(order));
+        check_names("/a/{ordr}", "fn f((Ok(order) | Err(order)): Result<u8, u8>)", Some(order));
+        let field = format!("{order}, a field `{{self.ordr}}`");
+        check_names("/a/{ordr}", "fn f(&self, order: &Order)", Some(&field));
+        check_names("/a/{ordr.id}", "fn f(&self, order: &Order)", Some(&field));
         let no_self = "`f` has no `self`: name one of its arguments between the braces";
         check_names("/a/{self.id}", "fn f(id: u64)", Some(no_self));
     }
@@ -131,6 +139,7 @@ mod tests {
         {
             check_names(path, "fn f(order: &Order)", None);
         }
+        check_names("/a/{ordr}", "fn f(order: u8, (_, names!(ordr)): (u8, u8))", None);
         check_names("/a/{n}", "fn f<const n: usize>(m: u8)", None);
         check_names("/a/{self.id}", "fn f(self: Arc<Self>)", None);
         check_names("/a/{r#type}", "fn f(r#type: u8)", None);

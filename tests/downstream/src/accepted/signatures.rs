@@ -220,3 +220,40 @@ pub mod names {
 
     named!(by_macro, "/{shop}/{NUMBER}/{arg}", arg, unused);
 }
+
+/// Names that a pattern binds in each of its cases, or out of view.
+pub mod patterns {
+    use zklock::{LockError, distributed_lock};
+
+    #[distributed_lock(path = "/x/{id}")]
+    pub async fn either((Ok(id) | Err(id)): Result<u64, u64>) -> Result<(), LockError> {
+        Ok(())
+    }
+
+    macro_rules! pair {
+        ($one:ident, $other:ident) => {
+            ($one, $other)
+        };
+    }
+
+    #[distributed_lock(path = "/x/{id}/{ids}")]
+    pub async fn by_macro(pair!(id, _unused): (u64, u64), ids: u64) -> Result<u64, LockError> {
+        Ok(id)
+    }
+}
+
+/// A connection, which yields no items.
+pub mod connection {
+    use std::io::{Empty, Read, Write};
+
+    use zklock::{LockError, distributed_lock};
+
+    pub trait Stream: Read + Write {}
+
+    impl Stream for Empty {}
+
+    #[distributed_lock(path = "/connections")]
+    pub async fn connect() -> Result<Box<dyn Stream>, LockError> {
+        Ok(Box::new(std::io::empty()))
+    }
+}

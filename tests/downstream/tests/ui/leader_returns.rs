@@ -2,9 +2,13 @@ use std::pin::Pin;
 
 use zklock::{LockError, leader_only};
 
-trait Stream {}
+trait Stream {
+    type Item;
+}
 
-impl Stream for () {}
+impl Stream for () {
+    type Item = u8;
+}
 
 #[leader_only]
 fn leader_returns_a_future() -> Pin<Box<impl Future<Output = ()>>> {
@@ -45,7 +49,7 @@ async fn leader_returns_a_handle() -> Option<tokio::task::JoinHandle<()>> {
 }
 
 #[leader_only(otherwise = error)]
-async fn leader_returns_a_stream() -> Result<impl Stream, LockError> {
+async fn leader_returns_a_stream() -> Result<impl Stream<Item = u8>, LockError> {
     Ok(())
 }
 

@@ -6,9 +6,13 @@ use zklock::{LockError, distributed_lock};
 struct Receipt;
 struct SettleError;
 
-trait Stream {}
+trait Stream {
+    type Item;
+}
 
-impl Stream for () {}
+impl Stream for () {
+    type Item = u8;
+}
 
 trait Call {
     type Future;
@@ -67,7 +71,7 @@ fn returns_a_boxed_future_not_async() -> Box<dyn Future<Output = Result<(), Lock
 }
 
 #[distributed_lock(path = "/orders")]
-async fn returns_a_boxed_stream() -> Result<Option<Box<dyn Stream>>, LockError> {
+async fn returns_a_boxed_stream() -> Result<Option<Box<dyn Stream<Item = u8>>>, LockError> {
     Ok(None)
 }
 
@@ -92,7 +96,7 @@ fn returns_a_handle_in_a_tuple() -> Result<(u8, Vec<JoinHandle<()>>), LockError>
 }
 
 #[distributed_lock(path = "/orders")]
-async fn returns_a_stream() -> Result<impl Stream, LockError> {
+async fn returns_a_stream() -> Result<impl Stream<Item = u8>, LockError> {
     Ok(())
 }
 
