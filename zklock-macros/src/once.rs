@@ -3,8 +3,9 @@
 //!
 //! Uses only `duration` and `path`.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Result, Signature};
 
@@ -52,16 +53,14 @@ pub(crate) struct Once {
 
 /// The annotated function and its paths, after which the default tick is named.
 pub(crate) struct Starts<'a> {
-    pub(crate) name: &'a Ident,
-    /// Whether the function is certainly a method, in which `Self` has a name.
-    pub(crate) of: Owner,
+    pub(crate) sig: &'a Signature,
     /// An expression of type `&[__private::Path]`.
     pub(crate) paths: TokenStream,
 }
 
 /// The owner of an annotated function.
 #[derive(Clone, Copy)]
-pub(crate) enum Owner {
+enum Owner {
     /// A type, which `Self` names.
     Itself,
     /// A module; or a type, if the function is one that does not name `Self`.
@@ -70,7 +69,7 @@ pub(crate) enum Owner {
 
 impl Owner {
     /// Reads the owner from the signature, as `Self` cannot occur in that of a function outside of an `impl`.
-    pub(crate) fn read(sig: &Signature) -> Self {
+    fn read(sig: &Signature) -> Self {
         match sig.receiver().is_some() || names_self(sig.to_token_stream()) {
             true => Self::Itself,
             false => Self::Unknown,
@@ -97,34 +96,31 @@ impl Once {
     }
 
     /// Generates an expression of type `__private::Once`.
-    pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> TokenStream {
+    pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> Result<TokenStream> {
         let period = self.period.0.expand();
+        let Starts { sig, paths } = starts;
         if let Some(Tick { path, .. }) = &self.tick {
-            let (tick, paths) = (path.expand(private), starts.paths);
-            return quote!(#private::Once::at(#tick, #paths, #period));
+            let tick = path.in_function(sig)?.expand(private);
+            return Ok(quote!(#private::Once::at(#tick, #paths, #period)));
         }
-        let Starts { name, of, paths } = starts;
-        let of = match of {
+        let of = match Owner::read(sig) {
             Owner::Itself => quote_spanned!(Span::mixed_site()=> of_method::<Self>),
             Owner::Unknown => quote_spanned!(Span::mixed_site()=> of),
         };
-        let name = name.to_string();
-        let name = name.trim_start_matches("r#");
-        quote_spanned! {Span::mixed_site()=> {
+        let name = sig.ident.unraw().to_string();
+        Ok(quote_spanned! {Span::mixed_site()=> {
             static __FUNCTION: #private::Function = #private::Function::new([
                 ::core::module_path!(),
                 #name,
                 ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
             ]);
             #private::Once::#of(&__FUNCTION, #paths, #period)
-        }}
+        }})
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use quote::format_ident;
-
     use super::*;
 
     fn once(period: &str, tick: &str) -> Result<Option<Once>> {
@@ -134,11 +130,15 @@ mod tests {
         Once::new(period, tick)
     }
 
-    fn shown(period: &str, tick: &str) -> String {
-        let name = format_ident!("r#sweep");
-        let starts = Starts { name: &name, of: Owner::Unknown, paths: quote!(&paths) };
+    fn expand(sig: &str, period: &str, tick: &str) -> Result<String> {
+        let sig = syn::parse_str(sig).unwrap();
         let once = once(period, tick).unwrap().unwrap();
-        once.expand(starts, &quote!(p)).to_string().replace(' ', "")
+        let shown = once.expand(Starts { sig: &sig, paths: quote!(&paths) }, &quote!(p))?;
+        Ok(shown.to_string().replace(' ', ""))
+    }
+
+    fn shown(period: &str, tick: &str) -> String {
+        expand("fn r#sweep(id: u64)", period, tick).unwrap()
     }
 
     #[test]
@@ -166,10 +166,7 @@ mod tests {
         check("async fn f() -> Result<Self, E>", true);
         check("async fn f<T>(t: T) -> R where Self: Sized", true);
         check("async fn f<T>(t: T) -> R", false);
-        let name = format_ident!("sweep");
-        let starts = Starts { name: &name, of: Owner::Itself, paths: quote!(&paths) };
-        let once = once("\"1s\"", "").unwrap().unwrap();
-        let shown = once.expand(starts, &quote!(p)).to_string().replace(' ', "");
+        let shown = expand("fn sweep(&self)", "\"1s\"", "").unwrap();
         assert!(shown.contains("p::Once::of_method::<Self>(&__FUNCTION,&paths,"), "{shown}");
     }
 
@@ -178,6 +175,12 @@ mod tests {
         let period = "{#[allow(clippy::absolute_paths)]letlength:::core::time::Duration=self.every;length}";
         let tick = r#"p::PathTemplate::new("/t/{id}").literal("/t/").segment(&(id)).finish()"#;
         assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},&paths,{period})"));
+    }
+
+    #[test]
+    fn a_misspelled_argument_in_a_tick_is_named() {
+        let refused = expand("fn f(order: &Order)", "\"1m\"", "\"/t/{ordr.id}\"").unwrap_err().to_string();
+        assert!(refused.starts_with("`f` has no argument `ordr`, did you mean `order`?"), "{refused}");
     }
 
     #[test]

@@ -4,11 +4,34 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Error, Result, ReturnType, Type};
 
 use super::span::{mixed, output_span, private};
+use crate::grouped::ungroup_type;
 use crate::otherwise::Otherwise;
 use crate::shared::{MapErr, Name, Shared};
 use crate::target::Target;
+
+/// Refuses `map_err` where the function returns nothing, so that no type of an error is known.
+pub(super) fn check_map_err(shared: &Shared, target: &Target) -> Result<()> {
+    match &shared.map_err {
+        Some(MapErr(map)) if returns_nothing(&target.output) => {
+            let name = &target.sig.ident;
+            let message = format!(
+                "`map_err` needs a `Result`: `{name}` returns `()`\nreturn `Result<(), E>`, or remove `map_err`"
+            );
+            Err(Error::new_spanned(map, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn returns_nothing(output: &ReturnType) -> bool {
+    match output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => matches!(ungroup_type(ty), Type::Tuple(unit) if unit.elems.is_empty()),
+    }
+}
 
 /// The results of an annotated function without those of its body.
 pub(super) struct Ending<'a> {

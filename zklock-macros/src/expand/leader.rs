@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::Result;
 
 use super::body;
-use super::ending::Ending;
+use super::ending::{Ending, check_map_err};
 use super::flow::Flow;
 use super::item::{expand, function};
 use super::span::{mixed, private};
@@ -13,7 +13,7 @@ use super::start::once;
 use crate::capture;
 use crate::kind::Kind;
 use crate::leader::LeaderArgs;
-use crate::once::{Owner, Starts};
+use crate::once::Starts;
 use crate::otherwise::Otherwise;
 use crate::path::slice_of_one;
 use crate::shared::{Client, Guard};
@@ -27,6 +27,7 @@ pub(crate) fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
 
 fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
+    check_map_err(&args.shared, target)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path(&target.sig, &private)?;
     let client = Client::expand(args.shared.client.as_ref(), &private);
@@ -36,8 +37,8 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
         quote_spanned!(mixed()=> let __wait = #wait;)
     });
     let term = term(args, target, flow);
-    let starts = Starts { name: &target.sig.ident, of: Owner::read(&target.sig), paths: slice_of_one() };
-    let once = once(args.shared.once.as_ref(), starts, &private);
+    let starts = Starts { sig: &target.sig, paths: slice_of_one() };
+    let once = once(args.shared.once.as_ref(), starts, &private)?;
     let begun = args.shared.once.as_ref().map(|_| begun(args, target, flow));
     // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
     let [once_tokens, wait_tokens] = [&once, &wait].map(ToTokens::to_token_stream);

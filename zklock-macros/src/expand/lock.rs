@@ -5,7 +5,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::Result;
 
 use super::body;
-use super::ending::Ending;
+use super::ending::{Ending, check_map_err};
 use super::flow::Flow;
 use super::item::{expand, function};
 use super::span::{mixed, private};
@@ -13,7 +13,7 @@ use super::start::once;
 use crate::args::LockArgs;
 use crate::capture;
 use crate::kind::Kind;
-use crate::once::{Owner, Starts};
+use crate::once::Starts;
 use crate::otherwise::Otherwise;
 use crate::shared::{Client, Guard};
 use crate::target::{Reports, Target};
@@ -35,13 +35,14 @@ fn reports(args: Option<&LockArgs>) -> Reports {
 fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let sig = &target.sig;
     let flow = Flow::of(target, args.shared.on_lost)?;
+    check_map_err(&args.shared, target)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.path.in_function(sig)?.expand(&private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let permits = args.recipe.statement(&private);
-    let starts = Starts { name: &sig.ident, of: Owner::read(sig), paths: args.path.slice() };
-    let once = once(args.shared.once.as_ref(), starts, &private);
+    let starts = Starts { sig, paths: args.path.slice() };
+    let once = once(args.shared.once.as_ref(), starts, &private)?;
     let held = held(args, target, flow);
     // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
     let [once_tokens, permit_tokens] = [&once, &permits].map(ToTokens::to_token_stream);

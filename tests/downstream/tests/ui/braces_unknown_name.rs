@@ -30,4 +30,13 @@ mod field_without_self {
     }
 }
 
+mod field_without_self_in_a_tick {
+    use zklock::leader_only;
+
+    impl super::Ledger {
+        #[leader_only(once_per = "15m", tick = "/ticks/{name}")]
+        async fn sweep(&self) {}
+    }
+}
+
 fn main() {}

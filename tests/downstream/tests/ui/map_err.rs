@@ -48,10 +48,16 @@ impl Status {
     }
 }
 
-#[leader_only(map_err = Status::of)]
+#[leader_only(map_err = |_| Status)]
 async fn map_err_without_a_result() -> Option<u8> {
     None
 }
+
+#[leader_only(map_err = |_| Status)]
+async fn map_err_without_a_return_type() {}
+
+#[distributed_lock(path = "/a", skip, map_err = |error| error.to_string())]
+fn map_err_of_unit() -> () {}
 
 #[distributed_lock(path = "/a", name = settle)]
 async fn name_unquoted() -> Result<(), LockError> {

@@ -67,4 +67,20 @@ async fn lock_tick_without_once_per() -> Result<(), LockError> {
     Ok(())
 }
 
+#[leader_only(once_per = "15m", tick = "/ticks/{shopp}")]
+async fn tick_of_a_misspelled_argument(shop: u64) {}
+
+struct Ledger {
+    shopp: u64,
+}
+
+mod tick_of_a_field_without_self {
+    use zklock::leader_only;
+
+    impl super::Ledger {
+        #[leader_only(once_per = "15m", tick = "/ticks/{shopp}")]
+        async fn sweep(&self, shop: u64) {}
+    }
+}
+
 fn main() {}
