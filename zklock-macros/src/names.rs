@@ -44,7 +44,7 @@ const SYNONYMS: [(&str, &str); 32] = [
 
 /// Returns the error about the unknown argument `name` of an attribute that takes the arguments `known`.
 pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
-    let message = match others::instead(&name.to_string()) {
+    let message = match others::instead(&name.to_string(), known) {
         Some(instead) => format!("there is no argument `{name}`\n{instead}"),
         None => {
             let hint = hint(name, known);

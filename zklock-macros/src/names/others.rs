@@ -28,7 +28,8 @@ const INSTEAD: [(&[&str], &str); 9] = [
     ),
     (
         &["fair", "fairness", "reentrant", "reentrancy"],
-        "locks are always fair and reentrant within one call\n`Client::exclusive` is a lock that is not reentrant",
+        "all locks are fair, and all but semaphores are reentrant within one call\n\
+         `Client::exclusive` is a lock that is not reentrant",
     ),
     (
         &["namespace", "prefix", "root", "base_path", "chroot"],
@@ -45,9 +46,27 @@ const INSTEAD: [(&[&str], &str); 9] = [
     ),
 ];
 
-/// Returns what to do in place of an argument of this name; `None` if it is in no list.
-pub(super) fn instead(word: &str) -> Option<&'static str> {
-    INSTEAD.iter().find(|(words, _)| words.contains(&word)).map(|(_, text)| *text)
+/// The texts for an attribute that waits only under `otherwise = wait`, by the first of the words.
+const WITHOUT_WAIT: [(&str, &str); 2] = [
+    (
+        "retry",
+        "a call on a replica that does not lead returns at once, and does not try again and again\n\
+         `otherwise = wait, wait = \"5s\"` waits for leadership",
+    ),
+    (
+        "session_timeout",
+        "`otherwise = wait, wait = \"5s\"` bounds the wait for leadership; a body that takes too long is ended by\n\
+         `tokio::time::timeout` in it, and `Config::session_timeout` is a setting of the client",
+    ),
+];
+
+/// Returns what to do in place of an argument of this name, under an attribute that takes the arguments `known`; `None`
+/// if it is in no list, or if the attribute takes no lock.
+pub(super) fn instead(word: &str, known: &[&str]) -> Option<&'static str> {
+    let (words, text) = INSTEAD.iter().find(|(words, _)| words.contains(&word))?;
+    let waits = known.contains(&"no_wait");
+    let other = WITHOUT_WAIT.iter().find(|(first, _)| !waits && words[0] == *first);
+    known.contains(&"path").then_some(other.map_or(*text, |(_, text)| *text))
 }
 
 #[cfg(test)]
@@ -56,11 +75,24 @@ mod tests {
 
     use super::*;
 
+    const LOCK: [&str; 3] = ["path", "wait", "no_wait"];
+
     #[test]
     fn a_word_is_explained_once() {
         let words: Vec<_> = INSTEAD.iter().flat_map(|(words, _)| *words).collect();
         assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len());
-        assert!(words.iter().all(|word| instead(word).is_some()));
-        assert_eq!(instead("waits"), None);
+        assert!(words.iter().all(|word| instead(word, &LOCK).is_some()));
+        assert_eq!(instead("waits", &LOCK), None);
+    }
+
+    #[test]
+    fn an_attribute_is_told_only_what_it_takes() {
+        for word in ["retries", "deadline", "session_timeout"] {
+            assert!(instead(word, &LOCK).unwrap().contains("`wait = \"5s\"` bounds the wait"));
+            let leader = instead(word, &["path", "otherwise", "wait"]).unwrap();
+            assert!(leader.contains("`otherwise = wait, wait = \"5s\"`"), "{leader}");
+        }
+        assert!(WITHOUT_WAIT.iter().all(|(first, _)| INSTEAD.iter().any(|(words, _)| words[0] == *first)));
+        assert_eq!(instead("retries", &["flavor", "session_timeout"]), None);
     }
 }

@@ -23,4 +23,16 @@ async fn leader_word_term() {}
 #[leader_only(mode = read)]
 async fn leader_word_mode() {}
 
+#[leader_only(retries = 3)]
+async fn leader_word_retries() {}
+
+#[leader_only(deadline = "5s")]
+async fn leader_word_deadline() {}
+
+#[leader_only(session_timeout = "5s")]
+async fn leader_word_session_timeout() {}
+
+#[leader_only(reentrant = true)]
+async fn leader_word_reentrant() {}
+
 fn main() {}

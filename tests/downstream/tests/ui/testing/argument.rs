@@ -47,4 +47,10 @@ async fn worker_threads_none() {}
 #[zklock::test(flavor = "multi_thread", worker_threads = "2")]
 async fn worker_threads_quoted() {}
 
+#[zklock::test(retries = 3)]
+async fn argument_retries() {}
+
+#[zklock::test(servers = 3)]
+async fn argument_servers() {}
+
 fn main() {}
