@@ -2,6 +2,8 @@
 
 #![deny(warnings)]
 
+use std::fmt::Display;
+
 use async_trait::async_trait;
 use zklock::{LockError, distributed_lock, leader_only};
 
@@ -33,6 +35,10 @@ trait Ledger: Sync {
     async fn tidy(&self, pages: Vec<u64>);
 
     async fn merge(&self, others: Vec<String>) -> Result<usize, String>;
+
+    async fn title(&self, number: u8) -> Result<Box<dyn Display + Send>, LockError>;
+
+    async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError>;
 }
 
 struct Book<T>(Vec<T>);
@@ -54,6 +60,16 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[distributed_lock(path = [self.name(), ..&others], no_wait, map_err = |error| format!("not merged: {error}"))]
     async fn merge(&self, others: Vec<String>) -> Result<usize, String> {
         Ok(others.len())
+    }
+
+    #[distributed_lock(path = "/titles", otherwise = Ok(Box::new(number)))]
+    async fn title(&self, number: u8) -> Result<Box<dyn Display + Send>, LockError> {
+        Ok(Box::new(self.name()))
+    }
+
+    #[leader_only(otherwise = Ok(Box::new(7)))]
+    async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError> {
+        Ok(Box::new(self.name()))
     }
 
     // Only the attribute uses the arguments.
@@ -90,6 +106,7 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     must_be_send(book.tidy(vec![7])).await;
     let merged = must_be_send(book.merge(vec!["/other".into()])).await;
     assert!(merged.as_ref().is_err_and(|error| error.starts_with("not merged: no client")), "{merged:?}");
+    assert!(must_be_send(book.title(7)).await.is_err());
     let provided = must_be_send(book.provided()).await;
     assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
 }
@@ -99,4 +116,5 @@ async fn a_method_asks_who_leads_before_its_body_runs() {
     let book = Book::<String>(Vec::new());
     must_be_send(book.balance(7)).await;
     assert_eq!(must_be_send(book.audit()).await, None);
+    assert!(must_be_send(book.leading()).await.is_err());
 }

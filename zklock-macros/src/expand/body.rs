@@ -10,11 +10,21 @@ use crate::target::Target;
 
 /// Generates the statements of the block, which captures the arguments by the statements `captures`.
 pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream {
+    let typed = typed(target, captures);
+    let mut block = Group::new(Delimiter::Brace, target.body.clone());
+    // With the user's span, the compiler could report these braces as unused.
+    block.set_span(mixed().located_at(target.brace.span.join()));
+    let block = block.into_token_stream();
+    quote_spanned!(mixed()=> #typed #block)
+}
+
+/// Generates the statement that tells the compiler the type of an `async` block.
+pub(super) fn typed(target: &Target, captures: &TokenStream) -> TokenStream {
     let output = erased_output(&target.output);
     let span = mixed().located_at(output_span(&target.output));
     // There is no syntax for the return type of an `async` block. This `return` never runs, but it tells the
     // compiler the type, so that `?`, coercions and error messages are the same as in the original function.
-    let typed = quote_spanned! {span=>
+    quote_spanned! {span=>
         #[allow(
             unknown_lints,
             unreachable_code,
@@ -32,12 +42,7 @@ pub(super) fn statements(target: &Target, captures: &TokenStream) -> TokenStream
             let __output: #output = loop {};
             return __output;
         }
-    };
-    let mut block = Group::new(Delimiter::Brace, target.body.clone());
-    // With the user's span, the compiler could report these braces as unused.
-    block.set_span(mixed().located_at(target.brace.span.join()));
-    let block = block.into_token_stream();
-    quote_spanned!(mixed()=> #typed #block)
+    }
 }
 
 /// Returns the return type in a form that a `let` accepts.

@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::Result;
 use syn::parse::{Parse, ParseStream, Parser};
 
+use super::body::typed;
 use super::span::mixed;
 use crate::boxed;
 use crate::errors::Errors;
@@ -45,7 +46,10 @@ pub(super) fn expand<A: Parse>(
 pub(super) fn function(target: &Target, statements: &TokenStream) -> TokenStream {
     let Target { attrs, vis, defaultness, sig, inner_attrs, form, .. } = target;
     let statements = match form {
-        Form::Boxed(by) => quote_spanned!(mixed()=> #by(async move { #statements })),
+        Form::Boxed(by) => {
+            let typed = typed(target, &TokenStream::new());
+            quote_spanned!(mixed()=> #by(async move { #typed #statements }))
+        }
         Form::Async | Form::Sync => statements.clone(),
     };
     quote_spanned! {mixed()=>
