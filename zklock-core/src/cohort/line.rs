@@ -202,8 +202,13 @@ impl<C, L: Handle> Line<C, L> {
     }
 
     /// Returns whether a call of this client holds the lock under the kept node.
-    pub(super) fn is_held(&self) -> bool {
+    fn is_held(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| !kept.is_vacant())
+    }
+
+    /// Returns whether calls in line wait for a call of this client that holds the lock, and for no other client.
+    pub(super) fn is_behind_own(&self) -> bool {
+        self.is_held() && !self.coming.is_some_and(|coming| coming.is_queued())
     }
 
     fn is_deserted(&self) -> bool {

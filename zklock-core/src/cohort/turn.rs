@@ -40,7 +40,7 @@ impl Local for CallerLine {
     type Key = Key;
 
     fn is_held_here(&self, _: &Key) -> bool {
-        self.is_held()
+        self.is_behind_own()
     }
 
     /// Performs the work of a line until nobody waits in it.
@@ -136,7 +136,10 @@ impl Cohort<CallerLine> {
                 self.rules().restarted();
                 return false;
             }
-            Progress::Entering => return false,
+            Progress::Entering => {
+                self.meet(None);
+                return false;
+            }
             Progress::Behind(holder) => {
                 self.meet(Some(holder));
                 return false;
@@ -200,5 +203,38 @@ async fn ended(contender: &mut Option<Contender>) -> Result<Option<Vec<Lease>>, 
     match contender {
         Some(contender) => contender.contest.as_mut().await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::cohort::Cohorts;
+    use crate::error::Holder;
+    use crate::path::NodePath;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_contender_that_enters_again_is_behind_nobody_that_was_in_front_of_it_before() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let _guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let cohorts: &Cohorts = client.cohorts().get_or_default();
+        let path = NodePath::new(client.worker().root(), "/a").unwrap();
+        let line = &cohorts.lines.at(&path)[0];
+        let holder = || match line.timeout(Duration::ZERO) {
+            LockError::Timeout { holder, .. } => holder,
+            other => panic!("{other}"),
+        };
+        let gone = Holder::other(b"billing-7", 7, 0, 1);
+        line.note(Progress::Behind(gone.clone()));
+        assert_eq!(holder(), Some(gone));
+        line.note(Progress::Entering);
+        assert_eq!(holder(), Some(Holder::this_client(1)));
     }
 }

@@ -148,3 +148,16 @@ fn a_reader_that_does_not_wait_is_refused_behind_a_writer_and_behind_a_contender
     assert_eq!(scene.line.behind(1).len(), 1);
     assert_eq!(scene.attempt(Shared), Err(Turned::Contended));
 }
+
+#[test]
+fn a_writer_is_behind_readers_of_its_client_alone_until_its_node_is_behind_others() {
+    let mut scene = Scene::held(Shared);
+    scene.wait(Exclusive);
+    assert!(scene.line.is_behind_own());
+    scene.enter(Exclusive);
+    assert!(scene.line.is_behind_own(), "the place of its node is not known");
+    scene.line.behind(2);
+    assert!(scene.line.is_queued() && !scene.line.is_behind_own());
+    scene.give_back();
+    assert!(!scene.line.is_behind_own(), "nobody holds the lock here");
+}
