@@ -18,9 +18,9 @@ impl<K> Guard<K> {
     /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
     /// was held.
     ///
-    /// The server looks for this guard's own node right behind the read, in the same round trip. The data therefore
-    /// contains every guarded write of earlier holders, and no write of a later one. `path` is an absolute path below
-    /// the client's namespace.
+    /// The server looks for this guard's own node right behind the read, in the same round trip. Under a lock that only
+    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
+    /// `path` is an absolute path below the client's namespace.
     ///
     /// # Errors
     ///
@@ -58,7 +58,9 @@ pub(crate) async fn read_under(
     let (target, within) = (NodePath::new(worker.root(), path)?, worker.default_wait());
     shares.iter().try_for_each(|share| share.check())?;
     let about = target.clone();
-    let answer = worker.call(within, read(shares, target)).await;
+    let answer = worker.call(within, read(shares.clone(), target)).await;
+    // A loss may be known only since the answer.
+    shares.iter().try_for_each(|share| share.check())?;
     answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&about, within)))
 }
 
@@ -127,6 +129,19 @@ mod tests {
         held.release();
         let read = soon(read).await;
         assert!(matches!(read, Err(LockError::Lost { .. })), "{read:?}");
+    }
+
+    #[tokio::test]
+    async fn data_is_not_returned_after_a_loss_that_became_known_during_the_read() {
+        let (_server, proxy, guard) = proxied().await;
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        let mut read = Box::pin(guard.get("/data"));
+        assert!(poll!(&mut read).is_pending());
+        soon(held.struck()).await;
+        guard.holds[0].tenure().lose(LossReason::LeaseExpired);
+        held.release();
+        let read = soon(read).await;
+        assert!(matches!(read, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{read:?}");
     }
 
     #[tokio::test]
