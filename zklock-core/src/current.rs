@@ -17,8 +17,9 @@ use crate::token::FencingToken;
 
 /// A lock or a term of leadership that a call holds, as [`current`] returns it. Cheap to clone.
 ///
-/// It does not keep the lock: after the holder has given the lock back, [`is_held`](Self::is_held) is `false`, and
-/// writes and reads fail.
+/// It does not keep the lock: after the holder has given the lock back, or a writer has downgraded it,
+/// [`is_held`](Self::is_held) is `false`, and writes and reads fail. Another holder that entered the same lock again may
+/// hold it then.
 #[derive(Clone)]
 pub struct Current {
     held: Held,
@@ -124,13 +125,15 @@ impl Current {
         answer.map(drop).map_err(|unanswered| unanswered.into_error(path, within))
     }
 
-    /// Waits until the lock is lost, or the term is over, and returns the reason.
+    /// Waits until the lock is lost or given back, or the term is over, and returns the reason.
     ///
-    /// The future stays pending if the holder gives the lock back.
+    /// The reason is [`LossReason::Resigned`] once the holder has given the lock back, even if a later holder loses
+    /// it. A call that waits already when a writer downgrades its lock returns when the reader gives the lock back, or
+    /// loses it.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost. After a loss every call returns the reason at once.
+    /// Nothing is lost. Afterwards every call returns at once.
     pub async fn lost(&self) -> LossReason {
         self.held.lost().await
     }
@@ -220,8 +223,9 @@ impl Current {
     }
 
     fn permit(&self) -> Result<WritePermit, LockError> {
+        let permit = WritePermit::take(self.held.shares())?;
         self.held.check()?;
-        WritePermit::take(self.held.shares())
+        Ok(permit)
     }
 }
 
@@ -232,5 +236,105 @@ impl fmt::Debug for Current {
             .field("fencing_token", &self.fencing_token())
             .field("is_held", &self.is_held())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tokio::time::timeout;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::{Client, Config, inherit};
+
+    async fn connected() -> (EmbeddedServer, Client) {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        (server, client)
+    }
+
+    async fn soon<T>(future: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+    }
+
+    async fn check_given_back(kept: &Current) {
+        assert!(!kept.is_held());
+        let resigned = |error| matches!(error, LockError::Lost { reason: LossReason::Resigned, .. });
+        assert!(kept.upsert("/data", "late").await.is_err_and(resigned));
+        assert!(kept.get("/data").await.is_err_and(resigned));
+        assert_eq!(soon(kept.lost()).await, LossReason::Resigned);
+    }
+
+    #[tokio::test]
+    async fn what_an_inner_holder_has_given_back_is_over_although_the_outer_one_holds_the_lock() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let outer = mutex.lock().await.unwrap();
+        let inside = outer.scope(async {
+            let inner = mutex.lock().await.unwrap();
+            let kept = inner.scope(async { current().unwrap() }).await;
+            assert!(kept.is_held());
+            inner.release().await.unwrap();
+            (kept, current().unwrap())
+        });
+        let (kept, held) = inside.await;
+        check_given_back(&kept).await;
+        held.upsert("/data", "in time").await.unwrap();
+        assert!(held.is_held());
+    }
+
+    #[tokio::test]
+    async fn what_a_writer_kept_is_over_after_its_downgrade() {
+        let (_server, client) = connected().await;
+        let writer = client.rwlock("/a").unwrap().write().await.unwrap();
+        let kept = writer.scope(async { current().unwrap() }).await;
+        kept.upsert("/data", "written").await.unwrap();
+        let reader = writer.downgrade().await.unwrap();
+        check_given_back(&kept).await;
+        assert!(reader.is_held());
+        assert_eq!(reader.get("/data").await.unwrap().as_deref(), Some(&b"written"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_wait_for_a_loss_ends_when_the_lock_is_given_back_and_tells_no_later_loss() {
+        let (server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let guard = mutex.lock().await.unwrap();
+        let kept = guard.scope(async { current().unwrap() }).await;
+        let waiting = tokio::spawn({
+            let kept = kept.clone();
+            async move { kept.lost().await }
+        });
+        // The next call has the same node.
+        let next = tokio::spawn(async move { mutex.lock().await.unwrap() });
+        guard.release().await.unwrap();
+        let next = soon(next).await.unwrap();
+        assert_eq!(soon(waiting).await.unwrap(), LossReason::Resigned);
+        server.delete("/a");
+        assert_eq!(soon(next.lost()).await, LossReason::NodeDeleted);
+        check_given_back(&kept).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_does_not_find_the_term_after_the_body_although_somebody_kept_it() {
+        let (_server, client) = connected().await;
+        let leader = client.leader("/a").unwrap();
+        let term = soon(leader.leadership()).await.unwrap();
+        let (ended, is_ended) = oneshot::channel::<()>();
+        let body = async {
+            let heir = inherit(async {
+                is_ended.await.unwrap();
+                current()
+            });
+            (current().unwrap(), [tokio::spawn(heir)])
+        };
+        let (kept, [heir]) = term.run(body).await.unwrap();
+        assert!(kept.is_held(), "the term lasts");
+        ended.send(()).unwrap();
+        assert!(soon(heir).await.unwrap().is_none());
+        assert_eq!(term.run_blocking(current).unwrap().unwrap().path(), "/a");
     }
 }

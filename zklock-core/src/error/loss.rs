@@ -16,7 +16,7 @@ pub enum LossReason {
     LeaseExpired,
     /// The connection broke, and the leader's [`Policy`](crate::Policy) is to give up leadership at once.
     Suspended,
-    /// The leader resigned, its candidate was closed, or its callback returned.
+    /// The leader resigned, its candidate was closed, or its callback returned; or the holder gave the lock back.
     Resigned,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for LossReason {
             Self::SessionEnded => "the session ended",
             Self::LeaseExpired => "the servers did not answer in time",
             Self::Suspended => "the connection broke",
-            Self::Resigned => "leadership was given up",
+            Self::Resigned => "it was given up",
         })
     }
 }

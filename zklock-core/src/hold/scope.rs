@@ -31,16 +31,18 @@ pub(crate) fn scope_in_term<F: Future>(
     term: Arc<dyn Leading>,
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    let scoped = SCOPE.scope(inside_term(&term), future);
+    let body = Arc::new(());
+    let scoped = SCOPE.scope(inside_term(&term, &body), future);
     async move {
-        let _term = term;
+        let _alive = (term, body);
         scoped.await
     }
 }
 
 /// Calls a function inside this term. Calls find the term until the function returns.
 pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
-    SCOPE.sync_scope(inside_term(&term), function)
+    let body = Arc::new(());
+    SCOPE.sync_scope(inside_term(&term, &body), function)
 }
 
 /// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
@@ -75,8 +77,8 @@ fn inside(holds: &[Arc<Hold>]) -> Chain<Frame> {
     current().with(Frame::of(holds))
 }
 
-fn inside_term(term: &Arc<dyn Leading>) -> Chain<Frame> {
-    current().with(Frame::Term(Arc::downgrade(term)))
+fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Chain<Frame> {
+    current().with(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
 }
 
 fn current() -> Chain<Frame> {
