@@ -252,9 +252,10 @@ impl LockError {
         matches!(self, Self::Timeout { .. })
     }
 
-    /// Returns whether the deadline passed while the caller waited behind others.
+    /// Returns whether the deadline passed while the caller waited behind others, or behind a sibling call under the
+    /// same hold.
     pub fn is_contended(&self) -> bool {
-        matches!(self, Self::Timeout { phase: Phase::Queued, .. })
+        matches!(self, Self::Timeout { phase: Phase::Queued | Phase::Sibling, .. })
     }
 
     /// Returns whether a lock or leadership was lost while it was held.
@@ -311,6 +312,17 @@ mod tests {
             "timed out after 5s waiting behind others for lock /orders/7: held by another call of this client"
         );
         assert!(error.is_contended());
+    }
+
+    #[test]
+    fn a_call_is_contended_while_others_or_siblings_are_in_its_way_and_not_while_servers_are() {
+        let is_contended = |phase| {
+            let (path, waited) = ("/a".into(), Duration::ZERO);
+            LockError::Timeout { path, waited, phase, holder: None }.is_contended()
+        };
+        assert!([Phase::Queued, Phase::Sibling].into_iter().all(is_contended));
+        let others = [Phase::Connecting, Phase::Entering, Phase::Releasing, Phase::Requesting];
+        assert!(!others.into_iter().any(is_contended));
     }
 
     #[test]
