@@ -68,8 +68,10 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
     found(Some(name.to_owned()))
 }
 
-/// Returns whether annotated functions can run here: the worst readiness of all scoped clients, or else of all
-/// installed clients.
+/// Returns whether annotated functions can run here: the worst readiness of all clients that they can find by a name
+/// or without one.
+///
+/// A client of a [`Scope`] takes the place of the installed client of the same name.
 ///
 /// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and returns
 /// [`Readiness::NotInstalled`] if there is no client.
@@ -80,11 +82,9 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 /// assert_eq!(zklock::readiness(), zklock::Readiness::NotInstalled);
 /// ```
 pub fn readiness() -> Readiness {
-    let scoped = scoped().all();
-    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    let worst = scoped.iter().map(Client::readiness).max();
-    let worst = worst.or_else(|| installed.values().map(Client::readiness).max());
-    worst.unwrap_or(Readiness::NotInstalled)
+    let mut clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    clients.extend(scoped().all());
+    clients.values().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.

@@ -87,13 +87,14 @@ impl Scoped {
         scoped.or_else(|| self.ambient.as_ref()?.read(|scope| scope.clients.get(name).cloned()))
     }
 
-    pub(super) fn all(&self) -> Vec<Client> {
+    /// Returns all clients by name, of which the default client has none.
+    pub(super) fn all(&self) -> BTreeMap<Option<String>, Client> {
         let mut clients = self
             .ambient
             .as_ref()
             .map_or_else(BTreeMap::new, |ambient| ambient.read(|scope| scope.clients.clone()));
         clients.extend(self.scope.iter().flat_map(|scope| scope.clients.clone()));
-        clients.into_values().collect()
+        clients
     }
 }
 

@@ -3,24 +3,48 @@
 use std::time::{Duration, SystemTime};
 
 use rstest_reuse::apply;
-use zklock::{Client, Guard, Holder, LockError, Mutex, Phase};
+use zklock::{Client, Guard, Holder, LockError, Phase};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/orders/7";
-/// Long enough for a contender to see its predecessor on a busy machine.
-const WAIT: Duration = Duration::from_secs(3);
+/// The waits of an acquisition that is repeated until the client has seen its predecessor.
+const WAITS: [Duration; 4] = [ms(500), ms(2_000), ms(8_000), ms(20_000)];
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Returns the end of the first acquisition that others are in the way of, and whose client knows one of them.
+async fn late<K>(attempt: impl AsyncFn(Duration) -> Result<Guard<K>, LockError>) -> LockError {
+    let is_told = |error: &LockError| matches!(error, LockError::Timeout { holder: Some(_), .. });
+    late_if(attempt, is_told).await
+}
+
+/// Returns the end of the first acquisition whose error is one of these, however busy the machine is.
+async fn late_if<K>(
+    attempt: impl AsyncFn(Duration) -> Result<Guard<K>, LockError>,
+    is_wanted: impl Fn(&LockError) -> bool,
+) -> LockError {
+    let mut error = failed(attempt(WAITS[0]).await);
+    for wait in &WAITS[1..] {
+        if is_wanted(&error) {
+            return error;
+        }
+        error = failed(attempt(*wait).await);
+    }
+    error
+}
 
 async fn holder_named(space: &Space, identity: &str) -> Client {
     space.config().identity(identity).connect().await.unwrap()
 }
 
-/// Returns the contender in the way, as an acquisition that must time out behind others tells it.
+/// Returns the contender in the way, as the end of an acquisition behind others tells it.
 #[track_caller]
-fn in_the_way<K>(late: Result<Guard<K>, LockError>) -> (Option<Holder>, String) {
-    let error = failed(late);
+fn in_the_way(error: LockError) -> (Option<Holder>, String) {
     assert!(error.is_contended(), "{error}");
     let text = error.to_string();
     let LockError::Timeout { path, holder, .. } = error else { panic!("{error}") };
@@ -29,7 +53,7 @@ fn in_the_way<K>(late: Result<Guard<K>, LockError>) -> (Option<Holder>, String) 
 }
 
 #[track_caller]
-fn check_other(late: Result<Guard<Mutex>, LockError>, client: &Client, in_front: u32) {
+fn check_other(late: LockError, client: &Client, in_front: u32) {
     let (holder, text) = in_the_way(late);
     let Some(Holder::Other { identity, session_id, entered, ahead, .. }) = &holder else {
         panic!("{holder:?}")
@@ -49,7 +73,7 @@ fn check_other(late: Result<Guard<Mutex>, LockError>, client: &Client, in_front:
 }
 
 #[track_caller]
-fn check_this_client<K>(late: Result<Guard<K>, LockError>) {
+fn check_this_client(late: LockError) {
     let (holder, text) = in_the_way(late);
     assert!(
         holder.as_ref().is_some_and(|holder| holder.is_this_client() && holder.ahead() == 1),
@@ -65,8 +89,9 @@ async fn another_client_that_holds_the_lock_is_named(kind: Kind) {
     let (holder, waiter) = (holder_named(&space, "billing-7").await, space.client().await);
     let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = waiter.mutex(PATH).unwrap();
-    check_other(mutex.lock_timeout(WAIT).await, &holder, 1);
-    check_other(mutex.clone().queueing_by_task().lock_timeout(WAIT).await, &holder, 1);
+    check_other(late(async |wait| mutex.lock_timeout(wait).await).await, &holder, 1);
+    let by_task = mutex.queueing_by_task();
+    check_other(late(async |wait| by_task.lock_timeout(wait).await).await, &holder, 1);
 }
 
 #[apply(on_both_servers)]
@@ -78,7 +103,8 @@ async fn of_several_in_front_the_nearest_is_named(kind: Kind) {
     let mutex = nearest.mutex(PATH).unwrap();
     let second = tokio::spawn(async move { mutex.lock().await });
     space.until_queued(PATH, 2).await;
-    check_other(space.client().await.mutex(PATH).unwrap().lock_timeout(WAIT).await, &nearest, 2);
+    let third = space.client().await.mutex(PATH).unwrap();
+    check_other(late(async |wait| third.lock_timeout(wait).await).await, &nearest, 2);
     guard.release().await.unwrap();
     soon(second).await.unwrap().unwrap().release().await.unwrap();
 }
@@ -90,12 +116,13 @@ async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one(ki
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
-    check_this_client(mutex.lock_timeout(WAIT).await);
-    check_this_client(mutex.clone().queueing_by_task().lock_timeout(WAIT).await);
+    check_this_client(failed(mutex.lock_timeout(WAITS[0]).await));
+    let by_task = mutex.queueing_by_task();
+    check_this_client(late(async |wait| by_task.lock_timeout(wait).await).await);
     guard.release().await.unwrap();
     let lock = client.rwlock(PATH).unwrap();
     let reader = lock.read().await.unwrap();
-    check_this_client(lock.write_timeout(WAIT).await);
+    check_this_client(late(async |wait| lock.write_timeout(wait).await).await);
     reader.release().await.unwrap();
 }
 
@@ -106,13 +133,13 @@ async fn calls_of_the_same_client_that_hold_all_permits_are_told(kind: Kind) {
     let client = space.client().await;
     let exclusive = client.exclusive(PATH).unwrap();
     let guard = exclusive.lock().await.unwrap();
-    check_this_client(exclusive.lock_timeout(WAIT).await);
+    check_this_client(late(async |wait| exclusive.lock_timeout(wait).await).await);
     guard.release().await.unwrap();
     space.until_empty(&format!("{PATH}/leases")).await;
     let semaphore = client.semaphore(PATH, 2).unwrap();
     let first = semaphore.acquire().await.unwrap();
     let second = semaphore.acquire().await.unwrap();
-    check_this_client(semaphore.acquire_timeout(WAIT).await);
+    check_this_client(late(async |wait| semaphore.acquire_timeout(wait).await).await);
     second.release().await.unwrap();
     first.release().await.unwrap();
 }
@@ -125,13 +152,13 @@ async fn a_sibling_call_that_holds_is_told(kind: Kind) {
     let outer = mutex.lock().await.unwrap();
     let late = outer.scope(async {
         let _sibling = mutex.lock().await.unwrap();
-        mutex.lock_timeout(Duration::from_millis(10)).await
+        mutex.lock_timeout(ms(10)).await
     });
     let error = failed(late.await);
     let LockError::Timeout { phase: Phase::Sibling, holder: Some(holder), .. } = &error else {
         panic!("{error}")
     };
-    assert!(holder.is_this_client());
+    assert!(holder.is_this_client() && error.is_contended());
 }
 
 #[apply(on_both_servers)]
@@ -140,7 +167,9 @@ async fn holders_that_only_a_request_would_tell_are_not_named(kind: Kind) {
     let space = Space::new(kind);
     let (holder, client) = (space.client().await, space.client().await);
     let permit = holder.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
-    let (unknown, text) = in_the_way(client.semaphore(PATH, 1).unwrap().acquire_timeout(WAIT).await);
+    let semaphore = client.semaphore(PATH, 1).unwrap();
+    let attempt = async |wait| semaphore.acquire_timeout(wait).await;
+    let (unknown, text) = in_the_way(late_if(attempt, LockError::is_contended).await);
     assert_eq!(unknown, None);
     assert!(text.ends_with("waiting behind others for lock /orders/7"), "{text}");
     permit.release().await.unwrap();
@@ -152,16 +181,23 @@ async fn holders_that_only_a_request_would_tell_are_not_named(kind: Kind) {
 async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named(kind: Kind) {
     let space = Space::new(kind);
     let holder = space.client().await;
-    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let proxy = Proxy::start(space.server().address()).unwrap();
-    // The client does not take the server for silent before its wait is over.
-    let config = space.config_at(proxy.connect_string()).server_timeout(Duration::from_millis(2_400));
+    // The client does not take the server for silent before the test is over.
+    let config =
+        space.config_at(proxy.connect_string()).session_timeout(ms(30_000)).server_timeout(ms(12_000));
     let waiter = config.connect().await.unwrap();
     let held = proxy.on_reply(Opcode::GET_DATA).hold();
     let mutex = waiter.mutex(PATH).unwrap();
-    let late = tokio::spawn(async move { mutex.lock_timeout(Duration::from_secs(1)).await });
+    let first = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.lock().await }
+    });
     soon(held.struck()).await;
-    let (unknown, _) = in_the_way(soon(late).await.unwrap());
+    // The call waits behind the first one, whose node is behind the holder's.
+    let (unknown, _) = in_the_way(failed(mutex.lock_timeout(ms(10)).await));
     assert_eq!(unknown, None);
     held.release();
+    guard.release().await.unwrap();
+    soon(first).await.unwrap().unwrap().release().await.unwrap();
 }

@@ -7,12 +7,8 @@ use zklock::{Client, Config, Readiness};
 
 use crate::support::{Kind, SOON, Server, Space, TICK, on_both_servers, soon, until};
 
-async fn readiness_of(client: &Client) -> Readiness {
-    zklock::scope(client.clone(), async { zklock::readiness() }).await
-}
-
 async fn until_it_is(readiness: Readiness, client: &Client) {
-    until(|| async { readiness_of(client).await == readiness }, &readiness.to_string()).await;
+    until(|| async { client.readiness() == readiness }, &readiness.to_string()).await;
 }
 
 #[apply(on_both_servers)]
@@ -21,7 +17,7 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
     let server = Server::start(kind);
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
     let client = config.connect().await.unwrap();
-    assert_eq!(readiness_of(&client).await, Readiness::Ready);
+    assert_eq!(client.readiness(), Readiness::Ready);
     server.kill().unwrap();
     until_it_is(Readiness::Suspended, &client).await;
     until_it_is(Readiness::Disconnected, &client).await;
@@ -40,5 +36,5 @@ async fn a_client_that_is_shut_down_is_closing_while_a_body_goes_on_and_ever_aft
     assert!(guard.is_held() && !shutdown.is_finished());
     guard.release().await.unwrap();
     soon(shutdown).await.unwrap();
-    assert_eq!(readiness_of(&client).await, Readiness::Closing);
+    assert_eq!(client.readiness(), Readiness::Closing);
 }

@@ -57,17 +57,3 @@ async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others(kind: Kind)
     let error = failed(other);
     assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "audit"), "{error}");
 }
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn the_readiness_of_a_scope_is_that_of_its_worst_client(kind: Kind) {
-    let space = Space::new(kind);
-    let (client, named) = (space.client().await, space.client().await);
-    let scope = Scope::new().client(client.clone()).named("audit", named.clone());
-    let readiness = async || zklock::readiness();
-    assert_eq!(scope.clone().run(readiness()).await, Readiness::Ready);
-    named.shutdown(std::time::Duration::ZERO).await;
-    let worst = [client.readiness(), named.readiness()].into_iter().max().unwrap();
-    assert_ne!(worst, Readiness::Ready);
-    assert_eq!(scope.run(readiness()).await, worst);
-}

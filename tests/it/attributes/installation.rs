@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::sync::{Mutex, oneshot};
-use zklock::{LockError, Readiness, distributed_lock};
+use zklock::{LockError, Readiness, Scope, distributed_lock};
 
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
@@ -26,6 +26,7 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     let _alone = ALONE.lock().await;
     let (space, reporting) = (Space::new(kind), Space::new(kind));
     nothing_is_installed(&space).await;
+    the_worst_client_of_a_scope_says_whether_all_are_ready(&space).await;
 
     zklock::install(space.client().await).unwrap();
     zklock::install_as("reporting", reporting.client().await).unwrap();
@@ -83,8 +84,21 @@ async fn the_worst_of_the_installed_clients_says_whether_all_are_ready(space: &S
     zklock::named_client("reporting").unwrap().shutdown(Duration::ZERO).await;
     assert_eq!(zklock::client().unwrap().readiness(), Readiness::Ready);
     assert_eq!(zklock::readiness(), Readiness::Closing);
-    let in_tenant = async { zklock::readiness() };
-    assert_eq!(zklock::scope(space.client().await, in_tenant).await, Readiness::Ready);
+    let (client, scope) = (space.client().await, Scope::new());
+    let in_scope = async |scope: &Scope| scope.clone().run(async { zklock::readiness() }).await;
+    let default = scope.clone().client(client.clone());
+    assert_eq!(in_scope(&default).await, Readiness::Closing, "the installed one is found by its name");
+    assert_eq!(in_scope(&scope.named("audit", client.clone())).await, Readiness::Closing);
+    assert_eq!(in_scope(&default.named("reporting", client)).await, Readiness::Ready);
+}
+
+async fn the_worst_client_of_a_scope_says_whether_all_are_ready(space: &Space) {
+    let (client, named) = (space.client().await, space.client().await);
+    let scope = Scope::new().client(client).named("audit", named.clone());
+    let readiness = async || zklock::readiness();
+    assert_eq!(scope.clone().run(readiness()).await, Readiness::Ready);
+    named.shutdown(Duration::ZERO).await;
+    assert_eq!(scope.run(readiness()).await, Readiness::Closing);
 }
 
 async fn nothing_is_installed(space: &Space) {
