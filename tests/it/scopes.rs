@@ -1,7 +1,7 @@
 //! The clients of scopes, which take the place of installed ones.
 
 use rstest_reuse::apply;
-use zklock::{LockError, Readiness, Scope, distributed_lock};
+use zklock::{LockError, Scope, distributed_lock};
 
 use crate::support::{Kind, Space, failed, on_both_servers};
 
