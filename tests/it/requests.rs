@@ -6,8 +6,8 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{
-    Client, Config, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore, distributed_lock,
-    leader_only,
+    Client, Config, Heartbeat, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore,
+    distributed_lock, leader_only,
 };
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
@@ -356,17 +356,23 @@ async fn hourly() -> Result<Option<u8>, LockError> {
 async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(kind: Kind) {
     const WAITERS: usize = 20;
     let space = Space::new(kind);
-    let (proxy, client) = space.proxied().await;
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    // Heartbeats that are transactions would be counted as well.
+    let config = space.config_at(proxy.connect_string()).heartbeat(Heartbeat::Read);
+    let client = config.connect().await.unwrap();
     let holder = client.mutex("/hourly").unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..WAITERS {
         waiting.spawn(zklock::scope(client.clone(), hourly()));
     }
     until_in_line(&client.mutex("/hourly").unwrap(), WAITERS as u32).await;
+    let before = proxy.requests(Opcode::MULTI);
     assert!(holder.once_per(TICK, HOUR).await.unwrap());
     let starts = soon(waiting.join_all()).await;
     assert!(starts.into_iter().all(|starts| starts.unwrap().is_none()));
-    assert_eq!(proxy.requests(Opcode::MULTI), 2, "the start, and one question for all");
+    let requests = proxy.requests(Opcode::MULTI) - before;
+    // A question that came just before the start is followed by another one.
+    assert!((2..=3).contains(&requests), "the start, and one question for all: {requests}");
 }
 
 #[apply(on_both_servers)]
