@@ -8,17 +8,19 @@
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
-use std::error::Error;
+#[path = "program/mod.rs"]
+mod program;
+
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use tokio::task::JoinSet;
 use zklock::{Client, Config, LeaseState, LockError, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, ZooKeeper};
 
-type Failure = Box<dyn Error + Send + Sync>;
+use program::Failure;
 
 /// Measures a client with many waiters at one lock, and a client that holds many locks.
 ///
@@ -48,18 +50,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` runs this program too, without arguments.
-    if std::env::args_os().len() == 1 {
-        println!("{}", Options::command().render_usage());
-        return ExitCode::SUCCESS;
-    }
-    match measure(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("crowd: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(|options: Options| measure(&options))
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {

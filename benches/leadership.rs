@@ -8,16 +8,18 @@
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
-use std::error::Error;
+#[path = "program/mod.rs"]
+mod program;
+
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use zklock::{Client, Config, LeaderLatch, leader_only};
 use zklock_testkit::ZooKeeper;
 
-type Failure = Box<dyn Error + Send + Sync>;
+use program::Failure;
 
 /// Measures what it costs to ask who leads, in time and in requests.
 ///
@@ -44,18 +46,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` runs this program too, without arguments.
-    if std::env::args_os().len() == 1 {
-        println!("{}", Options::command().render_usage());
-        return ExitCode::SUCCESS;
-    }
-    match measure(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("leadership: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(|options: Options| measure(&options))
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {

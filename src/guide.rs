@@ -10,6 +10,8 @@
 //! * [`testing`]: a server and its faults inside a test.
 //! * [`migration`]: from Apache Curator, ShedLock, Redis locks and kazoo.
 //! * [`kubernetes`]: readiness, the end of pods, limits and pauses.
+//! * [`metrics`]: counts of locks, leaders and sessions, for Prometheus and others.
+//! * [`tracing`]: spans of waits and holds, for OpenTelemetry and others, and warnings about long waits.
 //! * [`guarantees`]: the promise, its conditions, and what it does not cover.
 //! * [`costs`]: the requests of a call, and the order in which calls are served.
 
@@ -29,6 +31,10 @@ pub mod testing {}
 pub mod migration {}
 #[doc = include_str!("../doc/guide/kubernetes.md")]
 pub mod kubernetes {}
+#[doc = include_str!("../doc/guide/metrics.md")]
+pub mod metrics {}
+#[doc = include_str!("../doc/guide/tracing.md")]
+pub mod tracing {}
 #[doc = include_str!("../doc/guide/guarantees.md")]
 pub mod guarantees {}
 #[doc = include_str!("../doc/guide/costs.md")]

@@ -57,8 +57,8 @@
 //! The [`guide`] explains [how to choose a lock](guide::choosing), [timeouts](guide::timeouts),
 //! [cancellation](guide::cancellation), [fencing](guide::fencing), [testing](guide::testing),
 //! [migration](guide::migration) from Curator, ShedLock, Redis locks and kazoo, the operation in
-//! [Kubernetes](guide::kubernetes), all [guarantees](guide::guarantees), and
-//! [cost and fairness](guide::costs).
+//! [Kubernetes](guide::kubernetes), [metrics](guide::metrics), [tracing](guide::tracing), all
+//! [guarantees](guide::guarantees), and [cost and fairness](guide::costs).
 //!
 //! # The promise
 //!
@@ -92,11 +92,13 @@
 //!
 //! # Feature flags
 //!
+//! * `metrics`: each client hands counts of its locks, leaders and sessions to the recorder of the crate `metrics`; see
+//!   [`guide::metrics`].
 //! * `serde`: [`Config`] implements `Deserialize`, and [`FencingToken`] `Serialize` and `Deserialize`.
 //! * `testing`: `#[zklock::test]` and the module `zklock::testing` give each test a ZooKeeper server of its
 //!   own.
 //!
-//! Neither is enabled by default.
+//! None of them is enabled by default.
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -120,9 +122,10 @@ pub use locks::{election, multi, mutex, rwlock, semaphore};
 pub use zklock_core::{
     Acl, Client, Config, Current, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
-    LockEvent, LockEventKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
+    LockEvent, LockEventKind, LockKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
     Participant, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock,
-    Semaphore, SemaphoreGuard, Standing, Verdict, WriteGuard, Writing, current,
+    Semaphore, SemaphoreGuard, Standing, Survey, Surveyed, SurveyedLock, Verdict, WriteGuard, Writing,
+    current,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

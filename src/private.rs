@@ -10,6 +10,8 @@ pub mod blocking;
 mod held;
 #[path = "private/leader.rs"]
 mod leader;
+#[path = "private/named.rs"]
+mod named;
 #[path = "private/once.rs"]
 mod once;
 #[path = "private/otherwise.rs"]
@@ -19,7 +21,6 @@ mod paths;
 #[path = "private/taking.rs"]
 mod taking;
 
-use std::borrow::Cow;
 use std::future::Future;
 
 use zklock_core::{Client, Guard, LockError};
@@ -28,6 +29,7 @@ pub use self::held::{assert_held, assert_not_held};
 pub use self::leader::{
     Answer, Follower, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead,
 };
+pub use self::named::{Labelled, LockPath, named};
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use self::otherwise::{instead, mapped, told};
 pub use self::paths::{PathTemplate, Paths, Text, path_of};
@@ -36,7 +38,7 @@ pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;
 
 /// The path of an attribute, or the error that makes it invalid.
-pub type Path = Result<Cow<'static, str>, LockError>;
+pub type Path = Result<LockPath, LockError>;
 
 /// A return type that can carry a lock error out of an annotated function.
 #[diagnostic::on_unimplemented(

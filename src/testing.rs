@@ -17,7 +17,7 @@
 //! use zklock::testing::TestServer;
 //! use zklock::{LockError, distributed_lock};
 //!
-//! #[distributed_lock(path = "/orders/{id}", wait = "1s")]
+//! #[distributed_lock(path = "/orders/{id}", no_wait)]
 //! async fn settle(id: u64) -> Result<u64, LockError> {
 //!     Ok(id)
 //! }

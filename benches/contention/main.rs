@@ -15,12 +15,10 @@
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
-use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use clap::{CommandFactory, Parser};
 use tokio::task::JoinSet;
 use zklock_testkit::ZooKeeper;
 
@@ -31,6 +29,7 @@ use crate::figures::Figures;
 use crate::fresh::Fresh;
 use crate::lock::Sessions;
 use crate::options::{Contender, Options};
+use crate::program::Failure;
 
 mod body;
 mod counters;
@@ -40,26 +39,15 @@ mod figures;
 mod fresh;
 mod lock;
 mod options;
+#[path = "../program/mod.rs"]
+mod program;
 mod raw;
 
-type Failure = Box<dyn Error + Send + Sync>;
-
 fn main() -> ExitCode {
-    // `cargo test --benches` runs this program too, without arguments.
-    if std::env::args_os().len() == 1 {
-        println!("{}", Options::command().render_usage());
-        return ExitCode::SUCCESS;
-    }
-    match measure(Options::parse()) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("contention: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(|options: Options| {
+        println!("{}", measure(options)?);
+        Ok(())
+    })
 }
 
 fn measure(options: Options) -> Result<String, Failure> {

@@ -12,6 +12,7 @@ use zklock_core::{
     Client, Guard, LockError, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard,
 };
 
+use super::named::LockPath;
 use super::{Answer, Once, Path, Start, Term, Wait};
 
 pub use zklock_core::Member;
@@ -52,7 +53,7 @@ pub fn lock_all(
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
-    let path = paths.as_ref().first().cloned().transpose()?.unwrap_or_default();
+    let path = paths.as_ref().first().cloned().transpose()?.map(LockPath::into_path).unwrap_or_default();
     block_for(&path, super::lock_all(client, paths, member, wait))
 }
 

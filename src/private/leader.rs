@@ -147,8 +147,8 @@ fn candidate(
     path: Path,
 ) -> Result<(Leader, Cow<'static, str>), LockError> {
     let path = path?;
-    let leader = client.map_err(|error| about(error, &path))?.leader(&path)?;
-    Ok((leader, path))
+    let leader = client.map_err(|error| about(error, &path))?.leader(&*path)?.named(path.label());
+    Ok((leader, path.into_path()))
 }
 
 /// Runs the body of an annotated function under its term, and drops it if leadership is lost.

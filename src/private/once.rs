@@ -12,6 +12,7 @@ use futures_lite::future::or;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
+use super::named::LockPath;
 use super::paths::ESCAPED;
 use super::{Path, Term};
 
@@ -153,7 +154,8 @@ impl Once {
 
 /// Returns the first path. An invalid path is replaced by an empty one, because taking the lock reports it.
 fn first(paths: &[Path]) -> Cow<'static, str> {
-    paths.first().and_then(|path| path.as_ref().ok()).cloned().unwrap_or_default()
+    let first = paths.first().and_then(|path| path.as_ref().ok()).cloned();
+    first.map(LockPath::into_path).unwrap_or_default()
 }
 
 /// The decision whether a function may start.
@@ -242,13 +244,13 @@ mod tests {
     #[track_caller]
     fn check(paths: &[&str], tick: &str) {
         let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned().into())).collect();
-        assert_eq!(SWEEP.tick("", &paths).unwrap(), tick);
+        assert_eq!(&*SWEEP.tick("", &paths).unwrap(), tick);
     }
 
     #[test]
     fn the_tick_of_a_method_names_its_type() {
         let tick = SWEEP.tick("billing::Ledger<'_>", &[Ok("/a".into())]);
-        assert_eq!(tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
+        assert_eq!(&*tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
     }
 
     #[test]

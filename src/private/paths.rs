@@ -7,6 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::LockError;
 
 use super::Path;
+use super::named::LockPath;
 
 /// A builder for a path from a template with interpolated segments.
 ///
@@ -69,7 +70,7 @@ impl PathTemplate {
     pub fn finish(self) -> Path {
         match self.reason {
             Some(reason) => Err(LockError::InvalidPath { path: self.template.into(), reason: reason.into() }),
-            None => Ok(self.path),
+            None => Ok(LockPath::new(self.path, self.template)),
         }
     }
 
@@ -169,7 +170,7 @@ mod tests {
     #[track_caller]
     fn check(value: &str, segment: &str) {
         let path = PathTemplate::new("/a/{value}").literal("/a/").segment(value).finish();
-        assert_eq!(path.unwrap(), format!("/a/{segment}"));
+        assert_eq!(*path.unwrap(), *format!("/a/{segment}"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub async fn lock(
 ) -> Result<MutexGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let mutex = client.mutex(&path)?;
+    let mutex = client.mutex(&*path)?.named(path.label());
     match wait.bound(&client) {
         Some(wait) => mutex.lock_timeout(wait).await,
         None => free(mutex.try_lock().await, &path),
@@ -53,7 +53,7 @@ pub async fn lock(
 pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let lock = client.rwlock(&path)?;
+    let lock = client.rwlock(&*path)?.named(path.label());
     match wait.bound(&client) {
         Some(wait) => lock.read_timeout(wait).await,
         None => free(lock.try_read().await, &path),
@@ -68,7 +68,7 @@ pub async fn write(
 ) -> Result<WriteGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let lock = client.rwlock(&path)?;
+    let lock = client.rwlock(&*path)?.named(path.label());
     match wait.bound(&client) {
         Some(wait) => lock.write_timeout(wait).await,
         None => free(lock.try_write().await, &path),
@@ -89,7 +89,7 @@ pub async fn permits(
 ) -> Result<SemaphoreGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let semaphore = client.semaphore(&path, of)?;
+    let semaphore = client.semaphore(&*path, of)?.named(path.label());
     match wait.bound(&client) {
         Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
         None => free(semaphore.try_acquire_many(wanted).await, &path),
@@ -104,9 +104,12 @@ pub async fn lock_all(
     wait: Wait,
 ) -> Result<MultiGuard, LockError> {
     let paths = paths.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let first = paths.first().map_or_else(String::new, ToString::to_string);
+    let first = paths.first().map_or_else(String::new, |path| path.to_string());
     let client = known(client, &first)?;
-    let all = client.multi(paths.into_iter().map(|path| member(path.into_owned())))?;
+    let all = client.multi(paths.into_iter().map(|path| {
+        let label = path.label();
+        member(path.into_path().into_owned()).named(label)
+    }))?;
     match wait.bound(&client) {
         Some(wait) => all.lock_timeout(wait).await,
         None => all.lock_now().await,

@@ -1,5 +1,7 @@
 //! Events that are logged as warnings, and cancellations that are not.
 
+mod long_waits;
+
 use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -10,7 +12,7 @@ use tracing::{Event, Id, Level, Metadata, Subscriber};
 use zklock::{LossReason, distributed_lock, leader_only};
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until};
 
 /// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell.
 struct Loud;
@@ -83,6 +85,7 @@ async fn a_skipped_call_is_logged_with_the_name_that_it_was_given(kind: Kind) {
     assert!(lines.len() > before, "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("function=\"the nightly sweep\"")), "{lines:?}");
     held.release().await.unwrap();
+    let _uninstalled = INSTALLED.read().await;
     named_and_unled().await;
     let lines = logged("the nightly report");
     assert!(lines.iter().all(|line| line.contains("error=no client is installed")), "{lines:?}");
@@ -97,6 +100,7 @@ async fn sweep_that_reports_nothing() {
 #[tokio::test]
 async fn a_function_that_cannot_report_an_error_logs_it_with_its_own_name() {
     Loud::listen();
+    let _uninstalled = INSTALLED.read().await;
     sweep_that_reports_nothing().await;
     let logged = logged("sweep_that_reports_nothing");
     let [line] = &logged[..] else { panic!("{logged:?}") };

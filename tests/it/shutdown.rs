@@ -62,7 +62,8 @@ async fn who_waits_for_an_answer_is_told_of_a_shutdown(kind: Kind) {
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     server.pause().unwrap();
-    let (locking, listing) = (mutex.clone(), mutex.clone());
+    // A call for the same lock would get it from the one that releases it, without an answer.
+    let (locking, listing) = (client.mutex("/other").unwrap(), mutex.clone());
     let locking = tokio::spawn(async move { locking.lock().await });
     let listing = tokio::spawn(async move { listing.participants().await });
     let releasing = tokio::spawn(guard.release());

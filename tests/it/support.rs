@@ -2,6 +2,7 @@
 
 pub(crate) mod frames;
 pub(crate) mod process;
+pub(crate) mod random;
 mod server;
 pub(crate) mod session_end;
 mod waiting;
@@ -10,6 +11,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::sync::RwLock;
 use zklock::{Client, Config, LockError, Mutex};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
@@ -18,6 +20,10 @@ use session_end::end_session;
 
 pub(crate) use server::{Kind, QUICK_TICK, Server, TICK, on_both_servers, server};
 pub(crate) use waiting::{SOON, soon, until};
+
+/// The installed clients of this process. The tests that install one write it, and those that rely on there being none
+/// read it.
+pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
 
 /// A test's namespace on a shared server.
 pub(crate) struct Space {

@@ -25,8 +25,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs every test and every example, with a real ZooKeeper, Curator and PostgreSQL, which are installed if
-    /// missing.
+    /// Runs every test and every example, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
+    /// installed if missing.
     Test,
     /// Checks the format, the lints, the documentation and the packages.
     Check,

@@ -4,12 +4,13 @@ use crate::built::{Built, Program};
 use crate::step::{Outcome, Report, Step};
 
 /// The examples, their arguments, and the last line that each must print.
-const EXAMPLES: [(&str, &str, &str); 6] = [
+const EXAMPLES: [(&str, &str, &str); 7] = [
     ("quickstart", "--processes 4", "counter = 100"),
     ("quickstart", "", "counter = 100"),
     ("fencing", "", "the value is still \"from the second\""),
     ("scheduled", "", "every tick ran on one replica"),
     ("cron", "", "one replica at a time wrote reports"),
+    ("metrics", "--demo", "every metric was recorded"),
     ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
@@ -42,7 +43,8 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     }
     lane.push(on_zookeeper(&built, EXAMPLES[0])?);
     let servers = &built.example("with_zookeeper")?.path;
-    let mut waiting = vec![Step::program("ZooKeeper, Curator and PostgreSQL", servers).arguments("true")];
+    let mut waiting =
+        vec![Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true")];
     waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
@@ -55,7 +57,10 @@ pub(crate) fn prepare() -> Outcome<Tests> {
 fn test(program: &Program) -> Outcome<Step> {
     // Most tests wait for servers rather than for a processor.
     let threads = 2 * std::thread::available_parallelism()?.get();
-    let step = Step::program(&format!("test {}", program.name), &program.path);
+    // Programs of different packages may have the same name, and each has a log of its own.
+    let package = program.package.file_name().unwrap_or_default().to_string_lossy();
+    let title = format!("test {package} {}", program.name);
+    let step = Step::program(&title, &program.path);
     let step = step.in_directory(&program.package).env("RUST_TEST_THREADS", threads.to_string());
     // The simulation must not keep the leases of other tests from being renewed.
     Ok(if program.name == SIMULATION { step.nice() } else { step })

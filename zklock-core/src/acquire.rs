@@ -7,7 +7,6 @@
 //!
 //! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::events::LockEventKind;
+use crate::events::Witness;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
@@ -28,14 +27,18 @@ mod agreement;
 mod attempt;
 mod patience;
 mod permits;
+#[cfg(test)]
+pub(crate) mod staged;
 mod wanted;
 
 use self::attempt::Attempt;
 
+pub(crate) use self::attempt::Contest;
 pub(crate) use self::patience::Patience;
 pub(crate) use self::wanted::{Count, Permits, Wanted};
 
-/// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait.
+/// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait. `witness` tells the
+/// listeners how many contenders are in front.
 ///
 /// Dropping the future withdraws the contender in the background.
 pub(crate) async fn acquire(
@@ -43,17 +46,14 @@ pub(crate) async fn acquire(
     path: &NodePath,
     wanted: Wanted,
     patience: Patience,
+    witness: Witness,
 ) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
     let cancel = worker.closing().child_token();
-    let told = events_of(worker, path);
+    let told = teller(witness);
     worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, told).run(reply));
     let answer = answer.await;
-    let leases = answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))?;
-    if leases.is_none() {
-        worker.events().tell(path, || LockEventKind::Contended);
-    }
-    Ok(leases)
+    answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
 
 /// Contends for the lock without a deadline. The future must be polled on the client's thread. `told` receives
@@ -67,25 +67,25 @@ pub(crate) fn contend(
     wanted: Wanted,
     told: impl Fn(Progress) + Send + Sync + 'static,
 ) -> Contest {
+    #[cfg(test)]
+    if let Some(stage) = staged::current() {
+        return stage.contend(cancel.clone(), (worker, path), &wanted, Box::new(told));
+    }
     let patience = Patience::new(Duration::MAX, Contention::Wait);
     let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), told);
     Box::pin(async move { attempt.contest().await })
 }
 
-/// A contest for a lock, which ends with its leases or a reason to give up.
-pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>, LockError>> + Send>>;
-
 /// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
-pub(crate) fn events_of(worker: &Worker, path: &NodePath) -> impl Fn(Progress) + Send + Sync + 'static {
-    let (events, path) = (worker.events(), path.clone());
+pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'static {
     let before = Mutex::new(None);
     move |progress| {
-        if let Progress::Behind(_) = progress {
+        if !witness.is_heard() || matches!(progress, Progress::Behind(_)) {
             return;
         }
         let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
         if let (Progress::Queued(ahead), true) = (&progress, Some(&progress) != before.as_ref()) {
-            events.tell(&path, || LockEventKind::Queued { ahead: *ahead });
+            witness.queued(*ahead);
         }
     }
 }
@@ -109,7 +109,7 @@ impl Attempt {
             answer = &mut contest => End::Answered(answer),
             () = reply.closed() => End::Abandoned,
             () = self.cancel.cancelled() => End::Failed(self.closed()),
-            () = expiry(deadline) => End::Failed(self.timeout()),
+            () = self.expiry(deadline) => End::Failed(self.timeout()),
         };
         self.cancel.cancel();
         match end {
@@ -123,6 +123,25 @@ impl Attempt {
                 drop(contest.await);
             }
             End::Abandoned => drop(contest.await),
+        }
+    }
+
+    /// Waits until the deadline, and logs meanwhile that the call waits long.
+    async fn expiry(&self, deadline: Option<Instant>) {
+        let since = Instant::now().into_std();
+        let long_waits = &self.worker.settings().long_waits;
+        let mut pace = long_waits.pace();
+        loop {
+            let log = pace.next(since).map(Instant::from_std);
+            let next = deadline.into_iter().chain(log).min();
+            expiry(next).await;
+            if next == deadline {
+                return;
+            }
+            let now = Instant::now().into_std();
+            if pace.is_due(since, now) {
+                long_waits.log(self.long_wait(since), now);
+            }
         }
     }
 

@@ -1,13 +1,18 @@
 //! The client: a handle on the locks and elections of one ensemble.
 //!
-//! Uses the floors below: `lease`, `session`, `tick`, `events`, `path` and `error`.
+//! Uses the floors below: `lease`, `session`, `tick`, `events`, `path`, `mode`, `error` and `interleaving`.
 
 pub(crate) mod config;
 mod connect_string;
+pub(crate) mod long_waits;
+#[cfg(feature = "metrics")]
+mod metrics;
 pub(crate) mod queueing;
 mod readiness;
 mod settings;
 mod slot;
+#[cfg(test)]
+mod staged;
 pub(crate) mod worker;
 
 use std::fmt;

@@ -27,7 +27,8 @@
 //! The calls for one permit of a semaphore share a *pool* of the client's permits in the same way, with several
 //! contenders under way. Calls for several permits have contenders of their own, and elections have no cohort.
 //!
-//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `path`, `token` and `error`.
+//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `token`, `error` and
+//! `interleaving`.
 //!
 //! # Invariants
 //!
@@ -44,6 +45,8 @@ mod line;
 mod pool;
 mod registry;
 mod rules;
+#[cfg(test)]
+mod schedules;
 #[cfg(test)]
 mod screen;
 mod sole;
@@ -64,6 +67,7 @@ use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
 use crate::error::LockError;
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 use crate::session::drive::Contention;
@@ -86,20 +90,21 @@ pub(crate) struct Cohorts {
 }
 
 /// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
-/// it and the caller does not want to wait.
+/// it and the caller does not want to wait. The caller announces the holds. `witness` tells the listeners how many
+/// contenders are in front.
 ///
 /// Dropping the future leaves the line, or withdraws the contender in the background.
 pub(crate) async fn enter(
     client: &Client,
     (path, wanted): (&NodePath, &Wanted),
     queueing: Queueing,
-    patience: impl Fn() -> Patience,
+    (patience, witness): (impl Fn() -> Patience, Witness),
 ) -> Result<Option<Vec<Grant>>, LockError> {
     match (queueing, wanted) {
         (Queueing::Process { turns, within }, Wanted::Place(place)) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
             let (cohort, side) = cohorts.line(client.worker(), path, place, Bounds { turns, within });
-            let grant = cohort.enter(side, patience).await?;
+            let grant = cohort.enter(side, (patience, witness)).await?;
             Ok(grant.map(|grant| vec![grant]))
         }
         (Queueing::Process { turns, within }, Wanted::Permits(Permits { wanted: 1, count })) => {
@@ -107,19 +112,19 @@ pub(crate) async fn enter(
             let pool = cohorts.pool(client.worker(), path, count, Bounds { turns, within });
             match patience().contention {
                 Contention::Wait => {
-                    let grant = pool.enter(Side::Exclusive, patience).await?;
+                    let grant = pool.enter(Side::Exclusive, (patience, witness)).await?;
                     Ok(grant.map(|grant| vec![grant]))
                 }
-                Contention::Leave if pool.waiting() > 0 => Ok(pool.contended()),
+                Contention::Leave if pool.waiting() > 0 => Ok(None),
                 // The permits that the client holds do not tell whether the servers have another one.
                 Contention::Leave => {
                     pool.clear_the_way(patience()).await;
-                    sole::enter(client.worker(), path, wanted, patience).await
+                    sole::enter(client.worker(), path, wanted, (patience, witness)).await
                 }
             }
         }
         (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
-            sole::enter(client.worker(), path, wanted, patience).await
+            sole::enter(client.worker(), path, wanted, (patience, witness)).await
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Uses the floors below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
@@ -96,6 +97,31 @@ impl Current {
                 }
                 Held::Term(_) => true,
             }
+    }
+
+    /// Returns how long the lock is certain to be held, or the term to last, if no server answers from now on.
+    ///
+    /// The clock includes the time during which the machine is suspended. Each answer of a server extends the time, up
+    /// to a part of the session timeout: 22.2 s with default settings. It is zero for a lock that is lost or given back,
+    /// and for a term that is over. An outsider who deletes the lock's node or ends the session takes the lock away
+    /// earlier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example() {
+    /// let lock = zklock_core::current().expect("the caller holds a lock");
+    /// if lock.remaining() < std::time::Duration::from_secs(5) {
+    ///     // … bring the work to an end …
+    /// }
+    /// # }
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        if self.held.check().is_err() {
+            return Duration::ZERO;
+        }
+        let remaining = self.held.shares().iter().map(|share| share.tenure().session().clock().remaining());
+        remaining.min().unwrap_or_default()
     }
 
     /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
@@ -241,8 +267,6 @@ impl fmt::Debug for Current {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::sync::oneshot;
     use tokio::time::timeout;
     use zklock_testkit::EmbeddedServer;
@@ -316,6 +340,33 @@ mod tests {
         server.delete("/a");
         assert_eq!(soon(next.lost()).await, LossReason::NodeDeleted);
         check_given_back(&kept).await;
+    }
+
+    #[tokio::test]
+    async fn the_remaining_time_runs_down_while_no_server_answers_and_is_zero_after_a_loss() {
+        let (server, client) = connected().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let kept = guard.scope(async { current().unwrap() }).await;
+        let whole = kept.remaining();
+        assert!(whole > Duration::ZERO && whole < Duration::from_secs(30), "{whole:?}");
+        server.pause().unwrap();
+        soon(async {
+            while kept.remaining() + Duration::from_secs(4) > whole {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        assert!(kept.remaining() > Duration::ZERO);
+        server.resume().unwrap();
+        soon(async {
+            while kept.remaining() + Duration::from_secs(4) < whole {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        server.delete("/a");
+        soon(kept.lost()).await;
+        assert_eq!(kept.remaining(), Duration::ZERO);
     }
 
     #[tokio::test]

@@ -22,34 +22,33 @@
 //!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!
-//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path` and `error`.
+//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode` and
+//! `error`.
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use futures_lite::future::yield_now;
-use futures_util::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::client::queueing::Release;
-use crate::client::worker::Unanswered;
 use crate::cohort::Grant;
-use crate::error::{LockError, LossReason, Phase};
+use crate::error::LockError;
 use crate::lease::{self, Share, Tenure};
 
 use self::chain::{Chain, Ends};
 use self::ending::Ending;
 use self::entry::Again;
+use self::spanned::Spanned;
 use self::stake::Stake;
 use self::waiting::turn_of;
 
-pub(crate) use self::door::Door;
+pub(crate) use self::door::{Door, UNNAMED};
 pub(crate) use self::ending::OnRevoke;
 pub(crate) use self::enter::enter;
 pub(crate) use self::entry::Entry;
 pub(crate) use self::held::{Held, Leading};
+pub(crate) use self::release::{finish_all, release_all};
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{held, scope, scope_blocking, scope_blocking_in_term, scope_in_term};
@@ -62,7 +61,9 @@ mod ending;
 mod enter;
 mod entry;
 mod held;
+mod release;
 mod scope;
+mod spanned;
 mod stake;
 mod waiting;
 
@@ -70,6 +71,8 @@ mod waiting;
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
+    /// Dropped before the grant.
+    span: Spanned,
     /// Dropped before the stake, so that the stake of the last hold finds nothing to downgrade.
     grant: Arc<Grant>,
     stake: Option<Stake>,
@@ -105,44 +108,6 @@ impl Ends for Arc<Place> {
     }
 }
 
-/// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
-/// first failure and logs the others.
-pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
-    let outcomes = join_all(holds.into_iter().rev().map(release)).await;
-    let mut failures = outcomes.into_iter().filter_map(Result::err);
-    let first = failures.next();
-    failures.for_each(|error| tracing::warn!(%error, "release failed"));
-    first.map_or(Ok(()), Err)
-}
-
-/// Ends all holds after a body, beginning with the last one.
-pub(crate) async fn finish_all(holds: Vec<Arc<Hold>>) {
-    let outcomes = join_all(holds.into_iter().rev().map(finish)).await;
-    for error in outcomes.into_iter().filter_map(Result::err) {
-        tracing::warn!(%error, "release failed");
-    }
-}
-
-async fn finish(hold: Arc<Hold>) -> Result<(), LockError> {
-    owned(hold).await.finish().await
-}
-
-async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
-    owned(hold).await.release().await
-}
-
-/// Returns a hold that is about to end. A call inside of it may refer to it while it looks for a hold to enter
-/// again. It does so for the time of one step, so the wait is short.
-async fn owned(mut hold: Arc<Hold>) -> Hold {
-    loop {
-        match Arc::try_unwrap(hold) {
-            Ok(hold) => return hold,
-            Err(shared) => hold = shared,
-        }
-        yield_now().await;
-    }
-}
-
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         self.grant.tenure()
@@ -174,67 +139,6 @@ impl Hold {
         }
     }
 
-    /// Ends this hold after a body. The last hold gives the lock back, and does not wait for the servers, unless the
-    /// client is configured so. Returns an error only if it has waited for them.
-    pub(crate) async fn finish(self) -> Result<(), LockError> {
-        if self.client.worker().settings().release == Release::Acknowledged {
-            return self.release().await;
-        }
-        let Self { client, grant, stake, end, .. } = self;
-        drop(end);
-        if stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1 {
-            client.worker().spawn(async move { drop(let_readers_in(grant).await) });
-        } else if let Some(grant) = Arc::into_inner(grant) {
-            let release = grant.give_back();
-            if release.has_to_yield() {
-                yield_now().await;
-            }
-            release.handed_over().await;
-        }
-        Ok(())
-    }
-
-    /// Ends this hold. The last hold gives the lock back, and waits until another call of this client has it or
-    /// the servers have released it. The last hold for writing downgrades the lock instead if holds for reading
-    /// are left.
-    pub(crate) async fn release(self) -> Result<(), LockError> {
-        let Self { client, grant, stake, places, end, .. } = self;
-        // A request to release is not reported any more.
-        drop(end);
-        let share = grant.share().clone();
-        let within = client.default_wait();
-        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1;
-        // The work runs on the client's thread, where it continues even if the caller's future is dropped.
-        let answer = if lets_readers_in {
-            client.worker().call(within, let_readers_in(grant)).await
-        } else {
-            let Some(grant) = Arc::into_inner(grant) else { return share.tenure().check() };
-            let release = grant.give_back();
-            if release.has_to_yield() {
-                // The call that has the lock now, or is about to come for it, may wait for this thread. The present
-                // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
-                yield_now().await;
-            }
-            if let Some(outcome) = release.outcome() {
-                return outcome;
-            }
-            client.worker().call(within, release.done()).await
-        };
-        drop(places);
-        let tenure = share.tenure();
-        match answer {
-            Ok(outcome) => outcome,
-            Err(Unanswered::InTime) => {
-                let path = tenure.path().relative().to_owned();
-                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing, holder: None })
-            }
-            // The client's thread may have ended right after the release.
-            Err(Unanswered::Ended) => share
-                .outcome()
-                .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
-        }
-    }
-
     /// Enters this write hold again for reading.
     pub(crate) async fn enter_to_read(self: &Arc<Self>, patience: Patience) -> Result<Self, LockError> {
         let child = (self.child.clone(), Again::Shared);
@@ -243,17 +147,18 @@ impl Hold {
         Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
     }
 
-    fn first(client: &Client, entry: Entry, grant: Grant) -> Self {
+    fn first(client: &Client, entry: Entry, (grant, span): (Grant, Spanned)) -> Self {
         let grant = Arc::new(grant);
         let stake = (entry == Entry::Write).then(|| Stake::first(&grant));
         let (client, child) = (client.clone(), free());
-        Self { entry, grant, stake, child, places: Chain::default(), end: OnceLock::new(), client }
+        Self { entry, span, grant, stake, child, places: Chain::default(), end: OnceLock::new(), client }
     }
 
     fn enter_again(self: &Arc<Self>, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
         let place = Place { _permit: permit, parent: Arc::downgrade(self) };
         Self {
             entry,
+            span: self.span.clone(),
             grant: self.grant.clone(),
             stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
             child: free(),
@@ -261,16 +166,6 @@ impl Hold {
             end: OnceLock::new(),
             client: self.client.clone(),
         }
-    }
-}
-
-/// Downgrades the lock that the last writer shares with readers, and then releases it if all readers have
-/// ended meanwhile. When several holds end concurrently, exactly one of them observes that it is the last.
-async fn let_readers_in(grant: Arc<Grant>) -> Result<(), LockError> {
-    let downgraded = grant.downgrade().await;
-    match Arc::into_inner(grant) {
-        Some(grant) => grant.give_back().done().await,
-        None => downgraded,
     }
 }
 

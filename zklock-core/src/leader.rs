@@ -1,7 +1,7 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
 //! Uses the floors below: `once`, `guard`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
-//! `queue`, `path`, `token` and `error`.
+//! `queue`, `events`, `path`, `mode`, `token` and `error`.
 //!
 //! * [`election`]: the settings of a candidate, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed; [`campaign`] is its task.

@@ -4,7 +4,7 @@
 //! node is gone or belongs to another session, when the session ended, or when the lease clock ran out
 //! (see `session::clock`). The clock runs out before the servers may give the lock to another client.
 //!
-//! Uses the floors below: `session`, `queue`, `events`, `path`, `token` and `error`.
+//! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error` and `interleaving`.
 
 mod doubt;
 mod holders;
@@ -13,6 +13,7 @@ mod permit;
 mod readiness;
 mod revocation;
 mod revoking;
+mod seat;
 mod share;
 mod state;
 mod tenure;
@@ -23,16 +24,15 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{LockError, LossReason};
-use crate::events::Hub;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::session::drive::Driver;
 
 use self::keeper::{Order, Report};
 
 pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revoking::watch as watch_revocation;
+pub(crate) use self::seat::Seat;
 pub(crate) use self::share::Share;
 pub(crate) use self::tenure::Tenure;
 
@@ -53,14 +53,13 @@ impl Lease {
     ///
     /// Returns the lease and the future that keeps it, which the caller has to spawn.
     pub(crate) fn begin(
-        driver: Driver,
+        seat: impl Seat,
         path: NodePath,
         node: Node,
-        events: Hub,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let tenure = Arc::new(Tenure::begin(&driver, path, &node, events));
+        let tenure = Arc::new(Tenure::begin(&seat, path, &node));
         let (orders, received) = mpsc::unbounded_channel();
-        let keeper = keeper::keep(tenure.clone(), driver, received);
+        let keeper = keeper::keep(tenure.clone(), seat, received);
         (Self { tenure, orders }, keeper)
     }
 

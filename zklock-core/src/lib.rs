@@ -5,6 +5,7 @@
 //! not.
 
 mod acquire;
+mod change;
 mod client;
 mod cohort;
 mod current;
@@ -12,8 +13,10 @@ mod error;
 mod events;
 mod guard;
 mod hold;
+mod interleaving;
 mod leader;
 mod lease;
+mod mode;
 mod multi;
 mod mutex;
 mod once;
@@ -23,6 +26,7 @@ mod queue;
 mod rwlock;
 mod semaphore;
 mod session;
+mod survey;
 mod tick;
 mod token;
 
@@ -42,11 +46,13 @@ pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };
 pub use lease::LeaseState;
+pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
-pub use participant::{Mode, Participant, Standing};
+pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::ops::Acl;
 pub use session::{Health, Heartbeat};
+pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
 pub use token::FencingToken;

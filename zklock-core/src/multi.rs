@@ -3,6 +3,8 @@
 //! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `token` and
 //! `error`.
 
+mod member;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,64 +16,7 @@ use crate::hold::{self, Door, Hold};
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
 
-/// A lock that is part of a [`MultiLock`].
-///
-/// A bare path converts into the mutex at that path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    path: String,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Mutex,
-    Exclusive,
-    Read,
-    Write,
-}
-
-impl Member {
-    /// Creates the member for the mutex at `path`, the lock of [`Client::mutex`].
-    pub fn mutex(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Mutex }
-    }
-
-    /// Creates the member for the mutex at `path` that is not reentrant, the lock of [`Client::exclusive`].
-    pub fn exclusive(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Exclusive }
-    }
-
-    /// Creates the member that reads under the [`RwLock`](crate::RwLock) at `path`.
-    pub fn read(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Read }
-    }
-
-    /// Creates the member that writes under the [`RwLock`](crate::RwLock) at `path`.
-    pub fn write(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Write }
-    }
-
-    /// Returns the path of the lock below the client's namespace.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn door(&self, client: &Client) -> Result<Door, LockError> {
-        Ok(match self.kind {
-            Kind::Mutex => client.mutex(&self.path)?.into_door(),
-            Kind::Exclusive => client.exclusive(&self.path)?.into_door(),
-            Kind::Read => client.rwlock(&self.path)?.into_doors().0,
-            Kind::Write => client.rwlock(&self.path)?.into_doors().1,
-        })
-    }
-}
-
-impl<P: Into<String>> From<P> for Member {
-    fn from(path: P) -> Self {
-        Self::mutex(path)
-    }
-}
+pub use self::member::Member;
 
 /// Several locks acquired as one: all are held, or none.
 ///
@@ -251,14 +196,17 @@ impl MultiLock {
     /// contended member if the attempt does not wait for it.
     async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &Door>, LockError> {
         let started = Instant::now();
+        let group = self.client.worker().hub().map(|hub| hub.new_id());
         loop {
             let mut held = Vec::new();
             for door in &self.doors {
-                match hold::enter(&self.client, door, patience.spent(started.elapsed())).await {
+                let left = patience.spent(started.elapsed());
+                match hold::enter(&self.client, door, left, group).await {
                     Ok(Some(holds)) => held.extend(holds),
                     left => {
                         // The release shares the bound; after it, the rest is released in the background.
                         let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
+                        let _spans: Vec<_> = held.iter_mut().filter_map(Hold::give_up_span).collect();
                         self.client.worker().call(within, give_back(held)).await.ok();
                         return left.map(|_| Err(door));
                     }

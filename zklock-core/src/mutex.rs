@@ -2,6 +2,7 @@
 //!
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::acquire::{Count, Permits};
@@ -103,6 +104,24 @@ impl Mutex {
     pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
         Self { client: self.client, door: self.door.also_behind(&names) }
+    }
+
+    /// Names this mutex in events and metrics, instead of `unnamed`.
+    ///
+    /// Metrics have one series for each name. The name is therefore that of a purpose, such as `orders`, for all of
+    /// its locks, and has no value of the path in it.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client, order: u64) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex(format!("/orders/{order}"))?.named("orders").lock().await?;
+    /// # guard.release().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { client: self.client, door: self.door.named(name) }
     }
 
     /// Gives each call of this handle a place of its own in the queue of the lock.

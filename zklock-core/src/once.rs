@@ -91,7 +91,11 @@ impl Client {
     /// Returns `true` if this client remembers that no start is possible yet at `tick`. No request is sent.
     #[doc(hidden)]
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        Ok(self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?))
+        let is_begun = self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?);
+        if is_begun {
+            self.worker().note_skip();
+        }
+        Ok(is_begun)
     }
 
     /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
@@ -103,7 +107,11 @@ impl Client {
     /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        attempt::has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await
+        let has_begun = attempt::has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
+        if has_begun {
+            self.worker().note_skip();
+        }
+        Ok(has_begun)
     }
 
     /// Waits until the servers confirm that the period at `tick` has begun.
@@ -119,6 +127,7 @@ impl Client {
         if begun.wait_for(|begun| *begun).await.is_err() {
             pending().await
         }
+        self.worker().note_skip();
     }
 }
 
@@ -133,6 +142,7 @@ pub(crate) async fn start(
 ) -> Result<bool, LockError> {
     let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
     if worker.memory().is_closed(&path, period) {
+        worker.note_skip();
         return Ok(false);
     }
     let (asked, within) = (Instant::now(), worker.default_wait());
@@ -153,5 +163,11 @@ pub(crate) async fn start(
     worker.memory().note(&path, tick, period, asked);
     let may_start = tick.is_start_of(claim);
     // The answer may have been delayed for longer than the lease.
-    if may_start { check().map(|()| true) } else { Ok(false) }
+    if may_start {
+        check()?;
+        worker.note_start();
+    } else {
+        worker.note_skip();
+    }
+    Ok(may_start)
 }

@@ -1,7 +1,7 @@
 //! Lists the holders and waiters of a lock, and asks them to leave.
 //!
-//! Uses the floors below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `token` and
-//! `error`.
+//! Uses the floors below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
+//! and `error`.
 
 mod request;
 
@@ -15,6 +15,7 @@ use crate::client::worker::Worker;
 use crate::cohort;
 use crate::error::LockError;
 use crate::hold::{Door, Entry};
+use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
 use crate::queue::contender::Contender;
@@ -59,22 +60,6 @@ pub struct Participant {
     pub waiting_here: Option<u32>,
 }
 
-/// The way in which a participant holds a lock, or wants to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mode {
-    /// A mutex, held by one participant at a time.
-    Exclusive,
-    /// The shared side of a read-write lock.
-    Read,
-    /// The exclusive side of a read-write lock.
-    Write,
-    /// One permit of a semaphore.
-    Permit,
-    /// The office of a leader, for the candidate of a latch; that of a selector is `Exclusive`.
-    Leader,
-}
-
 /// Whether a participant holds the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -86,7 +71,7 @@ pub enum Standing {
 }
 
 impl Participant {
-    fn new(queue: &NodePath, role: Role, standing: Standing, described: Described) -> Self {
+    pub(crate) fn new(queue: &NodePath, role: Role, standing: Standing, described: Described) -> Self {
         let entered = Duration::from_millis(described.created_ms.try_into().unwrap_or_default());
         Self {
             path: queue.relative().to_owned(),

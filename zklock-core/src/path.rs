@@ -36,7 +36,17 @@ impl NodePath {
         Ok(Self { full: full.into(), root: root.len() })
     }
 
-    /// Returns the path on the server.
+    /// Validates the top of a tree: a path, or the root itself.
+    pub(crate) fn top(root: &str, path: &str) -> Result<Self, LockError> {
+        if path == "/" { Ok(Self { full: root.into(), root: root.len() }) } else { Self::new(root, path) }
+    }
+
+    /// Tells whether the node and those below it belong to the servers.
+    pub(crate) fn is_reserved(&self) -> bool {
+        &*self.full == RESERVED
+    }
+
+    /// Returns the path on the server, which is empty for a top that is the server's root.
     pub(crate) fn full(&self) -> &str {
         &self.full
     }

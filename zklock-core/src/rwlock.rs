@@ -3,9 +3,11 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
 //! `error`.
 
+mod downgrade;
+
+use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
@@ -13,7 +15,6 @@ use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::queue::claim::Role;
-use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
@@ -112,6 +113,13 @@ impl RwLock {
     pub fn queueing_by_task(self) -> Self {
         let (read, write) = (self.read.queued_by_task(), self.write.queued_by_task());
         Self { client: self.client, read, write }
+    }
+
+    /// Names this lock in events and metrics; see [`Mutex::named`](crate::Mutex::named).
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        let name = name.into();
+        Self { client: self.client, read: self.read.named(name.clone()), write: self.write.named(name) }
     }
 
     /// Acquires the lock for reading, waiting for at most the client's default wait.
@@ -260,39 +268,5 @@ impl RwLock {
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
         participant::list_with_line(&self.client, &self.write).await
-    }
-}
-
-impl WriteGuard {
-    /// Downgrades to a read guard, without letting another writer acquire the lock in between.
-    ///
-    /// Other readers may then share the lock. One transaction replaces the writer's node by a reader's node
-    /// with the same sequence number, as Curator does since 5.5 (CURATOR-621). The fencing token stays the
-    /// same. Inside another write guard of the same logical call, the lock stays exclusive until that guard
-    /// is released.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock was lost.
-    /// * [`LockError::Timeout`] if a writer inside this guard does not end within the client's default wait,
-    ///   or the server does not answer within it.
-    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its
-    ///   node.
-    ///
-    /// After an error the lock is released in the background.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future releases the lock in the background.
-    pub async fn downgrade(self) -> Result<ReadGuard, LockError> {
-        self.check()?;
-        let patience = Patience::new(self.client().default_wait(), Contention::Wait);
-        let mut readers = Vec::new();
-        for writer in self.holds() {
-            readers.push(writer.enter_to_read(patience).await?);
-        }
-        let reader = ReadGuard::new(self.client(), readers);
-        self.release().await?;
-        Ok(reader)
     }
 }

@@ -4,6 +4,7 @@
 
 mod permits;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
-use crate::hold::{Door, Entry};
+use crate::hold::{Door, Entry, UNNAMED};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::session::{Session, counter};
@@ -48,6 +49,7 @@ pub struct Semaphore {
     count: Count,
     /// `None` for that of the client.
     queueing: Option<Queueing>,
+    label: Cow<'static, str>,
 }
 
 /// Held permits of a [`Semaphore`].
@@ -83,7 +85,7 @@ impl Client {
 impl Semaphore {
     fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
         let count = permits.into_count(&path, client.worker().root())?;
-        Ok(Self { client, path, count, queueing: None })
+        Ok(Self { client, path, count, queueing: None, label: UNNAMED })
     }
 
     /// Returns the semaphore's path below the client's namespace.
@@ -98,6 +100,12 @@ impl Semaphore {
     #[must_use]
     pub fn queueing_by_task(self) -> Self {
         Self { queueing: Some(Queueing::Task), ..self }
+    }
+
+    /// Names this semaphore in events and metrics; see [`Mutex::named`](crate::Mutex::named).
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: name.into(), ..self }
     }
 
     /// Acquires one permit, waiting for at most the client's default wait.
@@ -259,6 +267,6 @@ impl Semaphore {
         }
         let permits = acquire::Permits { wanted, count: self.count.clone() };
         let door = Door::to_permits(self.path.clone(), Entry::Permits, permits);
-        Ok(Door { queueing: self.queueing, ..door })
+        Ok(Door { queueing: self.queueing, ..door.named(self.label.clone()) })
     }
 }

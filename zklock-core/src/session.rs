@@ -15,7 +15,7 @@
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session.
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
-//! * [`traffic`] bounds the requests under way.
+//! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //!
 //! # Epochs
@@ -38,7 +38,10 @@ pub(crate) mod ops;
 mod presence;
 mod roll;
 pub(crate) mod sentry;
+#[cfg(test)]
+mod staged;
 mod succession;
+pub(crate) mod tally;
 mod traffic;
 
 use std::collections::HashSet;
@@ -129,6 +132,11 @@ impl Session {
         self.over.is_cancelled()
     }
 
+    /// Returns whether there are leases.
+    pub(crate) fn is_attended(&self) -> bool {
+        *self.leases.borrow() > 0
+    }
+
     /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
         self.over.cancelled().await;
@@ -182,6 +190,9 @@ impl Session {
             is_news
         });
         if is_told {
+            if health == Health::Connected {
+                self.ops.tally().note_reconnect();
+            }
             tracing::warn!(?health, "connection changed");
         }
     }

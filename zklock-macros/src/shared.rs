@@ -86,6 +86,16 @@ impl Draft {
     }
 }
 
+impl Shared {
+    /// Gives the paths in this expression the name of the function, if there is one.
+    pub(crate) fn named(&self, paths: TokenStream, private: &TokenStream) -> TokenStream {
+        match &self.name {
+            Some(Name(name)) => quote!(#private::named(#paths, #name)),
+            None => paths,
+        }
+    }
+}
+
 /// `client = "name"`, or an expression that yields a client.
 pub(crate) enum Client {
     Named(LitStr),
@@ -98,7 +108,7 @@ pub(crate) struct Guard(pub(crate) Ident);
 /// `map_err = …`: a function from the lock's error to that of the annotated function.
 pub(crate) struct MapErr(pub(crate) Expr);
 
-/// `name = "…"`: the name of the annotated function in logs.
+/// `name = "…"`: the name of the annotated function in logs, and of its locks in events and metrics.
 pub(crate) struct Name(pub(crate) LitStr);
 
 /// `crate = some::path`, bare or quoted.

@@ -1,4 +1,4 @@
-//! The search for ZooKeeper, Curator, Java and PostgreSQL on this machine, and their installation.
+//! The search for ZooKeeper, Curator, Java, PostgreSQL, promtool and tmux on this machine, and their installation.
 //!
 //! This module may use only `error` and `packages`.
 
@@ -13,11 +13,13 @@ mod curator;
 mod debian;
 mod java;
 mod postgresql;
+mod tool;
 
 use classpath::{given_classpath, release_classpath};
 pub use curator::Curator;
 use java::find_java;
 pub use postgresql::PostgreSql;
+pub use tool::Tool;
 
 /// The location of ZooKeeper's classes, and of the Java that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub use conversation::Conversation;
 pub use ensemble::{Ensemble, EnsembleBuilder};
 pub use error::Error;
 pub use eventually::eventually;
-pub use installation::{Curator, Installation, PostgreSql};
+pub use installation::{Curator, Installation, PostgreSql, Tool};
 pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 pub use server::{EmbeddedServer, EmbeddedServerBuilder};
 pub use session_password::session_password;

@@ -1,4 +1,4 @@
-//! The names of the Debian packages that contain ZooKeeper, Curator, Java and PostgreSQL.
+//! The names of the Debian packages that contain ZooKeeper, Curator, Java, PostgreSQL, promtool and tmux.
 //!
 //! This module may use no other module of the crate.
 
@@ -16,3 +16,9 @@ pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
 
 /// The package with PostgreSQL's server, which depends on the latest version of the distribution.
 pub(crate) const POSTGRESQL_PACKAGE: &str = "postgresql";
+
+/// The package with `promtool`, which also contains the server of Prometheus.
+pub(crate) const PROMETHEUS_PACKAGE: &str = "prometheus";
+
+/// The package with `tmux`.
+pub(crate) const TMUX_PACKAGE: &str = "tmux";

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::{Curator, Error, Installation, PostgreSql, ZooKeeper};
+use zklock_testkit::{Curator, Error, Installation, PostgreSql, Tool, ZooKeeper};
 
 #[path = "launcher/process.rs"]
 mod process;
@@ -163,6 +163,17 @@ fn a_wrong_location_is_named() {
     assert_names_location(&error, "CURATOR_CLASSPATH", &place);
     let error = PostgreSql::find_with(only("POSTGRESQL_BIN", &place)).unwrap_err();
     assert_names_location(&error, "POSTGRESQL_BIN", &place);
+    for (tool, variable) in [(Tool::Promtool, "PROMTOOL"), (Tool::Tmux, "TMUX_PROGRAM")] {
+        assert_names_location(&tool.find_with(only(variable, &place)).unwrap_err(), variable, &place);
+    }
+}
+
+#[test]
+fn without_a_tool_the_error_says_what_to_install() {
+    for (tool, package) in [(Tool::Promtool, "prometheus"), (Tool::Tmux, "tmux")] {
+        let error = tool.find_with(|_| None).unwrap_err().to_string();
+        assert!(error.contains(&format!("apt-get install {package}`")), "{error}");
+    }
 }
 
 #[test]

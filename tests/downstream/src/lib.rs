@@ -25,11 +25,25 @@ pub trait Bank {
 }
 
 /// Settles an order.
-#[distributed_lock(path = "/orders/{id}", wait = "2s")]
+#[distributed_lock(path = "/orders/{id}", wait = "20s")]
 pub async fn settle(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     if id == 0 {
         return Err(SettleError::Unknown(id));
     }
+    bank.pay(id).await;
+    Ok(())
+}
+
+/// Settles an order, unless another replica holds its lock.
+#[distributed_lock(path = "/orders/{id}", no_wait)]
+pub async fn settle_now(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
+    bank.pay(id).await;
+    Ok(())
+}
+
+/// Settles an order, if its lock is free soon.
+#[distributed_lock(path = "/orders/{id}", wait = "1s")]
+pub async fn settle_soon(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     bank.pay(id).await;
     Ok(())
 }
@@ -42,7 +56,7 @@ pub async fn settle_in_turn(id: u64, bank: &impl Bank) -> Result<(), SettleError
 }
 
 /// Looks at the books of a year, possibly together with other readers.
-#[distributed_lock(path = "/books/{year}", mode = read, wait = "2s")]
+#[distributed_lock(path = "/books/{year}", mode = read, no_wait)]
 pub async fn audit(year: u16, look: impl AsyncFnOnce()) -> Result<(), LockError> {
     look().await;
     Ok(())

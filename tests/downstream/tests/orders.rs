@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::pending;
 use std::time::Duration;
 
-use downstream::{Bank, SettleError, SlowBank, audit, settle, settle_in_turn};
+use downstream::{Bank, SettleError, SlowBank, audit, settle, settle_in_turn, settle_now, settle_soon};
 use zklock::Client;
 use zklock::testing::TestServer;
 
@@ -41,7 +41,7 @@ async fn an_order_is_settled(zk: TestServer, client: Client) -> Result<(), Settl
 #[zklock::test]
 async fn a_busy_order_is_reported(zk: TestServer) {
     let rival = zk.hold(PATH).await;
-    let error = lock_error(settle(7, &QUICK).await);
+    let error = lock_error(settle_now(7, &QUICK).await);
     assert!(error.is_timeout() && error.is_contended(), "{error}");
     rival.release().await;
     settle(7, &QUICK).await.expect("the order is free");
@@ -156,7 +156,7 @@ async fn locks_outlive_a_restart(zk: TestServer, client: Client) {
 #[zklock::test]
 async fn a_paused_server_is_reported(zk: TestServer) {
     zk.pause();
-    let error = lock_error(settle(7, &QUICK).await);
+    let error = lock_error(settle_soon(7, &QUICK).await);
     assert!(error.is_timeout() && !error.is_contended(), "{error}");
     zk.resume();
     settle_in_turn(7, &QUICK).await.expect("the server answers again");

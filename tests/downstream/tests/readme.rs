@@ -5,7 +5,7 @@ use zklock::{Client, LockError, distributed_lock};
 
 // As in the README, from here on.
 
-#[distributed_lock(path = "/orders/{id}", wait = "1s")]
+#[distributed_lock(path = "/orders/{id}", no_wait)]
 async fn settle(id: u64, pay: impl AsyncFnOnce()) -> Result<(), LockError> {
     pay().await;
     Ok(())

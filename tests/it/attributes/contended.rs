@@ -7,7 +7,7 @@ use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, MutexGuard, Phase, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/cleanup";
 
@@ -187,6 +187,7 @@ async fn functions_that_are_not_async_skip_too(kind: Kind) {
 
 #[tokio::test]
 async fn another_failure_than_contention_is_neither_skipped_nor_replaced() {
+    let _uninstalled = INSTALLED.read().await;
     let mut ran = false;
     assert!(matches!(failed(fallible(&mut ran).await), LockError::NotInstalled { .. }));
     assert!(matches!(failed(value(String::new()).await), LockError::NotInstalled { .. }));

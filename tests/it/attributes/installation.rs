@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::oneshot;
 use zklock::{LockError, Readiness, Scope, distributed_lock};
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{INSTALLED, Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 #[distributed_lock(path = "/nightly")]
 async fn nightly(space: &Space) -> Result<usize, LockError> {
@@ -22,8 +22,7 @@ async fn report(space: &Space) -> Result<usize, LockError> {
 #[tokio::test]
 async fn calls_use_the_installed_clients(kind: Kind) {
     // One case at a time, because the cases share the process.
-    static ALONE: Mutex<()> = Mutex::const_new(());
-    let _alone = ALONE.lock().await;
+    let _alone = INSTALLED.write().await;
     let (space, reporting) = (Space::new(kind), Space::new(kind));
     nothing_is_installed(&space).await;
     the_worst_client_of_a_scope_says_whether_all_are_ready(&space).await;

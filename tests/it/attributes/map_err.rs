@@ -4,7 +4,7 @@ use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, distributed_lock, leader_only};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/mapped";
 
@@ -81,5 +81,6 @@ async fn errors_of_an_election_are_mapped(kind: Kind) {
     assert!(code == 503 && text.contains("not the leader at /elected"), "{text}");
     assert_eq!(skipped, None);
     assert!(leader.leader("/elected").unwrap().is_leader());
+    let _uninstalled = INSTALLED.read().await;
     assert_eq!(failed(led_or_skipped().await).0, 503, "there is no client");
 }

@@ -85,7 +85,7 @@ fn a_call_waits_for_its_lock_in_every_place_that_may_block(kind: Kind) {
         let token = guard.fencing_token();
         outside.block_on(guard.release()).unwrap();
         assert!(call.join().unwrap().unwrap() > token, "{place}");
-        assert_eq!(outside.block_on(space.children(PATH)), [""; 0], "{place}");
+        outside.block_on(space.until_empty(PATH));
     }
 }
 
@@ -181,7 +181,7 @@ async fn calls_of_both_kinds_exclude_each_other(kind: Kind) {
     }
     assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
     assert_eq!(counter.load(Ordering::SeqCst), 60);
-    assert_eq!(space.children("/counter").await, [""; 0]);
+    space.until_empty("/counter").await;
 }
 
 #[distributed_lock(path = PATH, guard = held)]
@@ -209,7 +209,7 @@ async fn a_nested_call_enters_the_same_lock_without_another_contender(kind: Kind
     assert_eq!(tokens, [tokens[0]; 4]);
     let tokens = zklock::scope(client, outer(&space)).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 4]);
-    assert_eq!(space.children(PATH).await, [""; 0]);
+    space.until_empty(PATH).await;
 }
 
 #[distributed_lock(path = ["/from", "/to"], client = client, mode = write)]
@@ -233,7 +233,7 @@ async fn several_locks_and_both_modes_are_taken(kind: Kind) {
     let space = Space::new(kind);
     assert_eq!(transfer(&space.client().await, &[&space]).unwrap(), 2);
     for path in ["/from", "/to"] {
-        assert_eq!(space.children(path).await, [""; 0]);
+        space.until_empty(path).await;
     }
 }
 

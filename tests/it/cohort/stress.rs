@@ -1,7 +1,6 @@
 //! Calls in a random order, polled by an executor that chooses at random.
 
 mod executor;
-mod random;
 mod work;
 
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use zklock::Client;
 use zklock_testkit::{How, Proxy};
 
 use self::executor::Executor;
-use self::random::Random;
 use self::work::{Desk, LOCKS};
+use crate::support::random::Random;
 use crate::support::{Kind, Space, on_both_servers};
 
 /// The number of schedules on each server.

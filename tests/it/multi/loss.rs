@@ -58,9 +58,9 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let space = Space::new(kind);
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
+    let mut events = client.events();
     let waiting = spawn_lock(&client, &[A, B]);
     space.until_queued(B, 2).await;
-    let mut events = client.events();
     space.delete_children(A).await;
     while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
     // Another client holds the first member meanwhile.

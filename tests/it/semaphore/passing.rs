@@ -61,8 +61,8 @@ async fn thirty_tasks_share_three_permits_with_hardly_a_request(kind: Kind) {
 async fn calls_are_served_in_the_order_in_which_they_came_under_one_node(kind: Kind) {
     let space = Space::new(kind);
     let (_proxy, client) = patient(&space).await;
-    let guard = take(&semaphore(&client, 1), 1).await;
     let mut events = client.events();
+    let guard = take(&semaphore(&client, 1), 1).await;
     let mut waiters = Vec::new();
     for count in 1..=5 {
         waiters.push(spawn_take(&semaphore(&client, 1), 1));
@@ -81,19 +81,22 @@ async fn calls_are_served_in_the_order_in_which_they_came_under_one_node(kind: K
     until_nothing_is_left(&space).await;
     client.shutdown(Duration::ZERO).await;
     drop(client);
-    let (mut queued, mut acquired, mut released) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut queued, mut acquired, mut given) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(event) = soon(events.next()).await {
         match event.kind {
             LockEventKind::Queued { ahead, .. } => queued.push(ahead),
             LockEventKind::Acquired { fencing_token, .. } => acquired.push(fencing_token),
-            LockEventKind::Released { fencing_token, .. } => released.push(fencing_token),
+            LockEventKind::PassedOn { fencing_token, .. } => given.push((fencing_token, true)),
+            LockEventKind::Released { fencing_token, .. } => given.push((fencing_token, false)),
             _ => {}
         }
     }
     // The contender stands behind the permit that its client holds.
     assert_eq!(queued, [1, 2, 3, 4, 5]);
-    assert_eq!(acquired, tokens[1..]);
-    assert_eq!(released, tokens);
+    assert_eq!(acquired, tokens);
+    let last = tokens.len() - 1;
+    let expected: Vec<_> = tokens.into_iter().enumerate().map(|(nth, token)| (token, nth < last)).collect();
+    assert_eq!(given, expected);
 }
 
 #[apply(on_both_servers)]

@@ -3,6 +3,7 @@
 use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Permits, Semaphore, SemaphoreGuard};
+use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, SHORT, spawn_take, take, until_nothing_is_left};
@@ -103,6 +104,54 @@ async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
     two.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&client, 2));
+    let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
+    let waiting = waiter(&space, &semaphore).await;
+    until(|| async { space.is_watched(LIMIT) }, "the waiter watches the number").await;
+    // The waiter gets both events at once.
+    let late = proxy.on_notification().hold();
+    holder.set_permits(1).await.unwrap();
+    one.release().await.unwrap();
+    space.until_queued(LEASES, 2).await;
+    late.release();
+    assert_waits(&space, &waiting).await;
+    two.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_number_that_falls_while_a_permit_is_taken_is_heeded(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let (other, semaphore) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
+    take(&semaphore, 1).await.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+    // The first node is that at the gate.
+    let entering = proxy.on_request(Opcode::CREATE2).nth(2).hold();
+    let waiting = spawn_take(&semaphore, 1);
+    soon(entering.struck()).await;
+    other.set_permits(0).await.unwrap();
+    entering.release();
+    assert_waits(&space, &waiting).await;
+    other.set_permits(1).await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+/// Checks that a call goes on to wait for a permit when it has heard all news. It watches the number then.
+async fn assert_waits(space: &Space, waiting: &JoinHandle<Result<SemaphoreGuard, LockError>>) {
+    let has_heard = || async { waiting.is_finished() || space.is_watched(LIMIT) };
+    until(has_heard, "the call has heard the news").await;
+    assert!(!waiting.is_finished());
 }
 
 #[apply(on_both_servers)]

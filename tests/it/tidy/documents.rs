@@ -1,6 +1,7 @@
 //! Checks the README and the guide: that nothing is left out, and that their examples are compiled.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use super::{chapters, document, root};
 
@@ -14,7 +15,7 @@ fn for_users() -> Vec<(String, String)> {
 }
 
 /// The text between each pair of the marks, in one line.
-fn between<'a>(text: &'a str, open: &'a str, close: char) -> impl Iterator<Item = &'a str> {
+pub(super) fn between<'a>(text: &'a str, open: &'a str, close: char) -> impl Iterator<Item = &'a str> {
     let pieces = text.lines().flat_map(move |line| line.split(open).skip(1));
     pieces.filter_map(move |piece| piece.split_once(close).map(|(inside, _)| inside))
 }
@@ -63,19 +64,20 @@ fn the_examples_for_users_are_compiled() {
 }
 
 #[test]
-fn the_readme_leads_to_files() {
-    let readme = document("README.md");
-    let links: Vec<_> = between(&readme, "](", ')').filter(|link| !link.starts_with('#')).collect();
-    assert!(links.len() > 10, "the README has only the links {links:?}");
-    for link in links {
-        let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-        assert!(root().join(file).is_file(), "the README leads to {file}");
-        let is_there =
-            |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-") == heading;
-        assert!(
-            heading.is_empty() || document(file).lines().any(is_there),
-            "{file} has no heading {heading}"
-        );
+fn the_readme_and_the_runbook_lead_to_files() {
+    for (path, folder) in [("README.md", ""), ("docs/operations/README.md", "docs/operations")] {
+        let text = document(path);
+        let links: Vec<_> = between(&text, "](", ')').filter(|link| !link.starts_with("https:")).collect();
+        assert!(links.len() > 10, "{path} has only the links {links:?}");
+        for link in links {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { root().join(path) } else { root().join(folder).join(file) };
+            assert!(target.is_file(), "{path} leads to {file}");
+            let is_there =
+                |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-") == heading;
+            let text = fs::read_to_string(target).unwrap();
+            assert!(heading.is_empty() || text.lines().any(is_there), "{link} in {path} has no heading");
+        }
     }
 }
 

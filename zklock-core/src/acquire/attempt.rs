@@ -1,9 +1,12 @@
 //! The state of one attempt, which is shared by all queues that the attempt enters.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::client::long_waits::LongWait;
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
 use crate::lease::Lease;
@@ -13,6 +16,9 @@ use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress}
 
 use super::patience::Patience;
 use super::wanted::Wanted;
+
+/// A contest for a lock, which ends with its leases or a reason to give up.
+pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>, LockError>> + Send>>;
 
 pub(super) struct Attempt {
     pub(super) worker: Arc<Worker>,
@@ -58,7 +64,7 @@ impl Attempt {
     ) -> Outcome<Lease> {
         let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
         outcome.map(|node| {
-            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node, self.worker.events());
+            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node);
             self.worker.spawn(keeper);
             lease
         })
@@ -84,6 +90,11 @@ impl Attempt {
         let Place { phase, holder } = &*self.place();
         let (path, holder) = (self.path.relative().to_owned(), holder.clone());
         LockError::Timeout { path, waited: self.patience.wait, phase: *phase, holder }
+    }
+
+    pub(super) fn long_wait(&self, since: Instant) -> LongWait<'_> {
+        let Place { phase, holder } = &*self.place();
+        LongWait { path: &self.path, since, phase: *phase, holder: holder.clone(), calls: 1 }
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {

@@ -24,7 +24,7 @@ use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender::Contender;
 use crate::session::Session;
 use crate::session::counter::Counter;
-use crate::session::drive::{Contention, Driver, Outcome};
+use crate::session::drive::{Bid, Contention, Driver, Outcome};
 use crate::session::fault::Fault;
 use crate::session::notice::Watch;
 
@@ -143,10 +143,6 @@ impl Contest<'_> {
 
     /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
     async fn take(&self, inside: &CancellationToken, leases: &mut Vec<Lease>) -> Outcome<()> {
-        let of = match self.count(inside).await {
-            Outcome::Held(of) => of,
-            other => return other.map(drop),
-        };
         let contention = self.attempt.patience.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
@@ -159,11 +155,9 @@ impl Contest<'_> {
             }
         }
         for nth in 0..self.permits.wanted {
-            let mut bid = self.attempt.bid(self.attempt.path.below(LEASES), Claim::Permit { of });
-            bid.counter = self.shared_counter();
-            let driver = Driver::new(self.session.clone(), bid);
+            let driver = Driver::new(self.session.clone(), self.bid());
             let taken = match nth {
-                0 => self.take_first(driver, of, inside).await,
+                0 => self.take_first(driver, inside).await,
                 _ => self.attempt.drive(driver, contention, inside).await,
             };
             match taken {
@@ -175,13 +169,13 @@ impl Contest<'_> {
     }
 
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
-    async fn take_first(&self, driver: Driver, of: u32, inside: &CancellationToken) -> Outcome<Lease> {
+    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Lease> {
         let contention = self.attempt.patience.contention;
         let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
             let ours = match &self.permits.count {
-                Count::Agreed(_) => Stated::Permits(of),
+                Count::Agreed(of) => Stated::Permits(*of),
                 Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
             };
             let agreed = agreement::agree(self.session, &self.attempt.path, ours, id, &stop).await;
@@ -205,30 +199,15 @@ impl Contest<'_> {
         }
     }
 
-    /// Returns the semaphore's number of permits.
-    async fn count(&self, inside: &CancellationToken) -> Outcome<u32> {
-        let counter = match &self.permits.count {
-            Count::Agreed(of) => return Outcome::Held(*of),
-            Count::Shared { path, seed } => Counter::new(path.clone(), *seed),
+    /// Returns the parameters of the acquisition of one permit. A shared number is read with each list, so that
+    /// its seed decides nothing.
+    fn bid(&self) -> Bid {
+        let (of, counter) = match &self.permits.count {
+            Count::Agreed(of) => (*of, None),
+            Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
         };
-        loop {
-            if inside.is_cancelled() {
-                return Outcome::Cancelled;
-            }
-            match counter.read(self.session.ops()).await {
-                Ok(of) => return Outcome::Held(of),
-                Err(Fault::SessionOver) => return Outcome::SessionLost,
-                Err(Fault::Unknown(_)) => sleep(PASSAGE).await,
-                Err(fault) => return Outcome::Refused(fault.into_error(counter.path().relative())),
-            }
-        }
-    }
-
-    fn shared_counter(&self) -> Option<Counter> {
-        match &self.permits.count {
-            Count::Agreed(_) => None,
-            Count::Shared { path, seed } => Some(Counter::new(path.clone(), *seed)),
-        }
+        let claim = Claim::Permit { of };
+        Bid { counter, ..self.attempt.bid(self.attempt.path.below(LEASES), claim) }
     }
 }
 
@@ -241,7 +220,7 @@ fn passing(fault: Fault, path: &NodePath) -> Result<(), LockError> {
     }
 }
 
-/// The time that a client gets to pass the gate before the next look, and the pause between failed reads.
+/// The time that a client gets to pass the gate before the next look.
 const PASSAGE: Duration = Duration::from_millis(50);
 /// The time after which an attempt that does not wait leaves the gate.
 const LONGEST_PASSAGE: Duration = Duration::from_secs(1);

@@ -1,12 +1,11 @@
 //! The configuration of a client.
 
+mod defaults;
 mod env;
 mod validation;
 
 use std::fmt;
 use std::time::Duration;
-
-use uuid::Uuid;
 
 use crate::error::LockError;
 use crate::session::Heartbeat;
@@ -40,21 +39,23 @@ pub struct Config {
     connect: String,
     #[cfg_attr(feature = "serde", serde(default))]
     namespace: String,
-    #[cfg_attr(feature = "serde", serde(default = "session_timeout", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::session_timeout", with = "humantime_serde"))]
     session_timeout: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "default_wait", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::default_wait", with = "humantime_serde"))]
     default_wait: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "connect_timeout", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::connect_timeout", with = "humantime_serde"))]
     connect_timeout: Duration,
+    #[cfg_attr(feature = "serde", serde(default = "defaults::warn_after", with = "humantime_serde"))]
+    warn_after: Duration,
     #[cfg_attr(feature = "serde", serde(default))]
     digests: Vec<String>,
     #[cfg_attr(feature = "serde", serde(default))]
     acl: Acl,
-    #[cfg_attr(feature = "serde", serde(default = "identity"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::identity"))]
     identity: String,
-    #[cfg_attr(feature = "serde", serde(default = "tick_time", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::tick_time", with = "humantime_serde"))]
     tick_time: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "sync_limit", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(default = "defaults::sync_limit", with = "humantime_serde"))]
     sync_limit: Duration,
     #[cfg_attr(feature = "serde", serde(default, with = "humantime_serde"))]
     server_timeout: Option<Duration>,
@@ -75,14 +76,15 @@ impl Config {
         Self {
             connect: connect.into(),
             namespace: String::new(),
-            session_timeout: session_timeout(),
-            default_wait: default_wait(),
-            connect_timeout: connect_timeout(),
+            session_timeout: defaults::session_timeout(),
+            default_wait: defaults::default_wait(),
+            connect_timeout: defaults::connect_timeout(),
+            warn_after: defaults::warn_after(),
             digests: Vec::new(),
             acl: Acl::default(),
-            identity: identity(),
-            tick_time: tick_time(),
-            sync_limit: sync_limit(),
+            identity: defaults::identity(),
+            tick_time: defaults::tick_time(),
+            sync_limit: defaults::sync_limit(),
             server_timeout: None,
             heartbeat: Heartbeat::default(),
             queueing: Queueing::default(),
@@ -123,6 +125,16 @@ impl Config {
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
+    ///
+    /// The warning has the contender in the way, as far as the client knows it. It is repeated after pauses that double,
+    /// up to an hour. [`Duration::MAX`] switches it off; zero is invalid.
+    #[must_use]
+    pub fn warn_after(mut self, wait: Duration) -> Self {
+        self.warn_after = wait;
         self
     }
 
@@ -242,6 +254,8 @@ impl Config {
             setting: "connect",
             reason: format!("cannot start the session thread: {error}"),
         })?;
+        #[cfg(feature = "metrics")]
+        crate::client::metrics::start(&worker);
         Ok(Client::new(worker))
     }
 }
@@ -258,32 +272,6 @@ impl fmt::Debug for Config {
             .field("identity", &self.identity)
             .finish_non_exhaustive()
     }
-}
-
-const fn session_timeout() -> Duration {
-    Duration::from_secs(30)
-}
-
-const fn default_wait() -> Duration {
-    Duration::from_secs(10)
-}
-
-const fn connect_timeout() -> Duration {
-    Duration::from_secs(10)
-}
-
-const fn tick_time() -> Duration {
-    Duration::from_secs(2)
-}
-
-const fn sync_limit() -> Duration {
-    Duration::from_secs(10)
-}
-
-/// The random part distinguishes processes in containers, which may share the host name and the process id.
-fn identity() -> String {
-    let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
-    format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
 }
 
 #[cfg(test)]

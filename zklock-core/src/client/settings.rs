@@ -1,9 +1,11 @@
 //! The settings of a client: a configuration that has been validated.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::Opening;
 
+use super::long_waits::LongWaits;
 use super::queueing::{Queueing, Release};
 
 /// A configuration that has been validated.
@@ -16,4 +18,5 @@ pub(crate) struct Settings {
     pub(crate) identity: String,
     pub(crate) queueing: Queueing,
     pub(crate) release: Release,
+    pub(crate) long_waits: Arc<LongWaits>,
 }

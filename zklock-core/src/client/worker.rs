@@ -11,13 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{LockError, Phase};
-use crate::events::{Events, Hub, Source};
+use crate::events::Source;
+use crate::interleaving;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
 use crate::tick::Memory;
 
 use super::settings::Settings;
+
+mod counts;
 
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
@@ -26,6 +29,8 @@ pub(crate) struct Worker {
     current: watch::Sender<Current>,
     tasks: TaskTracker,
     events: Source,
+    #[cfg(feature = "metrics")]
+    reports: std::sync::OnceLock<std::sync::mpsc::Sender<std::sync::mpsc::Sender<()>>>,
     memory: Memory,
     /// Cancelled when no new acquisitions are accepted.
     closing: CancellationToken,
@@ -71,7 +76,7 @@ impl Worker {
         thread.spawn(move || {
             let done = CancellationToken::new();
             // Dropped after the runtime, whose end stops the tasks that still wait for servers that do not
-            // answer.
+            // answer, and after the last report.
             let _done = done.clone().drop_guard();
             let runtime = match Builder::new_current_thread().enable_time().build() {
                 Ok(runtime) => runtime,
@@ -81,17 +86,22 @@ impl Worker {
             if ready.send(Ok(worker.clone())).is_ok() {
                 runtime.block_on(worker.supervise());
             }
+            // The tasks that are left tell their ends to listeners, which need the worker for that.
+            drop(runtime);
+            worker.report();
         })?;
         started.recv().unwrap_or_else(|_| Err(std::io::Error::other("the session thread failed to start")))
     }
 
-    fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
+    pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
         Self {
             settings,
             runtime,
             current: watch::Sender::new(Current::Opening(None)),
             tasks: TaskTracker::new(),
             events: Source::new(),
+            #[cfg(feature = "metrics")]
+            reports: std::sync::OnceLock::new(),
             memory: Memory::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
@@ -116,18 +126,9 @@ impl Worker {
         self.settings.identity.as_bytes().into()
     }
 
-    /// The hub to which the events of locks are sent.
-    pub(crate) fn events(&self) -> Hub {
-        self.events.hub()
-    }
-
     /// The memory of the periods that are known not to be over.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
-    }
-
-    pub(crate) fn listen(&self) -> Events {
-        self.events.listen()
     }
 
     pub(crate) fn closing(&self) -> &CancellationToken {
@@ -136,7 +137,9 @@ impl Worker {
 
     /// Runs a task on the client's thread. The task is dropped at once if the thread has ended.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn_on(task, &self.runtime);
+        if let Some(task) = interleaving::take(task) {
+            self.tasks.spawn_on(task, &self.runtime);
+        }
     }
 
     /// Performs requests on the client's thread for up to `within`, even if the caller stops waiting for

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use tokio::time::sleep_until;
 
+use crate::client::long_waits::{LongWait, Pace};
+
 use super::calls::{Cohort, Local};
 
 /// Closes a cohort for good whose task ends early, because the client's thread ended or a bug made the task panic.
@@ -57,6 +59,19 @@ impl<R: Local> Cohort<R> {
         }
     }
 
+    /// Logs that the calls wait long, if it is time for that. Returns the next time.
+    pub(super) fn log_long_wait(&self, pace: &mut Pace) -> Option<Instant> {
+        let since = self.rules().oldest()?.since;
+        let now = Instant::now();
+        if pace.is_due(since, now) {
+            let ((phase, holder), calls) = (self.in_the_way(), self.waiting());
+            let wait = LongWait { path: &self.path, since, phase, holder, calls };
+            self.worker.settings().long_waits.log(wait, now);
+        }
+        // The oldest call may get the lock without a word to this task. The next one has a pace of its own.
+        pace.next(since).into_iter().chain(pace.look(now)).min()
+    }
+
     /// Serves the calls that are left, which may need another node, or none.
     pub(super) fn serve(self: &Arc<Self>) {
         let served = self.rules().serve(Instant::now());
@@ -64,9 +79,9 @@ impl<R: Local> Cohort<R> {
     }
 }
 
-/// Waits until this instant. `None` is never.
-pub(super) async fn expiry(deadline: Option<Instant>) {
-    match deadline {
+/// Waits until the earlier one of these instants. `None` is never.
+pub(super) async fn expiry(one: Option<Instant>, other: Option<Instant>) {
+    match one.into_iter().chain(other).min() {
         Some(deadline) => sleep_until(deadline.into()).await,
         None => std::future::pending().await,
     }

@@ -8,7 +8,8 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
-use crate::events::LockEventKind;
+use crate::events::Witness;
+use crate::interleaving;
 use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
@@ -53,8 +54,10 @@ pub(super) struct Caller {
     pub(super) reply: oneshot::Sender<Answer>,
     /// The wait requested by the caller.
     pub(super) wait: Duration,
-    /// Whether the listeners know that it waits.
-    pub(super) is_told: bool,
+    /// The beginning of the wait.
+    pub(super) since: Instant,
+    /// `None` once the listeners know that it waits.
+    pub(super) untold: Option<Witness>,
 }
 
 /// The answer to a call.
@@ -81,18 +84,15 @@ impl<R: Local> Cohort<R> {
 
     /// Tells the listeners of each call that waits how many contenders are in front of it, once.
     pub(super) fn tell_queued(&self) {
-        let events = self.worker.events();
-        if !events.is_heard() {
+        if !self.worker.is_heard() {
             return;
         }
         let mut queued = Vec::new();
         for (ahead, caller) in self.rules().queued() {
-            if !std::mem::replace(&mut caller.is_told, true) {
-                queued.push(ahead);
-            }
+            queued.extend(caller.untold.take().map(|witness| (ahead, witness)));
         }
-        for ahead in queued {
-            events.tell(&self.path, || LockEventKind::Queued { ahead });
+        for (ahead, witness) in queued {
+            witness.queued(ahead);
         }
     }
 
@@ -134,14 +134,17 @@ impl<R: Local> Cohort<R> {
     /// Sends a grant to its caller. Returns its tenancy if the caller is gone.
     fn grant(self: &Arc<Self>, granted: Granted<Caller, Arc<Lease>>) -> Option<TenancyId> {
         let Granted { call, lease, tenancy, handoff } = granted;
-        lease.tenure().succeed();
         let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
+        let share = grant.share().clone();
         match call.caller?.reply.send(Answer::Granted(grant)) {
             Err(Answer::Granted(grant)) => {
                 grant.undelivered();
                 Some(tenancy)
             }
-            Ok(()) | Err(_) => None,
+            Ok(()) | Err(_) => {
+                share.succeed();
+                None
+            }
         }
     }
 
@@ -157,13 +160,18 @@ impl<R: Local> Cohort<R> {
     }
 
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
+        let (phase, holder) = self.in_the_way();
+        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase, holder }
+    }
+
+    /// Returns the phase of the calls in line, and the contender in their way if it is known.
+    pub(super) fn in_the_way(&self) -> (Phase, Option<Holder>) {
         let phase = match self.worker.current_session() {
             _ if self.rules().is_queued() => Phase::Queued,
             Some(_) => Phase::Entering,
             None => Phase::Connecting,
         };
-        let holder = if phase == Phase::Queued { self.holder() } else { None };
-        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase, holder }
+        (phase, if phase == Phase::Queued { self.holder() } else { None })
     }
 
     /// Takes note of the contender in front of this client's, or that it is not known.
@@ -179,6 +187,7 @@ impl<R: Local> Cohort<R> {
     }
 
     pub(super) fn rules(&self) -> MutexGuard<'_, R> {
+        interleaving::point();
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -187,21 +196,29 @@ impl<R: Local> Home for Cohort<R> {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
         self.change(|rules, now| {
             let served = rules.given_back(tenancy, now);
-            let fate = if served.grants.iter().any(|granted| granted.tenancy == tenancy) {
-                Fate::PassedOn
-            } else if !rules.is_kept(tenancy) {
-                Fate::Leaves
-            } else if rules.is_vacant(tenancy) {
-                Fate::Undecided
-            } else {
-                Fate::Shared
-            };
+            let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
+            let fate = if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) };
             (served, fate)
         })
     }
 
+    fn fate(&self, tenancy: TenancyId) -> Fate {
+        fate_of(&*self.rules(), tenancy)
+    }
+
     fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
         self.change(|rules, now| (rules.downgraded(tenancy, now), ()));
+    }
+}
+
+/// Returns the fate of a lock that was given back, and that no call has got for that.
+fn fate_of<R: Local>(rules: &R, tenancy: TenancyId) -> Fate {
+    if !rules.is_kept(tenancy) {
+        Fate::Leaves
+    } else if rules.is_vacant(tenancy) {
+        Fate::Undecided
+    } else {
+        Fate::Shared
     }
 }
 
@@ -225,6 +242,7 @@ mod tests {
     use crate::Config;
     use crate::cohort::Cohorts;
     use crate::cohort::call::{Manner, Side};
+    use crate::events::LockEventKind;
 
     use super::*;
 
@@ -233,7 +251,7 @@ mod tests {
     /// Puts a call into the line, and returns the receiver of its answer.
     fn arrive<R: Local>(cohort: &Arc<Cohort<R>>) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
-        let caller = Some(Caller { reply, wait: WAIT, is_told: false });
+        let caller = Some(Caller { reply, wait: WAIT, since: Instant::now(), untold: None });
         cohort.change(|rules, now| {
             let (id, side, manner) = (rules.id(), Side::Exclusive, Manner::Wait);
             let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
@@ -264,5 +282,68 @@ mod tests {
         }
         mutex.lock().await.unwrap().release().await.unwrap();
         semaphore.acquire().await.unwrap().release().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lock_whose_next_caller_is_gone_is_released_and_not_passed_on() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let mut events = client.events();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let cohorts: &Cohorts = client.cohorts().get_or_default();
+        let path = NodePath::new(client.worker().root(), "/a").unwrap();
+        let line = cohorts.lines.at(&path)[0].clone();
+        (0..3).for_each(|_| drop(arrive(&line)));
+        guard.release().await.unwrap();
+        // The node is gone by now.
+        assert!(other.mutex("/a").unwrap().try_lock().await.unwrap().is_some());
+        let end = loop {
+            let kind = events.next().await.unwrap().kind;
+            if !matches!(kind, LockEventKind::Begun | LockEventKind::Acquired { .. }) {
+                break kind;
+            }
+        };
+        assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
+    }
+
+    #[cfg(feature = "metrics")]
+    #[tokio::test]
+    async fn a_node_whose_first_caller_is_gone_is_one_turn() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let held = other.mutex("/a").unwrap().lock().await.unwrap();
+        let mutex = client.mutex("/a").unwrap();
+        let waiting = async |count: usize| {
+            let cohorts: &Cohorts = client.cohorts().get_or_default();
+            let path = NodePath::new(client.worker().root(), "/a").unwrap();
+            loop {
+                let line = cohorts.lines.at(&path).first().cloned();
+                if let Some(line) = line.filter(|line| line.waiting() == count) {
+                    return line;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let lock = || {
+            tokio::spawn({
+                let mutex = mutex.clone();
+                async move { mutex.lock().await.unwrap() }
+            })
+        };
+        let first = lock();
+        drop(arrive(&waiting(1).await));
+        let (second, third) = (lock(), lock());
+        waiting(4).await;
+        first.abort();
+        waiting(3).await;
+        held.release().await.unwrap();
+        let guard = second.await.unwrap();
+        assert_eq!(guard.fencing_token().handoff(), 1);
+        guard.release().await.unwrap();
+        third.await.unwrap().release().await.unwrap();
+        let series = &client.worker().meter().all()[0];
+        assert_eq!((series.turns.get(), series.acquired.get(), series.passed_on.get()), (1, 2, 1));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::LockError;
+use crate::interleaving;
 use crate::lease::{Lease, Share, Tenure};
 
 use super::tenancy::TenancyId;
@@ -28,6 +29,9 @@ pub(super) struct Place {
 /// A line to which a lock is given back.
 pub(super) trait Home: Send + Sync {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate;
+
+    /// Returns the present fate of a lock that was given back, and whose next holders were all gone.
+    fn fate(&self, tenancy: TenancyId) -> Fate;
 
     /// Lets readers join the holder of this tenancy, because a downgrade has been ordered.
     fn downgraded(self: Arc<Self>, tenancy: TenancyId);
@@ -108,9 +112,10 @@ impl Grant {
         let claimed = Arc::downgrade(&lease);
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
+        interleaving::point();
         let is_last = Arc::into_inner(lease).is_some();
         let fate = match &self.place {
-            Some(place) if !is_last => place.home.clone().give_back(place.tenancy),
+            Some(place) if !is_last => self.pass_on(place),
             Some(_) | None => Fate::Leaves,
         };
         let fate = if fate == Fate::Leaves && claimed.strong_count() > 0 { Fate::Shared } else { fate };
@@ -118,6 +123,13 @@ impl Grant {
             self.share.part();
         }
         Some(fate)
+    }
+
+    /// Gives the place in the line to the next holder. It may be gone without a word, and those after it too.
+    fn pass_on(&self, place: &Place) -> Fate {
+        let fate = place.home.clone().give_back(place.tenancy);
+        let is_in_vain = fate == Fate::PassedOn && self.share.is_without_successor();
+        if is_in_vain { place.home.fate(place.tenancy) } else { fate }
     }
 }
 

@@ -90,6 +90,10 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
             .map(move |(nth, caller)| (others + holder + nth, caller))
     }
 
+    fn oldest(&mut self) -> Option<&C> {
+        self.waiters.first()?.caller.as_ref()
+    }
+
     fn is_queued(&self) -> bool {
         self.kept.is_some() || self.coming.as_ref().is_some_and(Coming::is_queued)
     }

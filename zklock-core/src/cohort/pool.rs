@@ -88,6 +88,10 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
         callers.filter(move |_| is_known).map(move |(nth, caller)| (others + nth, caller))
     }
 
+    fn oldest(&mut self) -> Option<&C> {
+        self.waiters.first()?.caller.as_ref()
+    }
+
     fn is_queued(&self) -> bool {
         !self.parked.is_empty() || self.contenders.ahead().is_some()
     }

@@ -23,6 +23,9 @@ pub(super) trait Rules<C, L> {
     where
         C: 'a;
 
+    /// Returns the call that has waited for the longest time.
+    fn oldest(&mut self) -> Option<&C>;
+
     /// Returns whether a contender of this client is in the queue, behind others or behind its own node.
     fn is_queued(&self) -> bool;
 

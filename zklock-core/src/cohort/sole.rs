@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use crate::acquire::{self, Patience, Wanted};
 use crate::client::worker::Worker;
 use crate::error::LockError;
+use crate::events::Witness;
 use crate::path::NodePath;
 
 use super::grant::Grant;
@@ -17,16 +18,16 @@ pub(super) async fn enter(
     worker: &Arc<Worker>,
     path: &NodePath,
     wanted: &Wanted,
-    patience: impl Fn() -> Patience,
+    (patience, witness): (impl Fn() -> Patience, Witness),
 ) -> Result<Option<Vec<Grant>>, LockError> {
     loop {
-        let Some(leases) = acquire::acquire(worker, path, wanted.clone(), patience()).await? else {
+        let Some(leases) =
+            acquire::acquire(worker, path, wanted.clone(), patience(), witness.clone()).await?
+        else {
             return Ok(None);
         };
         let Some(lost) = leases.iter().find_map(|lease| lease.tenure().check().err()) else {
-            let grants: Vec<_> = leases.into_iter().map(Grant::sole).collect();
-            grants.iter().for_each(|grant| grant.share().announce());
-            return Ok(Some(grants));
+            return Ok(Some(leases.into_iter().map(Grant::sole).collect()));
         };
         let left = patience().left();
         if left.is_zero() {

@@ -68,7 +68,9 @@ impl Attendance<CallerPool> {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
         let mut contenders: Vec<Contender> = Vec::new();
+        let mut pace = cohort.worker.settings().long_waits.pace();
         loop {
+            let log = cohort.log_long_wait(&mut pace);
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {
@@ -85,7 +87,7 @@ impl Attendance<CallerPool> {
                         (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
                         () = cohort.bell.notified() => {}
                         () = cohort.parked_change(parked) => {}
-                        () = expiry(until) => {}
+                        () = expiry(until, log) => {}
                     }
                 }
                 Agenda::Over => return,

@@ -65,7 +65,9 @@ impl Attendance<CallerLine> {
         let closing = cohort.worker.closing();
         let mut contender: Option<Contender> = None;
         let mut wanted: fn(Place) -> Wanted = Wanted::Place;
+        let mut pace = cohort.worker.settings().long_waits.pace();
         loop {
+            let log = cohort.log_long_wait(&mut pace);
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {
@@ -98,7 +100,7 @@ impl Attendance<CallerLine> {
                         }
                         () = cohort.bell.notified() => {}
                         () = cohort.kept_changes(kept) => {}
-                        () = expiry(until) => {}
+                        () = expiry(until, log) => {}
                     }
                 }
                 Agenda::Over => return,

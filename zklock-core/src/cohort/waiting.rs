@@ -2,12 +2,13 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 use crate::acquire::Patience;
 use crate::error::LockError;
-use crate::events::LockEventKind;
+use crate::events::Witness;
 use crate::session::drive::Contention;
 
 use super::call::{Call, CallId, Manner, Side};
@@ -20,14 +21,15 @@ impl<R: Local> Cohort<R> {
     pub(super) async fn enter(
         self: Arc<Self>,
         side: Side,
-        patience: impl Fn() -> Patience,
+        (patience, witness): (impl Fn() -> Patience, Witness),
     ) -> Result<Option<Grant>, LockError> {
-        let mut place = None;
+        let (mut place, since) = (None, Instant::now());
         loop {
             let (reply, answer) = oneshot::channel();
-            let waiting = match self.arrive(side, patience(), (place, reply)) {
+            let caller = Caller { reply, wait: patience().wait, since, untold: Some(witness.clone()) };
+            let waiting = match self.arrive(side, patience(), (place, caller)) {
                 Ok(id) => Waiting { cohort: &self, id },
-                Err(Turned::Contended) => return Ok(self.contended()),
+                Err(Turned::Contended) => return Ok(None),
                 Err(Turned::Closed) => return Err(self.closed()),
             };
             place = Some(waiting.id);
@@ -36,7 +38,9 @@ impl<R: Local> Cohort<R> {
             match answer {
                 Ok(Answer::Granted(grant)) => match grant.tenure().check() {
                     Ok(()) => {
-                        grant.share().announce();
+                        // The thread that has sent the grant may not have told so yet. An end comes before the
+                        // beginning of the next hold.
+                        grant.share().succeed();
                         return Ok(Some(grant));
                     }
                     // It was lost before the caller could see it, such as during a pause of the process. The
@@ -44,7 +48,7 @@ impl<R: Local> Cohort<R> {
                     Err(lost) if patience().left().is_zero() => return Err(lost),
                     Err(_) => {}
                 },
-                Ok(Answer::Contended) => return Ok(self.contended()),
+                Ok(Answer::Contended) => return Ok(None),
                 Ok(Answer::Failed(error)) => return Err(error),
                 Err(_) => return Err(self.closed()),
             }
@@ -55,7 +59,7 @@ impl<R: Local> Cohort<R> {
         self: &Arc<Self>,
         side: Side,
         patience: Patience,
-        (place, reply): (Option<CallId>, oneshot::Sender<Answer>),
+        (place, caller): (Option<CallId>, Caller),
     ) -> Result<CallId, Turned> {
         if self.worker.closing().is_cancelled() {
             return Err(Turned::Closed);
@@ -64,7 +68,7 @@ impl<R: Local> Cohort<R> {
             Contention::Wait => Manner::Wait,
             Contention::Leave => Manner::Try,
         };
-        let caller = Some(Caller { reply, wait: patience.wait, is_told: false });
+        let caller = Some(caller);
         self.change(|rules, now| {
             let id = place.unwrap_or_else(|| rules.id());
             let deadline = now.checked_add(patience.left());
@@ -74,11 +78,6 @@ impl<R: Local> Cohort<R> {
             }
         })
         .inspect(|_| self.tell_queued())
-    }
-
-    pub(super) fn contended<T>(&self) -> Option<T> {
-        self.worker.events().tell(&self.path, || LockEventKind::Contended);
-        None
     }
 }
 

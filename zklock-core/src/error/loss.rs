@@ -20,6 +20,20 @@ pub enum LossReason {
     Resigned,
 }
 
+impl LossReason {
+    /// Returns the name for the values of labels and fields.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NodeDeleted => "node_deleted",
+            Self::OwnerChanged => "owner_changed",
+            Self::SessionEnded => "session_ended",
+            Self::LeaseExpired => "lease_expired",
+            Self::Suspended => "suspended",
+            Self::Resigned => "resigned",
+        }
+    }
+}
+
 impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,10 @@
 //! A lock, and the way to enter it.
 
+use std::borrow::Cow;
+
 use crate::acquire::{Permits, Wanted};
 use crate::client::queueing::Queueing;
+use crate::events::Subject;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
@@ -15,18 +18,24 @@ pub(crate) struct Door {
     pub(crate) wanted: Wanted,
     /// `None` for that of the client.
     pub(crate) queueing: Option<Queueing>,
+    /// The name of the lock in events and metrics.
+    pub(crate) label: Cow<'static, str>,
 }
 
 impl Door {
+    pub(crate) fn new(path: NodePath, entry: Entry, wanted: Wanted) -> Self {
+        Self { path, entry, wanted, queueing: None, label: UNNAMED }
+    }
+
     /// Returns the door of a lock with one queue.
     pub(crate) fn to_queue(path: NodePath, entry: Entry, role: Role) -> Self {
         let place = Place { role, also_behind: [].into() };
-        Self { path, entry, wanted: Wanted::Place(place), queueing: None }
+        Self::new(path, entry, Wanted::Place(place))
     }
 
     /// Returns the door of a semaphore.
     pub(crate) fn to_permits(path: NodePath, entry: Entry, permits: Permits) -> Self {
-        Self { path, entry, wanted: Wanted::Permits(permits), queueing: None }
+        Self::new(path, entry, Wanted::Permits(permits))
     }
 
     /// Returns the same door, which also waits for contenders of other clients with these name patterns.
@@ -42,6 +51,16 @@ impl Door {
         Self { queueing: Some(Queueing::Task), ..self }
     }
 
+    /// Returns the same door with a name for events and metrics.
+    pub(crate) fn named(self, label: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: label.into(), ..self }
+    }
+
+    /// Returns the description of this door for events.
+    pub(crate) fn subject(&self, group: Option<u64>) -> Subject<'_> {
+        Subject { path: &self.path, label: &self.label, mode: self.entry.mode(), group }
+    }
+
     /// Returns the name patterns of other clients' contenders that this door waits for.
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
@@ -50,3 +69,6 @@ impl Door {
         }
     }
 }
+
+/// The name of locks without one.
+pub(crate) const UNNAMED: Cow<'static, str> = Cow::Borrowed("unnamed");

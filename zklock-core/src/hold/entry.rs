@@ -1,5 +1,7 @@
 //! The kinds of entry into a lock, and the relation of an inner entry to an outer one.
 
+use crate::mode::Mode;
+
 /// The way in which a lock is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
@@ -30,6 +32,19 @@ pub(super) enum Relation {
 pub(super) enum Again {
     Alone,
     Shared,
+}
+
+impl Entry {
+    /// Returns the mode that others see.
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            Self::Mutex | Self::Sole => Mode::Exclusive,
+            Self::Read => Mode::Read,
+            Self::Write => Mode::Write,
+            Self::Permits => Mode::Permit,
+            Self::Office => Mode::Leader,
+        }
+    }
 }
 
 impl Relation {

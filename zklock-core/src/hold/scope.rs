@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use tracing::{Instrument, Span};
+
 use crate::client::Client;
 
 use super::Hold;
@@ -16,14 +18,14 @@ tokio::task_local! {
     static SCOPE: Chain<Frame>;
 }
 
-/// Runs a future inside these holds.
+/// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Output = F::Output> + use<F> {
-    SCOPE.scope(inside(holds), future)
+    SCOPE.scope(inside(holds), future.instrument(around(holds)))
 }
 
-/// Calls a function inside these holds.
+/// Calls a function inside these holds, and their span.
 pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> T) -> T {
-    SCOPE.sync_scope(inside(holds), function)
+    around(holds).in_scope(|| SCOPE.sync_scope(inside(holds), function))
 }
 
 /// Runs a future inside this term. Calls find the term until the future ends.
@@ -83,6 +85,12 @@ fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Chain<Frame> {
 
 fn current() -> Chain<Frame> {
     SCOPE.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
+/// than that, such as the body of a call that has entered the lock again, stays there.
+fn around(holds: &[Arc<Hold>]) -> Span {
+    holds.iter().rev().find_map(|hold| hold.span.for_body()).unwrap_or_else(Span::none)
 }
 
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.

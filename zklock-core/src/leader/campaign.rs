@@ -5,6 +5,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, LossReason};
+use crate::events::Candidacy;
 use crate::lease::Lease;
 use crate::session::drive::Progress;
 
@@ -37,6 +38,8 @@ impl Position {
 
 /// The task of a latch, which runs for the office on the client's thread until it is closed.
 pub(super) struct Campaign {
+    /// Dropped before the office, whose worker delivers the end of the candidacy.
+    pub(super) candidacy: Candidacy,
     pub(super) office: Office,
     pub(super) told: watch::Sender<Position>,
     pub(super) close: CancellationToken,
@@ -49,12 +52,14 @@ impl Campaign {
             let started = Instant::now();
             let Err(error) = self.campaign().await else { break };
             self.office.report(&error);
-            self.told.send_replace(Position::Refused(error));
+            self.told.send_replace(Position::Refused(error.clone()));
+            self.candidacy.rejected(&error);
             let pause = backoff.lengthen_after(started.elapsed());
             if self.close.run_until_cancelled(sleep(pause)).await.is_none() {
                 break;
             }
         }
+        drop(self.candidacy);
         self.told.send_replace(Position::Closed);
     }
 
@@ -85,7 +90,7 @@ impl Campaign {
         };
         tokio::select! {
             biased;
-            elected = self.office.elected(&self.close, told) => elected,
+            elected = self.office.elected(&self.close, (told, self.candidacy.witness())) => elected,
             never = queued => never,
         }
     }
@@ -106,9 +111,9 @@ impl Campaign {
         let tenure = lease.tenure();
         let mut nth = 0;
         loop {
-            let leadership =
-                Leadership::begin(self.office.worker.clone(), tenure.clone(), self.office.policy, nth);
+            let leadership = Leadership::begin(&self.office, tenure, nth);
             self.told.send_replace(Position::Leads(leadership.clone()));
+            leadership.announce(&self.candidacy);
             let reason = tokio::select! {
                 biased;
                 () = self.close.cancelled() => LossReason::Resigned,

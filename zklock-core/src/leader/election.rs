@@ -1,5 +1,6 @@
 //! The settings of a candidate, and the entry into an election.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use crate::acquire::Wanted;
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::hold::{Door, Entry};
+use crate::hold::{Door, Entry, UNNAMED};
 use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
-use super::latch::LeaderLatch;
+use super::latch::{Intent, LeaderLatch};
 use super::leadership::Leadership;
 use super::office::{Office, Policy, Requeue};
 use super::selector::LeaderSelector;
@@ -46,6 +47,7 @@ pub struct Election {
     hold_down: Duration,
     handover: Duration,
     requeue: Requeue,
+    label: Cow<'static, str>,
 }
 
 impl Election {
@@ -59,6 +61,7 @@ impl Election {
             hold_down: Duration::ZERO,
             handover: Duration::ZERO,
             requeue: Requeue::WhenAsked,
+            label: UNNAMED,
         }
     }
 
@@ -69,6 +72,12 @@ impl Election {
     #[must_use]
     pub fn auto_requeue(self) -> Self {
         Self { requeue: Requeue::Always, ..self }
+    }
+
+    /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: name.into(), ..self }
     }
 
     /// Sets the id under which other participants see this candidate, by default the identity of the client.
@@ -121,10 +130,10 @@ impl Election {
         LeaderLatch::start(Some(client), self.office(worker, Role::Latch))
     }
 
-    /// Enters the election as a latch that belongs to its client, and ends with it.
-    pub(super) fn latch_of_client(self) -> LeaderLatch {
+    /// Makes a latch that belongs to its client, and ends with it. It has not joined the election yet.
+    pub(super) fn latch_of_client(self) -> (LeaderLatch, Intent) {
         let worker = self.client.worker().clone();
-        LeaderLatch::start(None, self.office(worker, Role::Latch))
+        LeaderLatch::new(None, self.office(worker, Role::Latch))
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -164,7 +173,7 @@ impl Election {
         let identity: Arc<[u8]> = self.identity.as_bytes().into();
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };
-        let door = Door { path: self.path, entry: Entry::Office, wanted, queueing: None };
+        let door = Door::new(self.path, Entry::Office, wanted).named(self.label);
         let Self { policy, hold_down, handover, requeue, .. } = self;
         Office { worker, door, policy, hold_down, handover, requeue }
     }

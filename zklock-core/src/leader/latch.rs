@@ -1,7 +1,8 @@
 //! A candidate that leads from its election until it is closed.
 
+mod waits;
+
 use std::fmt;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -45,13 +46,37 @@ pub struct LeaderLatch {
     _client: Option<Client>,
 }
 
+/// The campaign of a latch that has not joined the election yet.
+#[must_use = "the latch waits for it"]
+pub(super) struct Intent {
+    office: Office,
+    told: watch::Sender<Position>,
+    close: CancellationToken,
+}
+
+impl Intent {
+    /// Joins the election.
+    pub(super) fn join(self) {
+        let Self { office, told, close } = self;
+        let worker = office.worker.clone();
+        let candidacy = office.candidacy();
+        worker.spawn(Campaign { candidacy, office, told, close }.run());
+    }
+}
+
 impl LeaderLatch {
     pub(super) fn start(client: Option<Client>, office: Office) -> Self {
+        let (latch, intent) = Self::new(client, office);
+        intent.join();
+        latch
+    }
+
+    /// Makes a latch that joins the election later.
+    pub(super) fn new(client: Option<Client>, office: Office) -> (Self, Intent) {
         let (told, position) = watch::channel(Position::Starts);
         let close = office.worker.closing().child_token();
-        let campaign = Campaign { office: office.clone(), told, close: close.clone() };
-        office.worker.spawn(campaign.run());
-        Self { office, position, close, _client: client }
+        let intent = Intent { office: office.clone(), told, close: close.clone() };
+        (Self { office, position, close, _client: client }, intent)
     }
 
     /// The path of the election below the client's namespace.
@@ -94,80 +119,6 @@ impl LeaderLatch {
         }
     }
 
-    /// Waits until this candidate leads.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Closed`] if the latch or its client is closed.
-    /// * [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`],
-    ///   [`LockError::AuthFailed`] or [`LockError::InvalidConfig`] if the candidate cannot run. The candidate
-    ///   tries again on its own. While it pauses, every call returns this error at once. When it leads or
-    ///   follows again, a new call waits again.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost; the candidate keeps its place.
-    pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        let mut position = self.position.clone();
-        loop {
-            match &*position.borrow_and_update() {
-                Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
-                Position::Refused(error) => return Err(error.clone()),
-                Position::Closed => return Err(self.closed()),
-                Position::Leads(_) | Position::Starts | Position::Follows => {}
-            }
-            position.changed().await.map_err(|_| self.closed())?;
-        }
-    }
-
-    /// Waits until this candidate leads, for at most `wait`.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost; the candidate keeps its place.
-    pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.within(wait, Phase::Queued, self.leadership()).await
-    }
-
-    /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
-    ///
-    /// Before this answer, a `false` from [`is_leader`](Self::is_leader) does not mean that another candidate
-    /// leads.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`leadership`](Self::leadership).
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost; the candidate keeps its place.
-    pub async fn settled(&self) -> Result<(), LockError> {
-        let mut position = self.position.clone();
-        let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
-        match known.as_deref() {
-            Ok(Position::Refused(error)) => Err(error.clone()),
-            Ok(Position::Closed) | Err(_) => Err(self.closed()),
-            Ok(Position::Starts | Position::Follows | Position::Leads(_)) => Ok(()),
-        }
-    }
-
-    /// Waits for the first answer of the election, for at most `wait`.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`settled`](Self::settled), and [`LockError::Timeout`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost; the candidate keeps its place.
-    pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.within(wait, Phase::Entering, self.settled()).await
-    }
-
     /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
         // A campaign that was dropped with the client's thread has not published its end.
@@ -178,21 +129,6 @@ impl LeaderLatch {
             Position::Refused(error) => Err(error.clone()),
             Position::Starts => Ok(false),
             Position::Follows | Position::Leads(_) => Ok(true),
-        }
-    }
-
-    async fn within<T>(
-        &self,
-        wait: Duration,
-        phase: Phase,
-        answer: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
-        tokio::select! {
-            biased;
-            answer = answer => answer,
-            () = self.office.worker.pause(wait) => {
-                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
-            }
         }
     }
 

@@ -1,8 +1,10 @@
 //! One term of a leader.
 
 mod inside;
+mod spanned;
 mod write;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,14 +14,18 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
+use crate::events::Candidacy;
 use crate::guard::running::run_while;
 use crate::lease::{LeaseState, Share, Tenure};
 use crate::token::FencingToken;
 
-use super::office::Policy;
+use super::office::{Office, Policy};
+
+use self::spanned::{inside, noted};
 
 /// One term of leadership, from its beginning to its end, which is final. Cheap to clone.
 ///
@@ -33,6 +39,8 @@ pub struct Leadership {
 struct Term {
     worker: Arc<Worker>,
     share: Arc<Share>,
+    /// The name of the election in spans.
+    label: Cow<'static, str>,
     policy: Policy,
     end: OnceLock<LossReason>,
     over: CancellationToken,
@@ -45,11 +53,17 @@ struct Term {
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
-    pub(super) fn begin(worker: Arc<Worker>, tenure: Arc<Tenure>, policy: Policy, nth: u32) -> Self {
-        let share = Arc::new(Share::new(&tenure, nth));
+    pub(super) fn begin(office: &Office, tenure: &Arc<Tenure>, nth: u32) -> Self {
+        let share = Arc::new(Share::new(tenure, nth));
+        let (worker, label, policy) = (office.worker.clone(), office.door.label.clone(), office.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());
-        Self { term: Arc::new(Term { worker, share, policy, end, over, bodies, steps }) }
+        Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps }) }
+    }
+
+    /// Reports this term to the event listeners.
+    pub(super) fn announce(&self, candidacy: &Candidacy) {
+        self.term.share.announce(candidacy.elected(self.fencing_token()));
     }
 
     /// The path of the election below the client's namespace.
@@ -126,15 +140,17 @@ impl Leadership {
     /// The same as that of the future, which is dropped at its current await.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         let _running = self.term.bodies.token();
+        let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
-        let mut run = pin!(run_while(|| self.check(), self.lost(), Box::pin(self.scope(future))));
-        poll_fn(|context| {
+        let future = Box::pin(self.scope(future.instrument(inside(&span))));
+        let mut run = pin!(run_while(|| self.check(), self.lost(), future));
+        let outcome = poll_fn(|context| {
             // Taken before the check: either the end of the term waits for this step, or the step sees the
             // end.
             let _step = self.term.steps.token();
             run.as_mut().poll(context)
-        })
-        .await
+        });
+        noted(span, outcome.await)
     }
 
     /// Runs a future to its end, even if this term ends in the meantime.
@@ -157,8 +173,9 @@ impl Leadership {
         // start.
         let _step = self.term.steps.token();
         self.check()?;
-        let value = Box::pin(self.scope(future)).await;
-        self.check().map(|()| value)
+        let span = self.span();
+        let value = Box::pin(self.scope(future.instrument(inside(&span)))).await;
+        noted(span, self.check().map(|()| value))
     }
 
     /// Calls a function on this thread, even if this term ends in the meantime.
@@ -172,8 +189,9 @@ impl Leadership {
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
         let _step = self.term.steps.token();
         self.check()?;
-        let value = self.scope_blocking(function);
-        self.check().map(|()| value)
+        let span = self.span();
+        let value = inside(&span).in_scope(|| self.scope_blocking(function));
+        noted(span, self.check().map(|()| value))
     }
 
     /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).
@@ -194,7 +212,10 @@ impl Leadership {
     /// further step. It waits without limit for a step that is being taken, and for a body that runs to its
     /// end, because a successor must not work at the same time.
     pub(super) async fn end(&self, reason: LossReason) {
-        self.finish(reason);
+        // The lease has no part in this end, which is therefore reported here.
+        if self.finish(reason) == LossReason::Suspended {
+            self.term.share.forfeit(LossReason::Suspended);
+        }
         let Term { bodies, steps, .. } = &*self.term;
         bodies.close();
         steps.close();

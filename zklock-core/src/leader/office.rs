@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::acquire;
 use crate::client::worker::Worker;
 use crate::error::LockError;
+use crate::events::{Candidacy, Witness};
 use crate::hold::Door;
-use crate::lease::{Lease, Share};
+use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::session::drive::Progress;
 
@@ -54,6 +55,11 @@ impl Office {
         self.door.path.relative()
     }
 
+    /// Joins the election.
+    pub(super) fn candidacy(&self) -> Candidacy {
+        Candidacy::begin(self.worker.hub(), self.door.subject(None))
+    }
+
     /// Waits for the election, and reports the progress to `told`. The next step is
     /// [`hand_over`](Self::hand_over).
     ///
@@ -61,22 +67,20 @@ impl Office {
     pub(super) async fn elected(
         &self,
         close: &CancellationToken,
-        told: watch::Sender<Progress>,
+        (told, witness): (watch::Sender<Progress>, Witness),
     ) -> Result<Option<Lease>, LockError> {
         let (path, wanted) = (&self.door.path, self.door.wanted.clone());
-        let tell = acquire::events_of(&self.worker, path);
+        let tell = acquire::teller(witness);
         let told = move |progress: Progress| {
             tell(progress.clone());
             if !matches!(progress, Progress::Behind(_)) {
                 told.send_replace(progress);
             }
         };
-        let lease = match acquire::contend(close, &self.worker, path, wanted, told).await {
-            Err(LockError::Closed { .. }) => None,
-            leases => leases?.into_iter().flatten().next(),
-        };
-        lease.iter().for_each(|lease| Share::new(lease.tenure(), 0).announce());
-        Ok(lease)
+        match acquire::contend(close, &self.worker, path, wanted, told).await {
+            Err(LockError::Closed { .. }) => Ok(None),
+            leases => Ok(leases?.into_iter().flatten().next()),
+        }
     }
 
     /// Waits for the handover pause. Returns `None` once `close` is cancelled and the contender is withdrawn.

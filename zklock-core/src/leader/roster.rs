@@ -1,17 +1,20 @@
 //! Keeps the shared candidates of a client, one per path.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::error::LockError;
+use crate::hold::UNNAMED;
 use crate::participant::Participant;
 use crate::path::NodePath;
 
 use super::election::Election;
-use super::latch::LeaderLatch;
+use super::latch::{Intent, LeaderLatch};
 use super::leadership::Leadership;
 
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
@@ -46,9 +49,10 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn start(client: &Client, path: &NodePath) -> Arc<Self> {
-        let latch = Election::new(client.clone(), path.clone()).latch_of_client();
-        Arc::new(Self { path: path.clone(), latch, since: Instant::now() })
+    fn new(client: &Client, path: &NodePath, label: Cow<'static, str>) -> (Arc<Self>, Intent) {
+        let election = Election::new(client.clone(), path.clone()).named(label);
+        let (latch, intent) = election.latch_of_client();
+        (Arc::new(Self { path: path.clone(), latch, since: Instant::now() }), intent)
     }
 
     /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
@@ -81,6 +85,7 @@ impl Candidate {
 pub struct Leader {
     client: Client,
     place: Place,
+    label: Cow<'static, str>,
 }
 
 /// The way in which a handle finds its candidate.
@@ -97,7 +102,7 @@ impl Leader {
             Some(candidate) => Place::Known(candidate),
             None => Place::New(client.path(path)?),
         };
-        Ok(Self { client, place })
+        Ok(Self { client, place, label: UNNAMED })
     }
 
     /// The path of the election below the client's namespace.
@@ -110,6 +115,13 @@ impl Leader {
             Place::Known(candidate) => &candidate.path,
             Place::New(path) => path,
         }
+    }
+
+    /// Names the candidate in events and metrics; see [`Mutex::named`](crate::Mutex::named). The name counts if this
+    /// handle is the first one to join the election.
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: name.into(), ..self }
     }
 
     /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
@@ -240,8 +252,16 @@ impl Leader {
         // Every call but the first finds the candidate without the write lock, and does not block the others.
         self.joined().unwrap_or_else(|| {
             let mut candidates = Roster::of(&self.client).write();
-            let start = || Candidate::start(&self.client, self.node_path());
-            candidates.entry(self.path().to_owned()).or_insert_with(start).clone()
+            let vacant = match candidates.entry(self.path().to_owned()) {
+                Entry::Occupied(candidate) => return candidate.get().clone(),
+                Entry::Vacant(vacant) => vacant,
+            };
+            let (candidate, intent) = Candidate::new(&self.client, self.node_path(), self.label.clone());
+            vacant.insert(candidate.clone());
+            drop(candidates);
+            // Listeners are told without the lock: they may be woken in this thread, and look at the candidate.
+            intent.join();
+            candidate
         })
     }
 }

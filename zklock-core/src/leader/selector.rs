@@ -55,8 +55,9 @@ impl LeaderSelector {
         });
         let (tell, ended) = watch::channel(None);
         let stage = Stage::start(callback, &Handle::current());
+        let candidacy = office.candidacy();
         let candidate = Candidate { office: office.clone(), control: control.clone(), stage };
-        client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run().await))) });
+        client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run(candidacy).await))) });
         Self { client, office, control, ended }
     }
 

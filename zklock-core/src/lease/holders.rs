@@ -1,15 +1,17 @@
-//! The holders of one lease that are reported to the listeners.
+//! The holders of one lease, and the parts of their lives that have to be ended.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::change;
 use crate::error::LockError;
+use crate::events::{Holding, Witness};
+use crate::interleaving;
 use crate::token::FencingToken;
 
-/// The holders of one lease that are reported to the listeners: one after the other, or readers.
+/// The holders of one lease: one after the other, or readers. Their holds are ended outside of the mutex.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
@@ -19,45 +21,57 @@ pub(super) struct Holders {
 
 #[derive(Debug, Default)]
 struct Register {
-    holders: BTreeMap<FencingToken, Stage>,
+    holders: BTreeMap<FencingToken, Holder>,
+    has_had_holder: bool,
     is_lost: bool,
     is_handed_over: bool,
     /// The outcome of the release.
     end: Option<Result<(), LockError>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Holds,
+#[derive(Debug)]
+enum Holder {
+    Holds(Holding),
     /// The holder has given the lock back, and nobody has it yet.
-    Returned,
-    /// The holder has been told that the lock is lost.
+    Returned(Holding),
+    /// The listeners have been told that the lock is lost.
     Lost,
 }
 
 impl Holders {
-    /// Adds a holder. Returns `false` if the lease is lost.
-    pub(super) fn enter(&self, token: FencingToken) -> bool {
+    /// Adds a holder. Returns its hold if the lease is lost.
+    pub(super) fn enter(&self, token: FencingToken, holding: Holding) -> Option<Holding> {
         let mut register = self.register();
-        let is_lost = register.is_lost;
-        register.holders.insert(token, if is_lost { Stage::Lost } else { Stage::Holds });
-        !is_lost
+        if !std::mem::replace(&mut register.has_had_holder, true) {
+            holding.takes_turn();
+        }
+        let (holder, lost) = match register.is_lost {
+            false => (Holder::Holds(holding), None),
+            true => (Holder::Lost, Some(holding)),
+        };
+        register.holders.insert(token, holder);
+        lost
     }
 
     /// Takes note that a holder has given the lock back.
     pub(super) fn give_back(&self, token: FencingToken) {
-        if let Some(stage @ Stage::Holds) = self.register().holders.get_mut(&token) {
-            *stage = Stage::Returned;
+        if let Some(holder @ Holder::Holds(_)) = self.register().holders.get_mut(&token) {
+            *holder = holder.take().map_or(Holder::Lost, Holder::Returned);
         }
     }
 
-    /// Removes those of these holders that have given the lock back, and returns them.
-    pub(super) fn part(&self, which: impl Fn(FencingToken) -> bool) -> Vec<FencingToken> {
+    /// Removes a holder, and returns its hold if it has not ended.
+    pub(super) fn remove(&self, token: FencingToken) -> Option<Holding> {
+        self.register().holders.remove(&token).and_then(|mut holder| holder.take())
+    }
+
+    /// Removes those of these holders that have given the lock back, and returns their holds.
+    pub(super) fn part(&self, which: impl Fn(FencingToken) -> bool) -> Vec<Holding> {
         let mut parted = Vec::new();
-        self.register().holders.retain(|token, stage| {
-            let leaves = *stage == Stage::Returned && which(*token);
+        self.register().holders.retain(|token, holder| {
+            let leaves = matches!(holder, Holder::Returned(_)) && which(*token);
             if leaves {
-                parted.push(*token);
+                parted.extend(holder.take());
             }
             !leaves
         });
@@ -89,42 +103,30 @@ impl Holders {
 
     /// Waits until there is an answer.
     pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if let Some(answer) = answer(self) {
-                return answer;
-            }
-            changed.await;
-        }
+        change::until(&self.changed, || answer(self)).await
     }
 
-    /// Returns the holders that have not lost the lock.
-    pub(super) fn present(&self) -> Vec<FencingToken> {
+    /// Returns the observers of the holders that have not lost the lock.
+    pub(super) fn present(&self) -> Vec<Witness> {
         let register = self.register();
-        let present = register.holders.iter().filter(|(_, stage)| **stage != Stage::Lost);
-        present.map(|(token, _)| *token).collect()
+        register.holders.values().filter_map(|holder| Some(holder.holding()?.witness())).collect()
     }
 
-    /// Takes note of the loss, and returns those that hold the lock.
-    pub(super) fn lose(&self) -> Vec<FencingToken> {
-        self.lose_in(&[Stage::Holds])
+    /// Takes note of the loss, and returns the holds of those that hold the lock.
+    pub(super) fn lose(&self) -> Vec<Holding> {
+        self.lose_if(|holder| matches!(holder, Holder::Holds(_)))
     }
 
-    /// Takes note of a loss before the release has ended, and returns those that hold the lock or have given it back.
-    pub(super) fn lose_all(&self) -> Vec<FencingToken> {
-        self.lose_in(&[Stage::Holds, Stage::Returned])
+    /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
+    pub(super) fn clear(&self) -> Vec<Holding> {
+        self.lose_if(|_| true)
     }
 
-    fn lose_in(&self, stages: &[Stage]) -> Vec<FencingToken> {
+    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
         let mut register = self.register();
         register.is_lost = true;
-        let mut lost = Vec::new();
-        for (token, stage) in register.holders.iter_mut().filter(|(_, stage)| stages.contains(stage)) {
-            *stage = Stage::Lost;
-            lost.push(*token);
-        }
-        lost
+        let losers = register.holders.values_mut().filter(|holder| loses(holder));
+        losers.filter_map(Holder::take).collect()
     }
 
     pub(super) fn has(&self, token: FencingToken) -> bool {
@@ -132,6 +134,24 @@ impl Holders {
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {
+        interleaving::point();
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Holder {
+    fn holding(&self) -> Option<&Holding> {
+        match self {
+            Self::Holds(holding) | Self::Returned(holding) => Some(holding),
+            Self::Lost => None,
+        }
+    }
+
+    /// Takes the hold out, for the caller to end it.
+    fn take(&mut self) -> Option<Holding> {
+        match std::mem::replace(self, Self::Lost) {
+            Self::Holds(holding) | Self::Returned(holding) => Some(holding),
+            Self::Lost => None,
+        }
     }
 }

@@ -10,12 +10,12 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::error::{LockError, LossReason};
-use crate::events::LockEventKind;
+use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
-use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
 use crate::session::{Attendance, Health};
 
+use super::seat::Seat;
 use super::tenure::Tenure;
 
 /// An order of the holder to the keeper. The outcome is reported if the caller still waits for it.
@@ -31,22 +31,22 @@ pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 /// no other client gets the lock while the holder's body is still being cancelled.
 pub(super) fn keep(
     tenure: Arc<Tenure>,
-    driver: Driver,
+    seat: impl Seat,
     orders: mpsc::UnboundedReceiver<Order>,
 ) -> impl Future<Output = ()> + Send {
     // Created here rather than in the future, which may be dropped before its first poll.
     let attendance = Some(tenure.session.attend());
     let unkept = Unkept { tenure, is_released: false, attendance };
-    watched(unkept, driver, orders)
+    watched(unkept, seat, orders)
 }
 
-async fn watched(mut unkept: Unkept, mut driver: Driver, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn watched(mut unkept: Unkept, mut seat: impl Seat, mut orders: mpsc::UnboundedReceiver<Order>) {
     let tenure = unkept.tenure.clone();
     loop {
         let node = tenure.node().await;
         // The watches live until the node is deleted, which fires them. Dropping them earlier would
         // cost a request to remove them.
-        let mut watched = Box::pin(watch(&tenure, driver.own_node_gone(node.to_string())));
+        let mut watched = Box::pin(watch(&tenure, seat.own_node_gone(node.to_string())));
         let order = tokio::select! {
             biased;
             order = orders.recv() => order,
@@ -58,24 +58,24 @@ async fn watched(mut unkept: Unkept, mut driver: Driver, mut orders: mpsc::Unbou
         match order {
             Some(Order::Downgrade(report)) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut driver).await) {
+                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut seat).await) {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
             }
             Some(Order::Release(report)) => {
-                let outcome = unkept.withdraw(&mut driver).await;
+                let outcome = unkept.withdraw(&mut seat).await;
                 report.send(outcome).ok();
                 return;
             }
-            None => return leave(unkept, &mut driver).await,
+            None => return leave(unkept, &mut seat).await,
         }
     }
 }
 
 /// Withdraws the contender after its last holder, and tells when the request for that is on its way.
-async fn leave(unkept: Unkept, driver: &mut Driver) {
+async fn leave(unkept: Unkept, seat: &mut impl Seat) {
     let tenure = unkept.tenure.clone();
-    let mut withdrawn = pin!(unkept.withdraw(driver));
+    let mut withdrawn = pin!(unkept.withdraw(seat));
     tokio::select! {
         biased;
         // The first poll issues the request.
@@ -88,16 +88,16 @@ async fn leave(unkept: Unkept, driver: &mut Driver) {
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
-async fn downgrade(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.check()?;
     let writer = tenure.node.send_replace(None);
-    match attended(tenure, driver.downgrade()).await {
+    match attended(tenure, seat.downgrade()).await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
-            tenure.node.send_replace(Some(driver.path().child(&reader.name).into()));
+            tenure.node.send_replace(Some(seat.queue().child(&reader.name).into()));
             tenure.check()?;
-            tenure.tell(|fencing_token| LockEventKind::Downgraded { fencing_token });
+            tenure.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
@@ -140,8 +140,8 @@ impl Unkept {
         }
     }
 
-    async fn withdraw(mut self, driver: &mut Driver) -> Result<(), LockError> {
-        let outcome = withdraw(&self.tenure, driver).await;
+    async fn withdraw(mut self, seat: &mut impl Seat) -> Result<(), LockError> {
+        let outcome = withdraw(&self.tenure, seat).await;
         self.is_released = true;
         outcome
     }
@@ -151,21 +151,22 @@ impl Drop for Unkept {
     fn drop(&mut self) {
         if !self.is_released {
             let reason = self.tenure.lose(LossReason::SessionEnded);
+            self.tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
             self.tenure.holders.note_end(Err(self.tenure.lost_error(reason)));
         }
     }
 }
 
-async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
+async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.revocation.close();
-    let outcome = withdrawn(tenure, driver).await;
+    let outcome = withdrawn(tenure, seat).await;
     match &outcome {
         // Those that held the lock when it was lost have been told.
         Ok(()) | Err(LockError::Lost { .. }) => {
-            tenure.tell(|fencing_token| LockEventKind::Released { fencing_token });
+            tenure.holders.clear().into_iter().for_each(Holding::released);
         }
         Err(error) => {
-            tenure.tell(|fencing_token| LockEventKind::ReleaseFailed { fencing_token, error: error.clone() });
+            tenure.holders.clear().into_iter().for_each(|holding| holding.release_failed(error));
         }
     }
     tenure.revocation.end();
@@ -173,21 +174,18 @@ async fn withdraw(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError>
     outcome
 }
 
-async fn withdrawn(tenure: &Tenure, driver: &mut Driver) -> Result<(), LockError> {
-    let end = driver.withdraw().await;
+async fn withdrawn(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
+    let end = seat.withdraw().await;
     if let Some(reason) = tenure.loss() {
         return Err(tenure.lost_error(reason));
     }
-    match (end, driver.refusal()) {
+    match (end, seat.refusal()) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
         (End::Lost | End::Abandoned, _) => {
             let reason = tenure.lose(LossReason::SessionEnded);
             // The release of those that have given the lock back is not known to be complete.
-            tenure.tell_all(tenure.holders.lose_all(), |fencing_token| LockEventKind::Lost {
-                fencing_token,
-                reason,
-            });
+            tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
             Err(tenure.lost_error(reason))
         }
     }
@@ -223,14 +221,14 @@ async fn reverify(tenure: &Tenure) -> Infallible {
     loop {
         let link = *links.borrow_and_update();
         if link.health == Health::Suspended && !tenure.is_suspended.swap(true, Ordering::AcqRel) {
-            tenure.tell(|fencing_token| LockEventKind::Suspended { fencing_token });
+            tenure.tell(Witness::suspended);
         }
         let is_verified = link.epoch == tenure.epoch.load(Ordering::Acquire);
         if is_verified
             && link.health == Health::Connected
             && tenure.is_suspended.swap(false, Ordering::AcqRel)
         {
-            tenure.tell(|fencing_token| LockEventKind::Confirmed { fencing_token });
+            tenure.tell(Witness::confirmed);
         }
         // A question on a connection that has not answered yet would have to be repeated.
         if is_verified || link.health != Health::Connected {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::select_all;
 
 use crate::error::LockError;
+use crate::interleaving;
 use crate::session::fault::Fault;
 use crate::session::ops::Guards;
 
@@ -48,6 +49,7 @@ impl WritePermit {
     /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
     pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
         shares.iter().for_each(|share| share.tenure().writes().begin());
+        interleaving::point();
         let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
         // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
         shares.iter().try_for_each(|share| share.check())?;

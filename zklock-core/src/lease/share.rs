@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{LockError, LossReason};
-use crate::events::LockEventKind;
+use crate::events::Holding;
 use crate::token::FencingToken;
 
 use super::holders::Holders;
@@ -34,13 +34,17 @@ impl Share {
         self.token
     }
 
-    /// Reports this holder to the event listeners from now on.
-    pub(crate) fn announce(&self) {
-        let is_held = self.tenure.holders.enter(self.token);
-        self.tenure.tell_all(vec![self.token], |fencing_token| LockEventKind::Acquired { fencing_token });
-        if let Some(reason) = self.tenure.loss().filter(|_| !is_held) {
-            self.tenure
-                .tell_all(vec![self.token], |fencing_token| LockEventKind::Lost { fencing_token, reason });
+    /// Reports the end of this hold to the event listeners from now on.
+    pub(crate) fn announce(&self, holding: Holding) {
+        if let Some(lost) = self.tenure.holders.enter(self.token, holding) {
+            lost.lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded));
+        }
+    }
+
+    /// Reports that the holder lost the lock for a reason that is not one of the lease.
+    pub(crate) fn forfeit(&self, reason: LossReason) {
+        if let Some(lost) = self.tenure.holders.remove(self.token) {
+            lost.lost(reason);
         }
     }
 
@@ -58,10 +62,19 @@ impl Share {
         self.tenure.check()
     }
 
+    /// Tells the holders before this one that it has the lock now.
+    pub(crate) fn succeed(&self) {
+        self.tenure.succeed(self.token);
+    }
+
+    /// Returns whether this holder has given the lock back, and nobody is known to have it since.
+    pub(crate) fn is_without_successor(&self) -> bool {
+        self.tenure.holders.has(self.token)
+    }
+
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        let told = self.tenure.holders.part(|token| token == self.token);
-        self.tenure.tell_all(told, |fencing_token| LockEventKind::Released { fencing_token });
+        self.tenure.holders.part(|token| token == self.token).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.

@@ -8,17 +8,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, LossReason};
-use crate::events::{Hub, LockEventKind};
+use crate::events::{Holding, Witness};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::clock::Moment;
-use crate::session::drive::Driver;
 use crate::session::sentry::Sentry;
 use crate::session::{Health, Session};
 use crate::token::FencingToken;
 
 use super::holders::Holders;
 use super::revocation::Revocation;
+use super::seat::Seat;
 use super::state::LeaseState;
 use super::writes::Writes;
 
@@ -28,7 +28,6 @@ pub(crate) struct Tenure {
     /// The path of the lock's node on the server; `None` while the node is being replaced.
     pub(super) node: watch::Sender<Option<Arc<str>>>,
     token: FencingToken,
-    events: Hub,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
@@ -46,21 +45,20 @@ pub(crate) struct Tenure {
 
 impl Tenure {
     /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime.
-    pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, events: Hub) -> Self {
-        let session = driver.session().clone();
-        driver.begin_watch();
+    pub(super) fn begin(seat: &impl Seat, path: NodePath, node: &Node) -> Self {
+        let session = seat.session().clone();
+        seat.begin_watch();
         Self {
-            node: watch::Sender::new(Some(driver.path().child(&node.name).into())),
+            node: watch::Sender::new(Some(seat.queue().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
-            events,
-            epoch: AtomicU64::new(driver.epoch()),
+            epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
             signal: CancellationToken::new(),
-            revocation: Revocation::new(driver.sentry().asked().clone()),
+            revocation: Revocation::new(seat.sentry().asked().clone()),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
-            sentry: driver.sentry().clone(),
+            sentry: seat.sentry().clone(),
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
             session,
@@ -169,27 +167,20 @@ impl Tenure {
         self.signal.cancel();
         // Listeners are told after the state has changed, so that they see it.
         if is_first {
-            let told = self.holders.lose();
-            self.tell_all(told, |fencing_token| LockEventKind::Lost { fencing_token, reason });
+            self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
         }
         first
     }
 
-    /// Reports the release of the holders that have given the lock back, because others have it now.
-    pub(crate) fn succeed(&self) {
-        let told = self.holders.part(|_| true);
-        self.tell_all(told, |fencing_token| LockEventKind::Released { fencing_token });
+    /// Reports the end of the holds of those that have given the lock back, because the holder with this token, which
+    /// came after them, has it now.
+    pub(crate) fn succeed(&self, token: FencingToken) {
+        self.holders.part(|earlier| earlier < token).into_iter().for_each(Holding::passed_on);
     }
 
     /// Reports an event of this lease to the listeners, once for each holder.
-    pub(super) fn tell(&self, kind: impl Fn(FencingToken) -> LockEventKind) {
-        self.tell_all(self.holders.present(), kind);
-    }
-
-    pub(super) fn tell_all(&self, holders: Vec<FencingToken>, kind: impl Fn(FencingToken) -> LockEventKind) {
-        for token in holders {
-            self.events.tell(&self.path, || kind(token));
-        }
+    pub(super) fn tell(&self, tell: impl Fn(&Witness)) {
+        self.holders.present().iter().for_each(tell);
     }
 
     pub(super) fn valid_until(&self) -> Moment {

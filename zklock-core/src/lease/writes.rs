@@ -1,9 +1,11 @@
 //! Counts the guarded writes under way below one lease.
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::Notify;
+
+use crate::change;
+use crate::interleaving;
 
 /// The guarded writes of one lease whose outcomes are not known.
 #[derive(Debug, Default)]
@@ -37,15 +39,8 @@ impl Writes {
 
     /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
     pub(crate) async fn drained(&self) -> Writing {
-        loop {
-            let mut told = pin!(self.drained.notified());
-            // Registered before the look, so that no change after the look is missed.
-            told.as_mut().enable();
-            match self.state() {
-                Writing::UnderWay => told.await,
-                drained => return drained,
-            }
-        }
+        let is_drained = |state: &Writing| !matches!(state, Writing::UnderWay);
+        change::until(&self.drained, || Some(self.state()).filter(is_drained)).await
     }
 
     /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).
@@ -65,6 +60,7 @@ impl Writes {
     pub(super) fn doubt(&self) {
         // Before the write stops to count, so that no look in between finds the lease idle.
         self.tally.fetch_or(DOUBT, Ordering::SeqCst);
+        interleaving::point();
         self.tally.fetch_sub(1, Ordering::SeqCst);
         self.drained.notify_waiters();
     }
@@ -75,6 +71,7 @@ const DOUBT: u32 = 1 << 31;
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::task::Poll;
 
     use futures_util::poll;

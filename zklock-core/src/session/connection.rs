@@ -53,7 +53,7 @@ async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
 async fn until_answered(session: &Session) {
     loop {
         // Without leases, there is nothing that a write would prove.
-        let is_attended = *session.leases.borrow() > 0;
+        let is_attended = session.is_attended();
         let kind = if is_attended { session.clock().terms().heartbeat_kind() } else { Ack::Read };
         match session.ops().heartbeat(kind).await {
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,

@@ -14,6 +14,7 @@ use super::lookout::Lookouts;
 use super::ops::{Acl, Ops};
 use super::roll::RollCall;
 use super::succession::Succession;
+use super::tally::Tally;
 use super::traffic::Traffic;
 use super::{Health, Link, Session, connection, heartbeat};
 
@@ -31,6 +32,7 @@ pub(crate) struct Opening {
     /// The `user:password` of each digest. They are secret, so this type does not implement `Debug`.
     pub(crate) digests: Vec<String>,
     pub(crate) acl: Acl,
+    pub(crate) tally: Arc<Tally>,
 }
 
 /// How long a server may be silent before the client turns to another one.
@@ -113,8 +115,9 @@ impl Opening {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl),
+            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl, self.tally.clone()),
         });
+        self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
@@ -176,6 +179,7 @@ mod tests {
             heartbeat: Heartbeat::Write,
             digests: Vec::new(),
             acl: Acl::Open,
+            tally: Arc::default(),
         };
         assert_eq!(opening.attempts(), attempts);
     }

@@ -6,6 +6,7 @@
 
 mod data;
 mod entry;
+mod listing;
 mod watching;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,9 +20,11 @@ use crate::queue::contender::{Contender, ContenderId};
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
+use super::tally::Tally;
 
-pub(crate) use self::data::{Base, Described, Glimpse, Guarded, Guards, Stamped, Write};
+pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
+pub(crate) use self::listing::Described;
 pub(crate) use self::watching::Watched;
 
 /// The access control list (ACL) of the nodes that a client creates.
@@ -58,11 +61,23 @@ pub(crate) struct Ops {
     clock: LeaseClock,
     watched: Budget,
     acl: Acl,
+    tally: Arc<Tally>,
 }
 
 impl Ops {
-    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl) -> Self {
-        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl }
+    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl, tally: Arc<Tally>) -> Self {
+        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl, tally }
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Returns the operations of a session that answers no request.
+    #[cfg(test)]
+    pub(super) fn staged(clock: LeaseClock, acl: Acl) -> Self {
+        let (client, watched, tally) = Default::default();
+        Self { client, clock, watched, acl, tally }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -105,13 +120,6 @@ impl Ops {
         let sent = self.clock.now();
         let listed = self.listing(&client, dir).await;
         self.note(Ack::Read, sent, listed)
-    }
-
-    /// Lists the names of children, and sets no watch.
-    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        self.note(Ack::Read, sent, client.list_children(dir).await)
     }
 
     pub(crate) async fn exists(&self, path: &str) -> Result<bool, Fault> {
@@ -200,6 +208,7 @@ impl Ops {
     fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
         let outcome = outcome.map_err(E::into);
         self.clock.answered(ack, sent, &outcome);
+        self.tally.note_request(ack);
         outcome
     }
 }

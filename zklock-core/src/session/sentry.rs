@@ -1,7 +1,6 @@
 //! The news that the watches of a held node bring: whether others came, whether a deletion would be noticed, and
 //! whether the holder is asked to release.
 
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::change;
 use crate::queue::contender::is_numbered;
 
 use super::notice::Watch;
@@ -89,14 +89,7 @@ impl Sentry {
 
     /// Waits until there are news.
     pub(crate) async fn until(&self, are_there: impl Fn(&Self) -> bool) {
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if are_there(self) {
-                return;
-            }
-            changed.await;
-        }
+        change::until(&self.changed, || are_there(self).then_some(())).await;
     }
 
     /// Begins with the list in which the contender was seen at the head of its queue.

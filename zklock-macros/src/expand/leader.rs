@@ -29,7 +29,7 @@ fn led(args: &LeaderArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
     check_map_err(&args.shared, target)?;
     let private = private(args.shared.krate.as_ref(), mixed());
-    let path = args.path(&target.sig, &private)?;
+    let path = args.shared.named(args.path(&target.sig, &private)?, &private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let failed = Ending::new(&args.shared, target).reported();
     let wait = matches!(args.otherwise, Otherwise::Wait(_)).then(|| {

@@ -40,7 +40,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let flow = Flow::of(target, args.shared.on_lost)?;
     check_map_err(&args.shared, target)?;
     let private = private(args.shared.krate.as_ref(), mixed());
-    let path = args.path.in_function(sig)?.expand(&private);
+    let path = args.shared.named(args.path.in_function(sig)?.expand(&private), &private);
     let client = Client::expand(args.shared.client.as_ref(), &private);
     let wait = Wait::expand(args.wait.as_ref(), &private);
     let permits = args.recipe.statement(&private);

@@ -1,8 +1,8 @@
 //! Looks at the names in templates with the arguments of the function in view, because the compiler would offer to
 //! replace the whole template.
 //!
-//! A name that is no argument may be that of a constant or static, which the attribute does not see. Only a name in
-//! lower case that resembles an argument is therefore refused.
+//! A name that is no argument may be that of a constant or static, which the attribute does not see. Only names in lower
+//! case are therefore refused. A constant in lower case can be written `self::name`.
 
 use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
@@ -86,21 +86,39 @@ fn is_known(name: &Ident, sig: &Signature) -> bool {
     capture::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
 }
 
+/// Explains a name in lower case, or `self`, that is no argument.
 fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
     let function = &sig.ident;
     if name == "self" {
         return Some(format!("`{function}` has no `self`: name one of its arguments between the braces"));
     }
     let text = name.unraw().to_string();
+    if text != text.to_lowercase() {
+        return None;
+    }
     let arguments: Vec<_> = capture::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
     let arguments: Vec<_> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "self").collect();
-    let meant = similar(&text, &arguments).filter(|_| text == text.to_lowercase())?;
-    let field = sig.receiver().map(|_| format!(", a field `{{self.{name}}}`")).unwrap_or_default();
+    let (meant, field) = match (similar(&text, &arguments), sig.receiver()) {
+        (Some(meant), None) => (format!(", did you mean `{meant}`?"), String::new()),
+        (Some(meant), Some(_)) => {
+            (format!(", did you mean `{meant}`?"), format!(", a field `{{self.{name}}}`"))
+        }
+        (None, Some(_)) => (format!(", did you mean `{{self.{name}}}`?"), String::new()),
+        (None, None) => (known(&arguments), String::new()),
+    };
     Some(format!(
-        "`{function}` has no argument `{name}`, did you mean `{meant}`?\n\
+        "`{function}` has no argument `{name}`{meant}\n\
          a constant of this name is written `{{self::{name}}}`{field}"
     ))
+}
+
+fn known(arguments: &[&str]) -> String {
+    match arguments {
+        [] => String::new(),
+        [only] => format!(": its only argument is `{only}`"),
+        several => format!(": its arguments are `{}`", several.join("`, `")),
+    }
 }
 
 #[cfg(test)]
@@ -133,16 +151,27 @@ mod tests {
     }
 
     #[test]
+    fn the_field_or_the_arguments_are_named_if_no_argument_is_similar() {
+        let constant = "a constant of this name is written `{self::shop}`";
+        let two = format!("`f` has no argument `shop`: its arguments are `order`, `at`\n{constant}");
+        check_names("/a/{shop}", "fn f(order: &Order, at: u8)", Some(&two));
+        check_names("/a/{shop.id}", "fn f(order: &Order, at: u8)", Some(&two));
+        let one = format!("`f` has no argument `shop`: its only argument is `order`\n{constant}");
+        check_names("/a/{shop}", "fn f(order: &Order)", Some(&one));
+        let none = format!("`f` has no argument `shop`\n{constant}");
+        check_names("/a/{shop}", "fn f()", Some(&none));
+        let field = format!("`f` has no argument `shop`, did you mean `{{self.shop}}`?\n{constant}");
+        check_names("/a/{shop}", "fn f(&self, order: &Order)", Some(&field));
+    }
+
+    #[test]
     fn a_name_that_may_be_known_elsewhere_is_left_to_the_compiler() {
-        for path in
-            ["/a/{order}", "/a/{shop}", "/a/{ORDR}", "/a/{ordr(1)}", "/a/{self::ordr}", "/a/{text!(ordr)}"]
-        {
+        for path in ["/a/{order}", "/a/{ORDR}", "/a/{ordr(1)}", "/a/{self::ordr}", "/a/{text!(ordr)}"] {
             check_names(path, "fn f(order: &Order)", None);
         }
         check_names("/a/{ordr}", "fn f(order: u8, (_, names!(ordr)): (u8, u8))", None);
         check_names("/a/{n}", "fn f<const n: usize>(m: u8)", None);
         check_names("/a/{self.id}", "fn f(self: Arc<Self>)", None);
         check_names("/a/{r#type}", "fn f(r#type: u8)", None);
-        check_names("/a/{sel}", "fn f(&self)", None);
     }
 }

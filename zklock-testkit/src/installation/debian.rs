@@ -3,14 +3,16 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::java::find_java;
 use crate::Error;
 use crate::error::tail;
-use crate::packages::{CURATOR_PACKAGE, JAVA_PACKAGE, POSTGRESQL_PACKAGE, SERVER_PACKAGE};
+use crate::packages::{
+    CURATOR_PACKAGE, JAVA_PACKAGE, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE, TMUX_PACKAGE,
+};
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
@@ -77,6 +79,8 @@ fn lacking(error: &Error) -> Vec<&'static str> {
         Error::NoCurator => CURATOR_PACKAGE,
         Error::NoJava => return vec![JAVA_PACKAGE],
         Error::NoPostgreSql => return vec![POSTGRESQL_PACKAGE],
+        Error::NoPromtool => return vec![PROMETHEUS_PACKAGE],
+        Error::NoTmux => return vec![TMUX_PACKAGE],
         _ => return Vec::new(),
     };
     let java = find_java(|variable| env::var_os(variable));
@@ -88,6 +92,9 @@ fn install_packages(packages: &[&str]) -> Result<(), Error> {
     eprintln!("zklock-testkit: installing {} with apt-get, to run tests", packages.join(" and "));
     if packages.contains(&POSTGRESQL_PACKAGE) {
         create_no_cluster()?;
+    }
+    if packages.contains(&PROMETHEUS_PACKAGE) {
+        start_no_prometheus()?;
     }
     // Old package lists may suffice, so only the installation itself must succeed.
     let update = apt_get(&["update"])?;
@@ -115,6 +122,21 @@ fn create_no_cluster() -> Result<(), Error> {
 
 /// The settings by which Debian's package decides whether to create a server.
 const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
+
+/// Keeps the package of Prometheus from starting a server, unless the machine has its settings already.
+fn start_no_prometheus() -> Result<(), Error> {
+    let unit = Path::new(PROMETHEUS_UNIT);
+    let directory = unit.parent().expect("the path has a directory");
+    fs::create_dir_all(directory).map_err(Error::io("create the directory of systemd's units"))?;
+    match symlink("/dev/null", unit) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    }
+    .map_err(Error::io("mask the unit of Prometheus"))
+}
+
+/// The unit that starts the server of Prometheus. A link to `/dev/null` in its place starts nothing.
+const PROMETHEUS_UNIT: &str = "/etc/systemd/system/prometheus.service";
 
 fn apt_get(arguments: &[&str]) -> Result<Output, Error> {
     Command::new(APT_GET)

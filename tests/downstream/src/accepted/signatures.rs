@@ -182,7 +182,7 @@ pub mod names {
     pub struct Shop<const FLOOR: usize>;
 
     impl<const FLOOR: usize> Shop<FLOOR> {
-        #[distributed_lock(path = "/{FLOOR}/{N}/{shop.len()}/{NUMBER}/{key(id)}")]
+        #[distributed_lock(path = "/{FLOOR}/{N}/{self::shop.len()}/{NUMBER}/{key(id)}")]
         pub async fn constants<const N: usize>(&self, id: u64) -> Result<(), LockError> {
             Ok(())
         }
@@ -199,7 +199,7 @@ pub mod names {
         #[allow(non_upper_case_globals)]
         const floor: u8 = 1;
 
-        #[distributed_lock(path = "/{floor}/{crate::accepted::signatures::names::shop}")]
+        #[distributed_lock(path = "/{u8::from(floor)}/{crate::accepted::signatures::names::shop}")]
         async fn inner(_: u8) -> Result<(), LockError> {
             Ok(())
         }
@@ -218,7 +218,7 @@ pub mod names {
         };
     }
 
-    named!(by_macro, "/{shop}/{NUMBER}/{arg}", arg, unused);
+    named!(by_macro, "/{self::shop}/{NUMBER}/{arg}", arg, unused);
 }
 
 /// Names that a pattern binds in each of its cases, or out of view.

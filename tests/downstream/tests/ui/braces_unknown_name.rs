@@ -1,17 +1,17 @@
 use zklock::{LockError, distributed_lock};
 
-#[distributed_lock(path = "/orders/{SHOP}")]
-async fn braces_unknown_constant(shop: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders/{ident}")]
 async fn braces_unknown_name(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{key(id)}")]
-async fn braces_unknown_name_of_a_call(id: u64) -> Result<(), LockError> {
+#[distributed_lock(path = "/orders/{shop.name}")]
+async fn braces_unknown_name_of_several(id: u64, at: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = "/orders/{id}")]
+async fn braces_unknown_name_without_arguments() -> Result<(), LockError> {
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::random::Random;
+use crate::support::random::Random;
 
 /// The tasks of one thread.
 pub(super) struct Executor {

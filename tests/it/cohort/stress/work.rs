@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use zklock::{Client, FencingToken, Guard, LockError};
 
-use super::random::Random;
+use crate::support::random::Random;
 
 pub(super) const LOCKS: [&str; 2] = ["/stress/mutex", "/stress/shelf"];
 

@@ -17,7 +17,7 @@ impl Config {
     ///
     /// * `ZKLOCK_NAMESPACE` and `ZKLOCK_IDENTITY`.
     /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_SERVER_TIMEOUT`,
-    ///   `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
+    ///   `ZKLOCK_WARN_AFTER`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
     /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
     /// * `ZKLOCK_QUEUEING`: `process` or `task`.
     /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
@@ -43,6 +43,7 @@ impl Config {
         duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
         duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
         duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
+        duration("ZKLOCK_WARN_AFTER", &mut config.warn_after)?;
         duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
         duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
         let mut server_timeout = Duration::ZERO;
@@ -112,6 +113,7 @@ mod tests {
             ("ZKLOCK_SESSION_TIMEOUT", "1m 30s"),
             ("ZKLOCK_DEFAULT_WAIT", "5s"),
             ("ZKLOCK_CONNECT_TIMEOUT", "3s"),
+            ("ZKLOCK_WARN_AFTER", "2m"),
             ("ZKLOCK_TICK_TIME", "500ms"),
             ("ZKLOCK_SYNC_LIMIT", "4s"),
             ("ZKLOCK_SERVER_TIMEOUT", "2s"),
@@ -124,6 +126,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(config.connect_timeout, Duration::from_secs(3));
+        assert_eq!(config.warn_after, Duration::from_secs(120));
         let settings = config.validated().unwrap();
         assert_eq!(settings.root, "/chroot/app");
         assert_eq!(settings.default_wait, Duration::from_secs(5));

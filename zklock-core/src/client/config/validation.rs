@@ -1,8 +1,10 @@
 //! Validates a configuration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::connect_string::ConnectString;
+use crate::client::long_waits::LongWaits;
 use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
@@ -14,7 +16,7 @@ use crate::session::{Opening, Silence};
 use super::Config;
 
 impl Config {
-    pub(super) fn validated(self) -> Result<Settings, LockError> {
+    pub(in crate::client) fn validated(self) -> Result<Settings, LockError> {
         let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
@@ -29,6 +31,7 @@ impl Config {
             identity: self.identity,
             queueing: self.queueing,
             release: self.release,
+            long_waits: Arc::new(LongWaits::new(self.warn_after)),
             opening: Opening {
                 servers: connect.servers,
                 timeout: self.session_timeout,
@@ -40,6 +43,7 @@ impl Config {
                 sync_limit: self.sync_limit,
                 digests: self.digests,
                 acl: self.acl,
+                tally: Arc::default(),
             },
         })
     }
@@ -48,6 +52,7 @@ impl Config {
         bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
         bounded("default_wait", self.default_wait, Duration::MAX)?;
         bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
+        bounded("warn_after", self.warn_after, Duration::MAX)?;
         if let Some(timeout) = self.server_timeout {
             bounded("server_timeout", timeout, self.session_timeout * 2 / 5)?;
         }

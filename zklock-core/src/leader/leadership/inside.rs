@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
+use crate::events::{HoldSpan, Subject};
 use crate::hold::{self, Leading};
 use crate::lease::Share;
+use crate::mode::Mode;
 
 use super::Leadership;
 
@@ -29,6 +31,12 @@ impl Leading for Leadership {
 }
 
 impl Leadership {
+    /// Opens the span of a body, as a child of the present one, if a subscriber wants it.
+    pub(super) fn span(&self) -> Option<HoldSpan> {
+        let (path, label) = (self.term.share.tenure().path(), &self.term.label);
+        HoldSpan::begin(&Subject { path, label, mode: Mode::Leader, group: None }, self.fencing_token())
+    }
+
     /// Runs a future that finds this term as the innermost one.
     pub(super) fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         hold::scope_in_term(Arc::new(self.clone()), future)

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::error::LossReason;
+use crate::events::Candidacy;
 use crate::leader::backoff::Backoff;
 use crate::leader::leadership::Leadership;
 use crate::leader::office::{Office, Requeue};
@@ -32,26 +33,33 @@ enum Outcome {
 }
 
 impl Candidate {
-    pub(super) async fn run(self) -> Ended {
+    /// Runs in the election, with a candidacy for each stay in it, of which this is the first.
+    pub(super) async fn run(self, candidacy: Candidacy) -> Ended {
         let close = &self.control.close;
         let (mut failures, mut refusals) = (Backoff::default(), Backoff::default());
-        let mut pause = Duration::ZERO;
-        while close.run_until_cancelled(self.queued(pause)).await.is_some() {
+        let (mut pause, mut last) = (Duration::ZERO, Some(candidacy));
+        while let Some(candidacy) = close.run_until_cancelled(self.queued(pause, last.take())).await {
+            let candidacy = last.insert(candidacy);
             let started = Instant::now();
-            let lease = match self.office.elected(close, watch::Sender::new(Progress::Connecting)).await {
+            let told = (watch::Sender::new(Progress::Connecting), candidacy.witness());
+            let lease = match self.office.elected(close, told).await {
                 Ok(Some(lease)) => lease,
                 Ok(None) => break,
                 Err(error) if self.office.requeue == Requeue::Always => {
                     self.office.report(&error);
                     self.control.note_failure(error.to_string());
+                    candidacy.rejected(&error);
                     pause = refusals.lengthen_after(started.elapsed());
                     continue;
                 }
-                Err(error) => return Ended::Failed(error),
+                Err(error) => {
+                    candidacy.rejected(&error);
+                    return Ended::Failed(error);
+                }
             };
             refusals.reset();
             let Some(lease) = self.office.hand_over(close, lease).await else { break };
-            let (outcome, reason) = self.lead(lease).await;
+            let (outcome, reason) = self.lead(lease, candidacy).await;
             pause = match outcome {
                 Outcome::Stopped => break,
                 Outcome::Failed => failures.lengthen().max(self.office.hold_down),
@@ -64,21 +72,26 @@ impl Candidate {
         Ended::Closed
     }
 
-    /// Waits for `pause`, and then until the candidate is to run.
-    async fn queued(&self, pause: Duration) {
+    /// Waits for `pause`, and then until the candidate is to run. It withdraws at once if it is not to run again.
+    async fn queued(&self, pause: Duration, last: Option<Candidacy>) -> Candidacy {
+        let last = last.filter(|_| self.is_to_run());
         sleep(pause).await;
-        while self.office.requeue != Requeue::Always && !self.control.is_queued.load(Ordering::Acquire) {
+        while !self.is_to_run() {
             self.control.queued.notified().await;
         }
         self.control.is_queued.store(false, Ordering::Release);
+        last.unwrap_or_else(|| self.office.candidacy())
+    }
+
+    fn is_to_run(&self) -> bool {
+        self.office.requeue == Requeue::Always || self.control.is_queued.load(Ordering::Acquire)
     }
 
     /// Runs the callback for one term; returns how the callback and the term ended, once both have.
-    async fn lead(&self, lease: Lease) -> (Outcome, LossReason) {
-        let (worker, tenure, policy) =
-            (self.office.worker.clone(), lease.tenure().clone(), self.office.policy);
-        let term = Leadership::begin(worker, tenure, policy, 0);
+    async fn lead(&self, lease: Lease, candidacy: &Candidacy) -> (Outcome, LossReason) {
+        let term = Leadership::begin(&self.office, lease.tenure(), 0);
         self.control.term.send_replace(Some(term.clone()));
+        term.announce(candidacy);
         let mut running = self.stage.run(term.clone());
         let reason = tokio::select! {
             biased;

@@ -36,14 +36,7 @@ impl Driver {
                 Err(Fault::NoNode) => Event::ParentMissing,
                 Err(fault) => self.failed(fault),
             },
-            Action::List => {
-                self.epoch = session.link().epoch;
-                match ops.list(dir.full()).await {
-                    Ok(children) => self.look_around(children).await,
-                    Err(Fault::NoNode) => Event::ParentMissing,
-                    Err(fault) => self.failed(fault),
-                }
-            }
+            Action::List => self.list().await,
             Action::Delete(names) => self.delete(names).await,
             Action::Downgrade(replacement) => self.replace(replacement).await,
             Action::Watch(_) | Action::Hold(_) | Action::Finish(_) => Event::Unknown,
@@ -52,11 +45,17 @@ impl Driver {
 
     async fn enter(&mut self, id: ContenderId) -> Event {
         (self.absence, self.seen, self.sentry) = (None, Seen::Unwatched, Arc::default());
-        self.epoch = self.session.link().epoch;
+        self.renew_epoch();
         let (last, flight) = self.last_number();
         let role = self.machine.claim().role();
-        let newcomer = Newcomer { dir: self.path.full(), id, role, data: &self.data };
-        let Entry { node, children, queue } = self.session.ops().enter(newcomer, flight).await;
+        let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
+        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
+        let entered = session.ops().enter(newcomer, flight);
+        let (Entry { node, mut children, queue }, counted) = self.with_count(entered).await;
+        if counted.is_err() {
+            // The list is repeated, with the number.
+            children = None;
+        }
         if node.is_err() {
             // The outcome is unknown, or the parents are missing.
             self.loan = None;
@@ -78,6 +77,48 @@ impl Driver {
             Err(Fault::NoNode) => Event::ParentMissing,
             Err(fault) => self.failed(fault),
         }
+    }
+
+    async fn list(&mut self) -> Event {
+        self.renew_epoch();
+        let (session, path) = (self.session.clone(), self.path.clone());
+        let (listed, counted) = self.with_count(session.ops().list(path.full())).await;
+        if let Err(fault) = counted {
+            return self.count_failed(fault);
+        }
+        match listed {
+            Ok(children) => self.look_around(children).await,
+            Err(Fault::NoNode) => Event::ParentMissing,
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    fn renew_epoch(&mut self) {
+        let epoch = self.session.link().epoch;
+        if self.epoch != epoch
+            && let Some(counter) = &mut self.counter
+        {
+            counter.forget();
+        }
+        self.epoch = epoch;
+    }
+
+    /// Lists the queue by `list`, and learns the number of permits at that time or later, if it is shared.
+    ///
+    /// A contender that may hold the lock by that number and that list keeps its turn, because later contenders are
+    /// behind it.
+    async fn with_count<T>(&mut self, list: impl Future<Output = T>) -> (T, Result<(), Fault>) {
+        let Some(counter) = &mut self.counter else {
+            return (list.await, Ok(()));
+        };
+        let (listed, count) = counter.read_after(self.session.ops(), list).await;
+        let counted = count.map(|count| {
+            if let Some(count) = count {
+                // No action follows, because the contender does not wait.
+                self.machine.on(Event::Permits(count));
+            }
+        });
+        (listed, counted)
     }
 
     fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {

@@ -7,7 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Holder;
 use crate::queue::acquisition::Event;
+use crate::queue::claim::Claim;
 use crate::queue::turn::{Ahead, Obstacle};
+use crate::session::Session;
+use crate::session::counter::Counter;
 use crate::session::fault::Fault;
 use crate::session::notice::{Change, Subject, Watch};
 use crate::session::ops::Watched;
@@ -165,24 +168,36 @@ impl Driver {
         .changed();
         let recounted = async {
             match &mut self.counter {
-                Some(counter) => counter.changed(&self.session).await,
+                Some(counter) => recounted(counter, &self.session, self.machine.claim()).await,
                 None => std::future::pending().await,
             }
         };
-        let outcome = tokio::select! {
+        tokio::select! {
             biased;
-            () = cancel.cancelled() => return Event::Cancel,
-            () = self.session.over() => return Event::SessionLost,
-            () = changed => return Event::PredecessorGone,
-            outcome = recounted => outcome,
-        };
-        match (outcome, &self.counter) {
-            (Ok(count), _) => Event::Permits(count),
-            (Err(fault), Some(counter)) => {
-                let path = counter.path().relative().to_owned();
-                self.failed_at(&path, fault)
-            }
-            (Err(fault), None) => self.failed(fault),
+            () = cancel.cancelled() => Event::Cancel,
+            () = self.session.over() => Event::SessionLost,
+            // Polled before the event of the children, which may come right behind the answer and would drop its watch.
+            outcome = recounted => match outcome {
+                Ok(count) => Event::Permits(count),
+                Err(fault) => self.count_failed(fault),
+            },
+            () = changed => Event::PredecessorGone,
+        }
+    }
+
+    pub(super) fn count_failed(&mut self, fault: Fault) -> Event {
+        let counter = self.counter.as_ref().map(|counter| counter.path().relative().to_owned());
+        let path = counter.unwrap_or_else(|| self.place());
+        self.failed_at(&path, fault)
+    }
+}
+
+/// Waits until the number of permits is another one than that of the claim.
+async fn recounted(counter: &mut Counter, session: &Session, claim: &Claim) -> Result<u32, Fault> {
+    loop {
+        let of = counter.changed(session).await?;
+        if *claim != (Claim::Permit { of }) {
+            return Ok(of);
         }
     }
 }

@@ -80,22 +80,6 @@ pub(crate) enum Stamped {
     Unguarded(usize),
 }
 
-/// The name and data of a node, and the part of its stat that describes a contender.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
-    pub(crate) name: String,
-    pub(crate) owner: i64,
-    pub(crate) zxid: i64,
-    pub(crate) created_ms: i64,
-    pub(crate) data: Vec<u8>,
-}
-
-impl Described {
-    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
-        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
-    }
-}
-
 /// The data of a node, and parts of the stat that was read with it.
 pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
@@ -205,34 +189,6 @@ impl Ops {
                 self.note(Ack::Write, sent, outcome).map(|mut results| Committed::Applied(results.pop()))
             }
         }
-    }
-
-    /// Describes the contenders of a lock. Contenders that vanish meanwhile are left out.
-    pub(crate) async fn describe(
-        &self,
-        dir: &str,
-        is_contender: impl Fn(&str) -> bool,
-    ) -> Result<Vec<Described>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let names = match self.note(Ack::Read, sent, client.list_children(dir).await) {
-            Err(Fault::NoNode) => return Ok(Vec::new()),
-            listed => listed?,
-        };
-        let sent = self.clock.now();
-        let contenders = names.into_iter().filter(|name| is_contender(name));
-        // The reads are issued together, so that the whole queue takes only one more round trip.
-        let reads: Vec<_> =
-            contenders.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
-        let mut described = Vec::with_capacity(reads.len());
-        for (read, name) in reads {
-            match self.note(Ack::Read, sent, read.await) {
-                Ok((data, stat)) => described.push(Described::new(name, data, stat)),
-                Err(Fault::NoNode) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(described)
     }
 
     /// Returns the data of a node, or `None` if the node does not exist.

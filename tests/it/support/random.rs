@@ -2,15 +2,15 @@
 
 /// The generator *xorshift64\** (S. Vigna, *An experimental exploration of Marsaglia's xorshift generators*, 2016).
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     /// Returns a number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -18,11 +18,11 @@ impl Random {
     }
 
     /// Returns whether an event of the probability one to `of` happens.
-    pub(super) fn once_in(&mut self, of: u64) -> bool {
+    pub(crate) fn once_in(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }
 
-    pub(super) fn fork(&mut self) -> Self {
+    pub(crate) fn fork(&mut self) -> Self {
         Self::new(self.below(u64::from(u32::MAX)))
     }
 }

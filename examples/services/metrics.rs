@@ -1,0 +1,140 @@
+//! A service whose locks, leaders and sessions Prometheus can watch.
+//!
+//! ```text
+//! cargo run --example metrics                  # serves http://127.0.0.1:9000/metrics
+//! cargo run --example metrics -- --demo        # makes each metric happen, and prints them
+//! ```
+//!
+//! It needs nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names
+//! one. `docs/operations/` has a dashboard and alert rules for these metrics.
+//!
+//! The last line of the demo is `every metric was recorded`, printed only if that is true.
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+#[path = "../support/setting.rs"]
+mod setting;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use axum::routing::{Router, get};
+use clap::Parser;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::net::TcpListener;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use zklock::{LockError, distributed_lock, leader_only};
+
+use setting::{Failure, config, end, name_of_run, server};
+
+/// The label of this lock is `/orders/{id}`, for all orders.
+#[distributed_lock(path = "/orders/{id}", wait = "2s")]
+async fn settle(id: u64) -> Result<(), LockError> {
+    sleep(Duration::from_millis(20)).await;
+    Ok(())
+}
+
+/// The label of this lock is `reports`.
+#[distributed_lock(path = "/reports/{day}", once_per = "1h", skip, name = "reports")]
+async fn report(day: u64) -> Option<()> {
+    Some(())
+}
+
+#[leader_only]
+async fn sweep() {}
+
+/// Works without an end. The calls meet at few locks, so that some of them wait.
+async fn work() {
+    let mut timer = interval(Duration::from_millis(50));
+    timer.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    for round in 0.. {
+        timer.tick().await;
+        for id in 0..4 {
+            zklock::spawn(async move { settle(id % 2).await });
+        }
+        report(round % 3).await;
+        sweep().await;
+    }
+}
+
+/// Installs the recorder and then the client, whose counts the recorder gets.
+async fn start(server: &str) -> Result<PrometheusHandle, Failure> {
+    let buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+    let metrics = PrometheusBuilder::new().set_buckets(&buckets)?.install_recorder()?;
+    let client = config(server)?.namespace(format!("/metrics-{}", name_of_run()?)).connect().await?;
+    zklock::install(client)?;
+    Ok(metrics)
+}
+
+#[tokio::main]
+async fn serve(listen: SocketAddr) -> Result<(), Failure> {
+    let (server, _ours) = server()?;
+    let metrics = start(&server).await?;
+    let listener = TcpListener::bind(listen).await?;
+    println!("serves http://{}/metrics", listener.local_addr()?);
+    let endpoints = Router::new().route("/metrics", get(move || async move { metrics.render() }));
+    tokio::select! {
+        () = work() => {}
+        served = axum::serve(listener, endpoints) => served?,
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    zklock::shutdown(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+/// Works for a moment, and prints the metrics.
+#[tokio::main]
+async fn demo() -> Result<(), Failure> {
+    let (server, _ours) = server()?;
+    let metrics = start(&server).await?;
+    tokio::time::timeout(Duration::from_secs(2), work()).await.ok();
+    zklock::shutdown(Duration::from_secs(5)).await;
+    let text = metrics.render();
+    println!("{text}");
+    let missing: Vec<_> = METRICS.iter().filter(|name| !text.contains(&format!("# TYPE {name} "))).collect();
+    if !missing.is_empty() {
+        return Err(format!("{missing:?} were not recorded").into());
+    }
+    println!("every metric was recorded");
+    Ok(())
+}
+
+const METRICS: [&str; 21] = [
+    "zklock_acquisitions_total",
+    "zklock_wait_seconds",
+    "zklock_hold_seconds",
+    "zklock_waiting",
+    "zklock_held",
+    "zklock_losses_total",
+    "zklock_handoffs_total",
+    "zklock_turns_total",
+    "zklock_release_failures_total",
+    "zklock_candidates",
+    "zklock_leaders",
+    "zklock_elections_total",
+    "zklock_terms_ended_total",
+    "zklock_once_starts_total",
+    "zklock_once_skips_total",
+    "zklock_session_state",
+    "zklock_sessions_total",
+    "zklock_reconnects_total",
+    "zklock_requests_total",
+    "zklock_lease_remaining_seconds",
+    "zklock_lease_seconds",
+];
+
+#[derive(Parser)]
+struct Options {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:9000")]
+    listen: SocketAddr,
+    /// Works for a moment, prints the metrics, and ends.
+    #[arg(long)]
+    demo: bool,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    end(if options.demo { demo() } else { serve(options.listen) })
+}

@@ -1,0 +1,197 @@
+//! The events of many attempts add up, whatever happens to the attempts.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use zklock::{Client, Guard, LockError, Member};
+use zklock_testkit::How;
+
+use super::ledger::Listener;
+use crate::support::random::Random;
+use crate::support::session_end::end_session;
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/room"];
+const TASKS: u64 = 20;
+const CALLS: u64 = 50;
+
+/// Polls a future for at most this many times, and then drops it.
+async fn polled<F: Future>(future: F, polls: u64) -> Option<F::Output> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| {
+        left = left.saturating_sub(1);
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Ends a hold in one of the ways that there are.
+async fn end<K>(guard: Guard<K>, random: &mut Random) {
+    if random.once_in(3) {
+        sleep(Duration::from_millis(random.below(10))).await;
+    }
+    match random.below(3) {
+        0 => drop(guard),
+        1 => drop(guard.release().await),
+        _ => drop(polled(guard.release(), 1 + random.below(2)).await),
+    }
+}
+
+/// Makes one call at one of the locks. Any error will do.
+async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
+    let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
+    let (mutex, alone) = (client.mutex(LOCKS[0])?, client.exclusive(LOCKS[1])?);
+    let (shelf, room) = (client.rwlock(LOCKS[2])?, client.semaphore(LOCKS[3], 3)?);
+    match random.below(11) {
+        0 => {
+            if let Some(guard) = mutex.try_lock().await? {
+                end(guard, random).await;
+            }
+        }
+        1 | 2 => end(mutex.lock_timeout(wait).await?, random).await,
+        3 => end(mutex.clone().queueing_by_task().lock_timeout(wait).await?, random).await,
+        4 => end(alone.lock_timeout(wait).await?, random).await,
+        5 => end(shelf.write_timeout(wait).await?, random).await,
+        6 => {
+            let reader = shelf.write_timeout(wait).await?.downgrade().await?;
+            end(reader, random).await;
+        }
+        7 => end(shelf.read_timeout(wait).await?, random).await,
+        8 => end(room.acquire_timeout(wait).await?, random).await,
+        9 => end(room.acquire_many_timeout(2, wait).await?, random).await,
+        _ => {
+            let members = [Member::mutex(LOCKS[0]), Member::read(LOCKS[2])];
+            end(client.multi(members)?.lock_timeout(wait).await?, random).await;
+        }
+    }
+    Ok(())
+}
+
+async fn work(client: Client, mut random: Random) {
+    for _ in 0..CALLS {
+        let polls = if random.once_in(5) { 1 + random.below(5) } else { u64::MAX };
+        let mut calls = random.fork();
+        polled(call(&client, &mut calls), polls).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_a_thousand_attempts_begins_and_ends_once(kind: Kind) {
+    let space = Arc::new(Space::new(kind));
+    let (proxy, client) = space.proxied().await;
+    let listener = Listener::start(&client);
+    let mut random = Random::new(7);
+    let mut tasks = JoinSet::new();
+    for _ in 0..TASKS {
+        tasks.spawn(work(client.clone(), random.fork()));
+    }
+    let faults = async {
+        // Slow enough for a reconnect in between, even on a busy machine.
+        loop {
+            sleep(Duration::from_millis(50 + random.below(100))).await;
+            match random.below(8) {
+                0..4 => proxy.cut(How::Rst),
+                4..7 => delete_a_child(&space, LOCKS[random.below(3) as usize]).await,
+                _ => {
+                    let session = client.session_id();
+                    let server = space.server().address();
+                    let ended =
+                        session.map(|id| tokio::task::spawn_blocking(move || end_session(server, id)));
+                    if let Some(ended) = ended {
+                        ended.await.unwrap();
+                    }
+                }
+            }
+        }
+    };
+    tokio::select! {
+        _ = tasks.join_all() => {}
+        () = faults => {}
+    }
+    let guard = soon(client.mutex(LOCKS[0]).unwrap().lock()).await.unwrap();
+    space.delete_children(LOCKS[0]).await;
+    soon(guard.lost()).await;
+    drop(guard);
+    client.shutdown(Duration::from_secs(20)).await;
+    drop(client);
+    let ledger = listener.end().await;
+    ledger.check();
+    assert!(ledger.count(&["Begun"]) >= 1_000, "{ledger:?}");
+    for name in ["Queued", "Acquired", "TimedOut", "Cancelled", "Released", "PassedOn", "Lost"] {
+        assert!(ledger.count(&[name]) > 0, "no attempt has {name}: {ledger:?}");
+    }
+}
+
+/// Deletes one node of a lock, as an outsider might, if there is one.
+async fn delete_a_child(space: &Space, path: &str) {
+    if let Some(child) = space.children(path).await.first() {
+        space.outsider().await.delete(&space.full(&format!("{path}/{child}")), None).await.ok();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_term_of_many_candidates_begins_and_ends_once(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let listener = Listener::start(&client);
+    let mut candidates = JoinSet::new();
+    for nth in 0..5 {
+        let client = client.clone();
+        candidates.spawn(async move {
+            for _ in 0..6 {
+                let latch = client.election("/sums/leader").unwrap().latch();
+                let Ok(term) = soon(latch.leadership()).await else { continue };
+                match nth {
+                    0 => term.resign(),
+                    1 => drop(latch.close().await),
+                    _ => drop(latch),
+                }
+            }
+        });
+    }
+    let selector = client.election("/sums/selector").unwrap().auto_requeue();
+    let selector = selector.select(|_| async { sleep(Duration::from_millis(1)).await });
+    let faults = async {
+        loop {
+            sleep(Duration::from_millis(150)).await;
+            proxy.cut(How::Rst);
+            sleep(Duration::from_millis(150)).await;
+            delete_a_child(&space, "/sums/selector").await;
+        }
+    };
+    tokio::select! {
+        _ = candidates.join_all() => {}
+        () = faults => {}
+    }
+    let latch = client.leader_latch("/sums/lost").unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    space.delete_children("/sums/lost").await;
+    soon(term.lost()).await;
+    // A term keeps its client.
+    drop((term, latch));
+    until(async || client.readiness().is_ready(), "the client is connected").await;
+    let session = client.session_id().unwrap();
+    let server = space.server().address();
+    tokio::task::spawn_blocking(move || end_session(server, session)).await.unwrap();
+    soon(selector.close()).await.unwrap();
+    client.shutdown(Duration::from_secs(20)).await;
+    drop(client);
+    let ledger = listener.end().await;
+    ledger.check();
+    assert_eq!(ledger.count(&["Begun"]), 32, "{ledger:?}");
+    for name in ["Elected", "Resigned", "Lost", "Withdrawn"] {
+        assert!(ledger.count(&[name]) > 0, "no candidate has {name}: {ledger:?}");
+    }
+}

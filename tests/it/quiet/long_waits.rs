@@ -1,0 +1,65 @@
+//! Warnings about calls that wait long.
+
+use std::time::{Duration, Instant};
+
+use rstest_reuse::apply;
+use zklock::LockError;
+
+use super::{Loud, logged};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+const AFTER: Duration = Duration::from_millis(50);
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_waits_long_is_logged_again_and_again_with_the_holder(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    let [path, silent] = ["line", "silent"].map(|name| format!("{}-{name}", space.namespace));
+    let other = space.config().identity("billing-7").connect().await.unwrap();
+    let client = space.config().warn_after(AFTER).connect().await.unwrap();
+    let without = space.config().warn_after(Duration::MAX).connect().await.unwrap();
+    let held = other.mutex(&path).unwrap().lock().await.unwrap();
+    let silently_held = other.mutex(&silent).unwrap().lock().await.unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for mutex in [without.mutex(&silent).unwrap(), client.mutex(&path).unwrap(), client.mutex(&path).unwrap()]
+    {
+        calls.spawn(async move { mutex.lock().await.unwrap().release().await });
+    }
+    let lines = || logged(&path);
+    let is_told = |line: &String| line.contains("held by \"billing-7\"") && line.contains("calls=2 ");
+    until(async || lines().iter().filter(|line| is_told(line)).count() > 1, "two lines have the holder")
+        .await;
+    let lines = lines();
+    assert!(lines.iter().all(|line| line.contains("a call has waited long for its lock")), "{lines:?}");
+    assert!(lines.last().unwrap().contains("phase=Queued"), "{lines:?}");
+    assert_eq!(logged(&silent), [""; 0]);
+    held.release().await.unwrap();
+    silently_held.release().await.unwrap();
+    while let Some(call) = soon(calls.join_next()).await {
+        call.unwrap().unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn many_calls_with_nodes_of_their_own_share_the_lines_of_their_path(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    let path = format!("{}-task", space.namespace);
+    let held = space.client().await.mutex(&path).unwrap().lock().await.unwrap();
+    let client = space.config().warn_after(AFTER).connect().await.unwrap();
+    let begun = Instant::now();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let mutex = client.mutex(&path).unwrap().queueing_by_task();
+        calls.spawn(async move { mutex.lock_timeout(10 * AFTER).await.map(drop) });
+    }
+    while let Some(call) = soon(calls.join_next()).await {
+        assert!(call.unwrap().is_err_and(|error: LockError| error.is_timeout()));
+    }
+    let (lines, most) = (logged(&path), begun.elapsed().as_millis() / AFTER.as_millis());
+    assert!(!lines.is_empty() && lines.len() as u128 <= most, "{most}: {lines:?}");
+    assert!(lines.iter().all(|line| line.contains("calls=1 ")), "{lines:?}");
+    held.release().await.unwrap();
+}

@@ -1,0 +1,213 @@
+//! The spans of calls, as a subscriber of `tracing` gets them.
+
+mod bodies;
+mod candidates;
+mod recorder;
+mod threads;
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tracing::{Instrument, info, info_span};
+use zklock::{FencingToken, Guard, LossReason};
+use zookeeper_client as zk;
+
+use self::recorder::{Recorded, Recorder};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
+
+const PATH: &str = "/jobs/1";
+
+/// Returns the two spans of a call that had its lock.
+fn pair(spans: Vec<Recorded>) -> [Recorded; 2] {
+    let names: Vec<_> = spans.iter().map(|span| span.name).collect();
+    assert_eq!(names, ["zklock.acquire", "zklock.hold"]);
+    spans.try_into().unwrap()
+}
+
+/// Returns the only span, which is that of a wait without a lock.
+fn only_wait(recorder: &Recorder) -> Recorded {
+    let spans = recorder.take();
+    let [wait] = &spans[..] else { panic!("{spans:?}") };
+    assert_eq!((wait.name, wait.field("zklock.token")), ("zklock.acquire", ""));
+    wait.clone()
+}
+
+/// Runs a body under a lock, and checks the spans of the call.
+async fn check<K>((guard, token): (Guard<K>, FencingToken), recorder: &Recorder, kind: &'static str) {
+    guard.run(async { info!("the body under {kind}") }).await.unwrap();
+    assert!(recorder.spans().iter().any(|span| span.name == "zklock.hold" && !span.is_closed));
+    guard.release().await.unwrap();
+    assert_eq!(recorder.around(&format!("the body under {kind}")), Some("zklock.hold"));
+    for (span, outcome) in pair(recorder.take()).iter().zip(["acquired", "ended"]) {
+        assert_eq!((span.parent, span.end()), (Some("request"), [outcome, "", ""]), "{span:?}");
+        let fields = ["zklock.path", "zklock.name", "zklock.kind", "zklock.token"];
+        let expected = [PATH, "jobs", kind, &token.to_string()];
+        assert_eq!(fields.map(|name| span.field(name)), expected, "{span:?}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_has_a_span_for_its_wait_and_one_around_its_body(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let calls = async {
+        let guard = client.mutex(PATH).unwrap().named("jobs").lock().await.unwrap();
+        let token = guard.fencing_token();
+        check((guard, token), &recorder, "exclusive").await;
+        let lock = client.rwlock(PATH).unwrap().named("jobs");
+        let guard = lock.read().await.unwrap();
+        let token = guard.fencing_token();
+        check((guard, token), &recorder, "read").await;
+        let guard = lock.write().await.unwrap();
+        let token = guard.fencing_token();
+        check((guard, token), &recorder, "write").await;
+        let guard = client.semaphore(PATH, 3).unwrap().named("jobs").acquire_many(2).await.unwrap();
+        let token = guard.fencing_token();
+        check((guard, token), &recorder, "permit").await;
+    };
+    calls.instrument(info_span!("request")).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_span_of_a_wait_has_its_outcome_and_the_error(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let held = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let room = other.semaphore("/room", 3).unwrap().acquire().await.unwrap();
+    let (recorder, _listening) = Recorder::listen();
+    let mutex = client.mutex(PATH).unwrap();
+
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    assert_eq!(only_wait(&recorder).end(), ["contended", "", ""]);
+
+    let error = failed(mutex.lock_timeout(Duration::from_millis(50)).await);
+    let wait = only_wait(&recorder);
+    assert_eq!(wait.end(), ["timed_out", "timed_out", "ERROR"]);
+    assert_eq!(wait.field("otel.status_description"), error.to_string());
+
+    let mut waiting = Box::pin(mutex.lock());
+    tokio::select! {
+        _ = &mut waiting => panic!("another client holds it"),
+        () = space.until_queued(PATH, 2) => {}
+    }
+    drop(waiting);
+    assert_eq!(only_wait(&recorder).end(), ["cancelled", "", ""]);
+
+    failed(client.semaphore("/room", 4).unwrap().acquire().await);
+    assert_eq!(only_wait(&recorder).end(), ["refused", "refused", "ERROR"]);
+
+    client.shutdown(Duration::ZERO).await;
+    failed(mutex.lock().await);
+    assert_eq!(only_wait(&recorder).end(), ["failed", "failed", "ERROR"]);
+    held.release().await.unwrap();
+    room.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lost_lock_has_the_reason_in_its_span(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    space.delete_children(PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    // Until the guard is dropped, a body may still run inside of the span.
+    assert!(recorder.spans().iter().any(|span| span.name == "zklock.hold" && !span.is_closed));
+    drop(guard);
+    let [_, hold] = pair(recorder.take());
+    assert_eq!(hold.end(), ["lost", "lost", "ERROR"]);
+    assert_eq!(hold.field("zklock.reason"), "node_deleted");
+    let guard = client.semaphore("/room", 2).unwrap().acquire_many(2).await.unwrap();
+    space.delete_first_child("/room/leases").await;
+    soon(guard.lost()).await;
+    failed(guard.release().await);
+    let [_, hold] = pair(recorder.take());
+    assert_eq!((hold.end(), hold.field("zklock.reason")), (["lost", "lost", "ERROR"], "node_deleted"));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_that_was_passed_on_and_then_lost_was_not_lost_by_its_first_holder(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let first = mutex.lock().await.unwrap();
+    let next = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.lock().await.unwrap() }
+    });
+    crate::support::until_in_line(&mutex, 1).await;
+    drop(first);
+    let next = soon(next).await.unwrap();
+    space.delete_children(PATH).await;
+    soon(next.lost()).await;
+    drop(next);
+    let spans = recorder.take();
+    let ends = spans.iter().filter(|span| span.name == "zklock.hold").map(|hold| hold.end()[0]);
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    assert_eq!(ends, ["ended", "lost"]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_release_that_the_servers_deny_is_in_the_span(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let all_but_delete = zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN;
+    let outsider = space.outsider().await;
+    let permit = async |permission| {
+        let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
+        outsider.set_acl(&space.full(PATH), &acl, None).await.unwrap();
+    };
+    permit(all_but_delete).await;
+    let error = failed(guard.release().await);
+    permit(zk::Permission::ALL).await;
+    let [_, hold] = pair(recorder.take());
+    assert_eq!(hold.end(), ["release_failed", "release_failed", "ERROR"]);
+    assert_eq!(hold.field("otel.status_description"), error.to_string());
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
+    let reader = writer.downgrade().await.unwrap();
+    reader.run(async { info!("reads") }).await.unwrap();
+    reader.release().await.unwrap();
+    assert_eq!(recorder.around("reads"), Some("zklock.hold"));
+    assert_eq!(pair(recorder.take())[1].end()[0], "ended");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_lock_of_several_has_spans_of_its_own(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let held = other.mutex("/c").unwrap().lock().await.unwrap();
+    let (recorder, _listening) = Recorder::listen();
+    let both = client.lock_all(["/a", "/b"]).await.unwrap();
+    both.run(async { info!("under both") }).await.unwrap();
+    both.release().await.unwrap();
+    assert_eq!(recorder.around("under both"), Some("zklock.hold"));
+    let spans = recorder.take();
+    let seen: Vec<_> = spans.iter().map(|span| (span.field("zklock.path"), span.end()[0])).collect();
+    assert_eq!(seen, [("/a", "acquired"), ("/a", "ended"), ("/b", "acquired"), ("/b", "ended")]);
+
+    assert!(client.multi(["/a", "/c"]).unwrap().try_lock().await.unwrap().is_none());
+    let spans = recorder.take();
+    let seen: Vec<_> = spans.iter().map(|span| (span.field("zklock.path"), span.end()[0])).collect();
+    assert_eq!(seen, [("/a", "acquired"), ("/a", "ended"), ("/c", "contended")]);
+    assert_eq!(recorder.threads().len(), 1, "{:?}", recorder.threads());
+    held.release().await.unwrap();
+}

@@ -1,0 +1,111 @@
+//! The spans in which bodies run.
+
+use std::thread;
+
+use rstest_reuse::apply;
+use tracing::{Instrument, info, info_span};
+use zklock::{Client, LockError, distributed_lock, leader_only};
+
+use super::{PATH, Recorder, pair};
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_enters_its_lock_again_has_no_spans_and_stays_in_its_own(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let client = Space::new(kind).client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let again = async {
+        let again = mutex.lock().await.unwrap();
+        again.run(async { info!("entered again") }).await.unwrap();
+        again.release().await.unwrap();
+    };
+    guard.run(again.instrument(info_span!("part of the body"))).await.unwrap();
+    guard.release().await.unwrap();
+    assert_eq!(recorder.around("entered again"), Some("part of the body"));
+    assert_eq!(pair(recorder.take()).map(|span| span.parent), [None; 2]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_hold_that_outlives_the_outer_one_keeps_the_span_open(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let client = Space::new(kind).client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let outer = mutex.lock().await.unwrap();
+    let inner = outer.scope(mutex.lock()).await.unwrap();
+    outer.release().await.unwrap();
+    assert!(recorder.spans().iter().any(|span| span.name == "zklock.hold" && !span.is_closed));
+    drop(inner);
+    assert_eq!(pair(recorder.take())[1].end()[0], "ended");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_inside_of_a_later_span_stays_there_and_one_without_a_span_is_in_that_of_the_lock(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let client = Space::new(kind).client().await;
+    let locked = async { client.mutex(PATH).unwrap().lock().await.unwrap() };
+    let guard = locked.instrument(info_span!("request")).await;
+    let later = async { guard.run(async { info!("later") }).await.unwrap() };
+    later.instrument(info_span!("a later step")).await;
+    tokio::spawn(async move {
+        guard.run(async { info!("in a task of its own") }).await.unwrap();
+        guard.run_blocking(|| info!("without a future")).unwrap();
+        info!("behind the body");
+    })
+    .await
+    .unwrap();
+    assert_eq!(recorder.around("later"), Some("a later step"));
+    assert_eq!(recorder.around("in a task of its own"), Some("zklock.hold"));
+    assert_eq!(recorder.around("without a future"), Some("zklock.hold"));
+    assert_eq!(recorder.around("behind the body"), None);
+    assert_eq!(pair(recorder.take()).map(|span| span.parent), [Some("request"); 2]);
+}
+
+#[distributed_lock(path = "/orders/{id}", client = client, wait = "20s")]
+async fn settle(client: &Client, id: u64) -> Result<(), LockError> {
+    info!("settles {id}");
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
+#[distributed_lock(path = "/ledger", client = client, wait = "20s")]
+fn balance(client: &Client) -> Result<(), LockError> {
+    info!("balances");
+    Ok(())
+}
+
+#[leader_only(path = "/sweeper", client = client, otherwise = wait)]
+async fn sweep(client: &Client) -> Result<(), LockError> {
+    info!("sweeps");
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_bodies_of_annotated_functions_are_inside_of_the_span_of_the_hold(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let client = Space::new(kind).client().await;
+    settle(&client, 7).instrument(info_span!("request")).await.unwrap();
+    assert_eq!(recorder.around("settles 7"), Some("zklock.hold"));
+    let [_, hold] = pair(recorder.take());
+    assert_eq!(hold.parent, Some("request"));
+    assert_eq!(["zklock.path", "zklock.name"].map(|name| hold.field(name)), ["/orders/7", "/orders/{id}"]);
+
+    let (subscriber, caller) = (recorder.subscriber(), client.clone());
+    let balanced = thread::spawn(move || {
+        tracing::dispatcher::with_default(&subscriber, || info_span!("request").in_scope(|| balance(&caller)))
+    });
+    balanced.join().unwrap().unwrap();
+    assert_eq!(recorder.around("balances"), Some("zklock.hold"));
+    assert_eq!(pair(recorder.take()).map(|span| span.parent), [Some("request"); 2]);
+
+    soon(sweep(&client).instrument(info_span!("request"))).await.unwrap();
+    assert_eq!(recorder.around("sweeps"), Some("zklock.hold"));
+    let [wait, hold] = pair(recorder.take());
+    assert_eq!([wait.parent, hold.parent], [Some("request"); 2]);
+    assert_eq!([wait.end()[0], hold.end()[0]], ["acquired", "ended"]);
+    assert_eq!(hold.field("zklock.kind"), "leader");
+}

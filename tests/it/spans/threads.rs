@@ -1,0 +1,97 @@
+//! The threads on which a subscriber is called for spans: never that of a client.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use tokio::task::JoinSet;
+use zklock::{Client, Guard, LockError, Member};
+use zklock_testkit::How;
+
+use super::Recorder;
+use crate::support::random::Random;
+use crate::support::{Kind, Space, on_both_servers, soon};
+
+/// Ends a hold in one of the ways that there are.
+async fn end<K>(guard: Guard<K>, random: &mut Random) {
+    match random.below(4) {
+        0 => drop(guard),
+        1 => drop(guard.release().await),
+        2 => drop(guard.run(tokio::time::sleep(Duration::from_millis(2))).await),
+        _ => guard.finish().await,
+    }
+}
+
+/// Makes one call. Any error will do.
+async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
+    let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
+    match random.below(8) {
+        0 => end(client.mutex("/mutex")?.lock_timeout(wait).await?, random).await,
+        1 => end(client.mutex("/mutex")?.queueing_by_task().lock_timeout(wait).await?, random).await,
+        2 => end(client.rwlock("/shelf")?.write_timeout(wait).await?.downgrade().await?, random).await,
+        3 => end(client.rwlock("/shelf")?.read_timeout(wait).await?, random).await,
+        4 => end(client.semaphore("/room", 3)?.acquire_many_timeout(2, wait).await?, random).await,
+        5 => end(client.semaphore("/room", 3)?.acquire_timeout(wait).await?, random).await,
+        6 => {
+            let writer = client.rwlock("/shelf")?.write_timeout(wait).await?;
+            // The reader outlives the writer, whose lock is downgraded in the background.
+            let reader = writer.scope(async { client.rwlock("/shelf")?.read().await }).await?;
+            end(writer, random).await;
+            end(reader, random).await;
+        }
+        _ => {
+            let members = [Member::mutex("/mutex"), Member::read("/shelf")];
+            end(client.multi(members)?.lock_timeout(wait).await?, random).await;
+        }
+    }
+    Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let mut random = Random::new(7);
+    let mut tasks = JoinSet::new();
+    for _ in 0..10 {
+        let (client, mut random) = (client.clone(), random.fork());
+        tasks.spawn(async move {
+            for _ in 0..20 {
+                call(&client, &mut random).await.ok();
+            }
+        });
+    }
+    let faults = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            proxy.cut(How::Rst);
+        }
+    };
+    tokio::select! {
+        _ = tasks.join_all() => {}
+        () = faults => {}
+    }
+    let latch = client.leader_latch("/leader").unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    term.run(async {}).await.unwrap();
+    let lost = client.mutex("/lost").unwrap().lock().await.unwrap();
+    soon(client.shutdown(Duration::ZERO)).await;
+    drop((lost, term, latch));
+    let here = std::thread::current().name().unwrap_or_default().to_owned();
+    assert_eq!(recorder.threads().into_iter().collect::<Vec<_>>(), [here]);
+    // All spans are closed.
+    let spans = recorder.take();
+    let count = |name, outcome| {
+        let with = spans.iter().filter(|span| span.name == name && span.end()[0] == outcome);
+        with.count()
+    };
+    let acquired = count("zklock.acquire", "acquired");
+    let held = spans.iter().filter(|span| span.name == "zklock.hold").count();
+    assert_eq!(acquired, held, "{spans:?}");
+    assert!(count("zklock.hold", "ended") > 0 && count("zklock.acquire", "timed_out") > 0);
+    assert!(count("zklock.hold", "lost") > 0, "{spans:?}");
+    let ends =
+        ["acquired", "timed_out", "cancelled", "failed", "refused"].map(|end| count("zklock.acquire", end));
+    assert_eq!(ends.iter().sum::<usize>() + held, spans.len(), "{spans:?}");
+}

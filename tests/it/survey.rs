@@ -1,0 +1,99 @@
+//! The locks below a path, as an operator sees them.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+use zklock::{LockKind, Mode, Standing, SurveyedLock};
+use zookeeper_client as zk;
+
+use crate::support::{Kind, Space, on_both_servers};
+
+fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
+    locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other, observer) = (space.client().await, space.client().await, space.client().await);
+    let mutex = client.mutex("/shop/orders/7").unwrap().lock().await.unwrap();
+    let reader = client.rwlock("/shop/stock").unwrap().read().await.unwrap();
+    let permits = client.semaphore("/shop/permits", 3).unwrap().acquire_many(2).await.unwrap();
+    let latch = client.leader_latch("/shop/leader").unwrap();
+    let _term = latch.leadership().await.unwrap();
+    let waits = tokio::spawn({
+        let mutex = other.mutex("/shop/orders/7").unwrap();
+        async move { mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap() }
+    });
+    space.until_queued("/shop/orders/7", 2).await;
+    for path in ["/", "/shop"] {
+        let surveyed = observer.survey(path).unwrap().take().await.unwrap();
+        let expected = [
+            ("/shop/leader", LockKind::Election, 1, 0),
+            ("/shop/orders/7", LockKind::Mutex, 1, 1),
+            ("/shop/permits", LockKind::Semaphore, 2, 0),
+            ("/shop/stock", LockKind::RwLock, 1, 0),
+        ];
+        assert_eq!((summary(&surveyed.locks), surveyed.left_out), (expected.to_vec(), 0), "{path}");
+        let first = &surveyed.locks[1].participants[0];
+        assert_eq!(first.identity, client.identity());
+        assert_eq!((first.mode, first.standing), (Mode::Exclusive, Standing::Holds));
+        assert_eq!(first.fencing_token, mutex.fencing_token());
+    }
+    let session = format!("0x{:x}", observer.session_id().unwrap());
+    let watches = space.server().four_letter("wchc").unwrap();
+    assert!(!watches.contains(&session) && watches.contains("0x"), "a survey sets no watch:\n{watches}");
+    let alone = client.survey("/shop/orders/7").unwrap().depth(0).participants(9).take().await.unwrap();
+    let standings: Vec<_> = alone.locks[0].participants.iter().map(|one| one.standing).collect();
+    assert_eq!(standings, [Standing::Holds, Standing::Waits]);
+    mutex.release().await.unwrap();
+    waits.await.unwrap();
+    reader.release().await.unwrap();
+    permits.release().await.unwrap();
+    latch.close().await.unwrap();
+    let surveyed = client.survey("/").unwrap().take().await.unwrap();
+    assert!(surveyed.locks.is_empty(), "{surveyed:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_locks_of_other_libraries_are_found(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+    let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    for (path, name) in [("/kazoo", "0f__lock__"), ("/curator", "_c_x-lock-"), ("/members", "member-")] {
+        outsider.mkdir(&space.full(path), &parents).await.unwrap();
+        outsider.create(&space.full(&format!("{path}/{name}")), b"a host", &options).await.unwrap();
+    }
+    let surveyed = client.survey("/").unwrap().take().await.unwrap();
+    let expected = [("/curator", LockKind::Mutex, 1, 0), ("/kazoo", LockKind::Mutex, 1, 0)];
+    assert_eq!(summary(&surveyed.locks), expected);
+    let names = surveyed.locks.iter().map(|lock| lock.participants[0].identity.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["a host"; 2]);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let guard = client.mutex("/a/b/c").unwrap().lock().await.unwrap();
+    let deep = client.survey("/").unwrap().depth(1).take().await.unwrap();
+    assert_eq!((deep.locks.len(), deep.left_out), (0, 1));
+    let few = client.survey("/").unwrap().nodes(2).take().await.unwrap();
+    assert_eq!((few.locks.len(), few.left_out), (0, 1));
+    // The namespace, `/a`, `/a/b` and the lock.
+    let enough = client.survey("/").unwrap().nodes(4).depth(3).take().await.unwrap();
+    assert_eq!((enough.locks.len(), enough.left_out), (1, 0));
+    // No client may list the children.
+    let closed = [zk::Acl::new(zk::Permission::CREATE, zk::AuthId::anyone())];
+    let options = zk::CreateMode::Persistent.with_acls(closed.as_slice().into());
+    outsider.create(&space.full("/denied"), b"", &options).await.unwrap();
+    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    outsider.create(&space.full("/denied/below"), b"", &open).await.unwrap();
+    let denied = client.survey("/").unwrap().take().await.unwrap();
+    assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
+    guard.release().await.unwrap();
+}

@@ -1,0 +1,306 @@
+//! The configuration of the client: from the command line, the environment and a file, in this order.
+//!
+//! Uses the floor below: `exit`.
+
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+use toml::{Table, Value};
+use tracing_subscriber::filter::LevelFilter;
+use zklock::Config;
+
+use crate::exit::{Code, Failure};
+
+/// The servers and the session. Passwords are read from the variable `ZKLOCK_DIGEST` or from the file alone, because
+/// other users of a machine can read the arguments of programs.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Connection {
+    /// A file with settings, in TOML; the settings of the command line and of the environment replace them
+    #[arg(long, global = true, env = "ZKLOCK_CONFIG", hide_env_values = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The servers and a chroot, such as `zk1:2181,zk2:2181/prod` [default: 127.0.0.1:2181]
+    #[arg(long, global = true, env = "ZKLOCK_CONNECT", hide_env_values = true, value_name = "SERVERS")]
+    connect: Option<String>,
+
+    /// The path in front of all paths of locks
+    #[arg(long, global = true, env = "ZKLOCK_NAMESPACE", hide_env_values = true, value_name = "PATH")]
+    namespace: Option<String>,
+
+    /// The name that others see [default: host, process and a random number]
+    #[arg(long, global = true, env = "ZKLOCK_IDENTITY", hide_env_values = true, value_name = "NAME")]
+    identity: Option<String>,
+
+    /// The session timeout to ask for [default: 30s]
+    #[arg(long, global = true, env = "ZKLOCK_SESSION_TIMEOUT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    session_timeout: Option<Duration>,
+
+    /// The longest wait for a server that opens a session [default: 10s]
+    #[arg(long, global = true, env = "ZKLOCK_CONNECT_TIMEOUT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    connect_timeout: Option<Duration>,
+
+    /// The longest wait for the answer to a request [default: 10s]
+    #[arg(long, global = true, env = "ZKLOCK_DEFAULT_WAIT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    default_wait: Option<Duration>,
+
+    /// How long a server may be silent [default: a twelfth of the session timeout]
+    #[arg(long, global = true, env = "ZKLOCK_SERVER_TIMEOUT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    server_timeout: Option<Duration>,
+
+    /// The servers' `tickTime` [default: 2s]
+    #[arg(long, global = true, env = "ZKLOCK_TICK_TIME", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    tick_time: Option<Duration>,
+
+    /// The servers' `syncLimit` times `tickTime` [default: 10s]
+    #[arg(long, global = true, env = "ZKLOCK_SYNC_LIMIT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    sync_limit: Option<Duration>,
+
+    /// The access to the nodes that are created: `open` for everyone, or `creator_all` for the same credentials
+    #[arg(long, global = true, env = "ZKLOCK_ACL", hide_env_values = true, value_parser = ["open", "creator_all"])]
+    acl: Option<String>,
+
+    /// Logs to the standard error; twice for more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+impl Connection {
+    /// Starts to log, if that was asked for.
+    pub(crate) fn log<W: Write + Clone + Send + Sync + 'static>(&self, writer: W) {
+        let level = match self.verbose {
+            0 => return,
+            1 => LevelFilter::INFO,
+            _ => LevelFilter::DEBUG,
+        };
+        // A log that cannot be written is no reason to end.
+        let log = tracing_subscriber::fmt().with_writer(move || writer.clone()).log_internal_errors(false);
+        log.with_max_level(level).init();
+    }
+
+    /// Returns the configuration. Only it knows which settings and values are valid.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        Config::deserialize(Value::Table(self.merged()?)).map_err(|error| wrong(&error))
+    }
+
+    /// Returns the settings one by one, after the same check.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let merged = self.merged()?;
+        // A client that is dropped before it has connected costs nothing.
+        Config::deserialize(Value::Table(merged.clone())).map_err(|error| wrong(&error))?.start()?;
+        Ok(Settings::of(&merged))
+    }
+
+    fn merged(&self) -> Result<Table, Failure> {
+        let file = self.config.as_deref().map(read).transpose()?;
+        let mut settings = file.unwrap_or_default();
+        check_digests(&mut settings)?;
+        Ok(self.over(settings, |name| env::var(name).ok()))
+    }
+
+    /// Puts the settings of the command line and of the environment over those of a file.
+    fn over(&self, mut settings: Table, variable: impl Fn(&str) -> Option<String>) -> Table {
+        let texts = [
+            ("connect", self.connect.clone()),
+            ("namespace", self.namespace.clone()),
+            ("identity", self.identity.clone()),
+            ("acl", self.acl.clone()),
+            ("heartbeat", variable("ZKLOCK_HEARTBEAT")),
+            ("warn_after", variable("ZKLOCK_WARN_AFTER")),
+            ("session_timeout", self.session_timeout.map(text)),
+            ("connect_timeout", self.connect_timeout.map(text)),
+            ("default_wait", self.default_wait.map(text)),
+            ("server_timeout", self.server_timeout.map(text)),
+            ("tick_time", self.tick_time.map(text)),
+            ("sync_limit", self.sync_limit.map(text)),
+        ];
+        for (name, value) in texts {
+            settings.extend(value.map(|value| (name.to_owned(), Value::String(value))));
+        }
+        if let Some(digest) = variable("ZKLOCK_DIGEST") {
+            settings.insert(DIGESTS.into(), Value::Array(vec![Value::String(digest)]));
+        }
+        settings.entry("connect").or_insert_with(|| LOCAL.into());
+        settings
+    }
+}
+
+/// A server of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    /// Its name, as it was given.
+    pub(crate) name: String,
+    /// `HOST:PORT`.
+    pub(crate) address: String,
+}
+
+/// The settings of a session at each server.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) servers: Vec<Server>,
+    /// The chroot and the namespace; empty or a path.
+    pub(crate) root: String,
+    pub(crate) session_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) default_wait: Duration,
+    pub(crate) tick_time: Duration,
+    pub(crate) sync_limit: Duration,
+    pub(crate) digests: Vec<String>,
+}
+
+impl Settings {
+    /// Reads valid settings.
+    fn of(settings: &Table) -> Self {
+        let text = |name| settings.get(name).and_then(Value::as_str).unwrap_or_default();
+        let time = |name, default| {
+            let time = humantime::parse_duration(text(name));
+            time.unwrap_or_else(|_| Duration::from_secs(default))
+        };
+        let connect = text("connect").trim();
+        // The slashes of `tcp://` are not in front of a chroot.
+        let chroot = connect.rfind(TCP).map_or(0, |last| last + TCP.len());
+        let chroot = connect[chroot..].find('/').map_or(connect.len(), |slash| chroot + slash);
+        let (servers, chroot) = connect.split_at(chroot);
+        let digests = settings.get(DIGESTS).and_then(Value::as_array).into_iter().flatten();
+        Self {
+            servers: servers.split(',').map(Server::of).collect(),
+            root: format!("{}{}", chroot.trim_end_matches('/'), text("namespace").trim_end_matches('/')),
+            session_timeout: time("session_timeout", 30),
+            connect_timeout: time("connect_timeout", 10),
+            default_wait: time("default_wait", 10),
+            tick_time: time("tick_time", 2),
+            sync_limit: time("sync_limit", 10),
+            digests: digests.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl Server {
+    /// Reads an entry of the list. Without a port, it is ZooKeeper's own; the last colon of an IPv6 address in brackets
+    /// is not in front of one.
+    fn of(entry: &str) -> Self {
+        let name = entry.trim().to_owned();
+        let server = name.strip_prefix(TCP).unwrap_or(&name);
+        let address = match server.rsplit_once(':') {
+            Some((_, port)) if !port.ends_with(']') => server.to_owned(),
+            _ => format!("{server}:2181"),
+        };
+        Self { name, address }
+    }
+}
+
+fn read(file: &Path) -> Result<Table, Failure> {
+    let unread = |error| Failure::new(Code::Config, format!("cannot read {}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(unread)?;
+    // The message of the parser shows the line, which may have a password.
+    let line = |error: toml::de::Error| {
+        let end = error.span().map_or(0, |span| span.start);
+        let number = text[..end].matches('\n').count() + 1;
+        format!("{}, line {number}: {}", file.display(), error.message())
+    };
+    text.parse().map_err(|error| Failure::new(Code::Config, line(error)))
+}
+
+/// Accepts one text as well, and names the key alone: the message of the deserializer shows the value.
+fn check_digests(settings: &mut Table) -> Result<(), Failure> {
+    match settings.get_mut(DIGESTS) {
+        None => return Ok(()),
+        Some(Value::Array(digests)) if digests.iter().all(Value::is_str) => return Ok(()),
+        Some(digest @ Value::String(_)) => {
+            *digest = Value::Array(vec![digest.clone()]);
+            return Ok(());
+        }
+        Some(_) => {}
+    }
+    let message = "a setting is wrong: `digests` must be a list of texts, each `user:password`";
+    Err(Failure::new(Code::Config, message))
+}
+
+fn wrong(error: &toml::de::Error) -> Failure {
+    Failure::new(Code::Config, format!("a setting is wrong: {}", error.message()))
+}
+
+fn text(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+/// The key of the passwords.
+const DIGESTS: &str = "digests";
+/// The only scheme of servers.
+const TCP: &str = "tcp://";
+/// The server of somebody who tries zklock on their own machine.
+const LOCAL: &str = "127.0.0.1:2181";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        connection: Connection,
+    }
+
+    fn connection(arguments: &[&str]) -> Connection {
+        Alone::parse_from([&["zklock"], arguments].concat()).connection
+    }
+
+    #[test]
+    fn the_command_line_replaces_settings_of_the_file_and_leaves_the_others() {
+        let file = "connect = 'a'\nnamespace = '/file'\ndigests = ['u:p']".parse().unwrap();
+        let settings = connection(&["--namespace", "/line", "--tick-time", "500ms"]).over(file, |_| None);
+        assert_eq!(settings["connect"].as_str(), Some("a"));
+        assert_eq!(settings["namespace"].as_str(), Some("/line"));
+        assert_eq!(settings["tick_time"].as_str(), Some("500ms"));
+        assert_eq!(settings["digests"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn credentials_come_from_the_environment() {
+        let variable = |name: &str| (name == "ZKLOCK_DIGEST").then(|| "user:secret".to_owned());
+        let settings = connection(&[]).over(Table::new(), variable);
+        assert_eq!(settings["digests"][0].as_str(), Some("user:secret"));
+        assert_eq!(settings["connect"].as_str(), Some(LOCAL));
+    }
+
+    #[test]
+    fn the_servers_are_read_from_the_list_one_by_one() {
+        let settings = "connect = 'zk1, tcp://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
+        let settings = Settings::of(&settings);
+        let named: Vec<_> =
+            settings.servers.iter().map(|server| (&server.name[..], &server.address[..])).collect();
+        let expected = [("zk1", "zk1:2181"), ("tcp://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
+        assert_eq!(named, expected);
+        assert_eq!((settings.root.as_str(), settings.tick_time), ("/prod/app", Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named_and_a_password_is_not() {
+        let settings = "sesion_timeout = '3s'\nconnect = 'a'".parse::<Table>().unwrap();
+        let error = Config::deserialize(Value::Table(settings)).unwrap_err();
+        assert!(wrong(&error).to_string().contains("unknown field `sesion_timeout`"), "{error}");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("zklock.toml");
+        std::fs::write(&file, "connect = 'a'\ndigests = ['user:topsecret'\n").unwrap();
+        let message = read(&file).unwrap_err().to_string();
+        assert!(message.contains("line ") && !message.contains("topsecret"), "{message}");
+        for digests in ["{ user = 'topsecret' }", "[['user:topsecret']]", "['a:b', { c = 'topsecret' }]"] {
+            let mut settings = format!("digests = {digests}").parse().unwrap();
+            let message = check_digests(&mut settings).unwrap_err().to_string();
+            assert!(message.contains("digests") && !message.contains("topsecret"), "{message}");
+        }
+    }
+
+    #[test]
+    fn one_credential_needs_no_list() {
+        let mut settings = "digests = 'user:secret'".parse().unwrap();
+        check_digests(&mut settings).unwrap();
+        assert_eq!(Settings::of(&settings).digests, ["user:secret"]);
+    }
+}

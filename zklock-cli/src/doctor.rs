@@ -1,0 +1,54 @@
+//! `zklock doctor`: looks at each server of the list, and says what to change.
+//!
+//! It speaks to one server at a time, in sessions of its own, and leaves nothing behind on the servers. Each question
+//! has a bound.
+//!
+//! * [`words`]: the four-letter words, which servers may answer or not.
+//! * [`session`]: the sessions: timeouts and round trips.
+//! * [`namespace`]: the permissions in the namespace, and containers.
+//! * [`clock`]: the rate of the servers' clock.
+//! * [`question`]: the bound on an answer.
+//! * [`report`]: the findings about one server, and the advice, as a pure function of both.
+//!
+//! Uses the floors below: `program`, `connection`, `output` and `exit`.
+
+mod clock;
+mod namespace;
+mod question;
+mod report;
+mod session;
+mod words;
+
+use std::process::ExitCode;
+
+use crate::connection::Settings;
+use crate::exit::{Code, Failure};
+use crate::output::Output;
+use crate::program::{Signals, Status};
+
+use self::report::{Report, Severity};
+
+/// Looks at each server until a signal ends it, and tells the most severe finding by the exit code.
+pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::catch().map_err(Failure::system("catch signals"))?;
+    tokio::select! {
+        signal = signals.end() => Ok(Status::from(signal).code().into()),
+        outcome = look(&settings, output) => outcome,
+    }
+}
+
+async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure> {
+    let mut worst = Severity::Good;
+    for server in &settings.servers {
+        let words = words::ask(&server.address, settings.connect_timeout).await;
+        let session = session::look(server, settings).await;
+        let report = Report::new(server, settings, words, session);
+        worst = worst.max(report.severity());
+        output.result(&report, &report.json()).await?;
+    }
+    Ok(match worst {
+        Severity::Good => ExitCode::SUCCESS,
+        Severity::Change => Code::Config.into(),
+        Severity::Unreachable => Code::Unavailable.into(),
+    })
+}

@@ -1,0 +1,122 @@
+//! The sessions of a doctor at one server.
+
+use std::time::{Duration, Instant};
+
+use zookeeper_client as zk;
+
+use super::clock::{self, Rate};
+use super::namespace::{self, Namespace, Permission};
+use super::question::Question;
+use crate::connection::{Server, Settings};
+
+/// The findings of the sessions at one server.
+#[derive(Clone, Debug)]
+pub(super) struct Findings {
+    /// The session timeout that the server granted.
+    pub(super) granted: Duration,
+    /// The shortest session timeout that the server grants. It is two ticks, unless it is configured.
+    pub(super) shortest: Option<Duration>,
+    pub(super) reads: RoundTrips,
+    pub(super) writes: RoundTrips,
+    /// The permissions, or the reason why they are not known.
+    pub(super) namespace: Result<Namespace, String>,
+    /// The rate of the servers' clock, if this client may write and the round trips are short enough, or the reason why
+    /// it is not known.
+    pub(super) clock: Result<Option<Rate>, String>,
+}
+
+/// Sorted round trips; at least one.
+#[derive(Clone, Debug)]
+pub(super) struct RoundTrips(Vec<Duration>);
+
+/// Opens sessions at one server. Returns the reason if that is not possible.
+pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, String> {
+    let question = Question { within: settings.default_wait };
+    let client = connect(server, settings, settings.session_timeout).await?;
+    let shortest = connect(server, settings, Duration::from_millis(1)).await;
+    let shortest = shortest.ok().map(|client| client.session_timeout());
+    let reads = round_trips(READS, question, || client.check_stat("/")).await?;
+    let writes = round_trips(WRITES, question, || {
+        let mut writer = client.new_multi_writer();
+        let added = writer.add_check_version("/", -1);
+        let committed = writer.commit();
+        async move {
+            added?;
+            committed.await.map(drop).map_err(zk::Error::from)
+        }
+    });
+    let writes = writes.await?;
+    let namespace = namespace::look(&client, &settings.root, question).await;
+    let clock = match &namespace {
+        Ok(found) if found.create == Permission::Granted => clock_at(&client, &found.node, question).await,
+        Ok(_) | Err(_) => Ok(None),
+    };
+    Ok(Findings { granted: client.session_timeout(), shortest, reads, writes, namespace, clock })
+}
+
+/// Measures the rate of the clock by a node that is deleted afterwards, and goes with the session otherwise.
+async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Result<Option<Rate>, String> {
+    let prefix = format!("{}/zklock-doctor-", parent.trim_end_matches('/'));
+    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+    let (_, sequence) = question.ask(client.create(&prefix, b"", &options)).await?;
+    let node = format!("{prefix}{sequence}");
+    let rate = clock::rate(client, &node, question).await;
+    let deleted = question.ask(client.delete(&node, None)).await;
+    let rate = rate?;
+    // A client that may not delete it leaves that to the server.
+    deleted.ok();
+    Ok(rate)
+}
+
+async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, String> {
+    let connector = zk::Client::connector().with_session_timeout(timeout);
+    let with_digest =
+        |connector: zk::Connector, digest: &String| connector.with_auth("digest", digest.as_bytes());
+    let connector = settings.digests.iter().fold(connector, with_digest);
+    let connected = tokio::time::timeout(settings.connect_timeout, connector.connect(&server.address)).await;
+    match connected {
+        Ok(Ok(client)) => Ok(client),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("no answer in time".to_owned()),
+    }
+}
+
+/// Repeats a request, for as long as one may take.
+async fn round_trips<T, F: Future<Output = Result<T, zk::Error>>>(
+    count: usize,
+    question: Question,
+    mut request: impl FnMut() -> F,
+) -> Result<RoundTrips, String> {
+    let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
+    while times.is_empty() || (times.len() < count && began.elapsed() < question.within) {
+        let sent = Instant::now();
+        question.ask(request()).await?;
+        times.push(sent.elapsed());
+    }
+    times.sort_unstable();
+    Ok(RoundTrips(times))
+}
+
+impl RoundTrips {
+    /// Returns the round trip that this part of all of them does not exceed, in percent.
+    pub(super) fn percentile(&self, percent: usize) -> Duration {
+        let last = self.0.len() - 1;
+        self.0[(last * percent).div_ceil(100)]
+    }
+}
+
+const READS: usize = 100;
+const WRITES: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_sorted_round_trips() {
+        let trips = RoundTrips((1..=100).map(Duration::from_millis).collect());
+        let percentiles = [0, 50, 99, 100].map(|percent| trips.percentile(percent).as_millis());
+        assert_eq!(percentiles, [1, 51, 100, 100]);
+        assert_eq!(RoundTrips(vec![Duration::ZERO]).percentile(99), Duration::ZERO);
+    }
+}

@@ -1,0 +1,137 @@
+//! `zklock exec`: runs a program under a lock.
+//!
+//! Uses the floors below: `session`, `program`, `lock`, `arguments`, `output` and `exit`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::json;
+use zklock::{Client, Config, LockError};
+
+use crate::arguments::Exec;
+use crate::exit::{Code, Failure};
+use crate::lock::{self, Held};
+use crate::output::Output;
+use crate::program::{Ended, Signals, Status, reap_between_programs, supervise};
+use crate::session::during;
+
+/// Connects, takes the lock, runs the program, and leaves nothing behind.
+pub(crate) async fn run(options: Exec, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    during(config, async |client, signals| under_lock(client, &options, signals, output).await).await
+}
+
+async fn under_lock(
+    client: &Client,
+    options: &Exec,
+    signals: &mut Signals,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let once = Once::of(options);
+    let taken = tokio::select! {
+        signal = signals.end() => return Ok(Status::from(signal).code().into()),
+        taken = take(client, options, once.as_ref()) => taken?,
+        never = reap_between_programs() => match never {},
+    };
+    let Some(held) = taken else { return Ok(skip(options, output)) };
+    let may_start = tokio::select! {
+        signal = signals.end() => {
+            release(held, options, signals, output).await.ok();
+            return Ok(Status::from(signal).code().into());
+        }
+        may_start = may_start(&held, once.as_ref()) => may_start?,
+        never = reap_between_programs() => match never {},
+    };
+    if !may_start {
+        let skipped = skip(options, output);
+        release(held, options, signals, output).await?;
+        return Ok(skipped);
+    }
+    let current = held.current().await;
+    let token = current.fencing_token().to_text();
+    output.event(&json!({"event": "acquired", "path": options.path, "token": token}));
+    let ended = supervise(&options.running, options.on_lost, &current, signals, output).await;
+    let released = release(held, options, signals, output).await;
+    let Ended { status, lost, .. } = ended?;
+    if lost.is_some() {
+        return Ok(Code::Lost.into());
+    }
+    released?;
+    Ok(status.code().into())
+}
+
+/// Gives the lock back. Fails if it is lost. If the servers do not answer, it is free when the session has ended.
+async fn release(
+    held: Held,
+    options: &Exec,
+    signals: &mut Signals,
+    output: &Output,
+) -> Result<(), LockError> {
+    let unreleased = |reason: &str| {
+        let event = json!({"event": "unreleased", "path": options.path, "message": reason});
+        output.tell(format_args!("the release failed: {reason}"), &event);
+    };
+    match signals.last(held.release()).await {
+        Some(Ok(())) => output.event(&json!({"event": "released", "path": options.path})),
+        Some(Err(error)) if error.is_lost() => return Err(error),
+        Some(Err(error)) => unreleased(&error.to_string()),
+        None => unreleased("a signal cut it short"),
+    }
+    Ok(())
+}
+
+/// The limit on the starts of a program, and the node that remembers the last one.
+struct Once {
+    tick: String,
+    period: Duration,
+}
+
+impl Once {
+    fn of(options: &Exec) -> Option<Self> {
+        let in_name = || utf8_percent_encode(options.path.trim_start_matches('/'), IN_NAME);
+        let tick = options.tick.clone().unwrap_or_else(|| format!("{TICKS}/{}", in_name()));
+        options.once_per.map(|period| Self { tick, period })
+    }
+}
+
+/// Takes the lock, unless the period begins first: its holder may run the program for long.
+async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Held>, Failure> {
+    let Some(Once { tick, period }) = once else { return lock::take(client, options).await.map(Some) };
+    // This checks the path and the period without a request.
+    if client.is_begun(tick, *period)? {
+        return Ok(None);
+    }
+    let taken = tokio::select! {
+        biased;
+        taken = lock::take(client, options) => taken,
+        () = client.until_begun(tick, *period) => return Ok(None),
+    };
+    match taken {
+        Err(failure) if failure.code() == Code::Contended => {
+            let has_begun = client.has_begun(tick, *period).await.unwrap_or(false);
+            if has_begun { Ok(None) } else { Err(failure) }
+        }
+        taken => taken.map(Some),
+    }
+}
+
+fn skip(options: &Exec, output: &Output) -> ExitCode {
+    let event = json!({"event": "skipped", "path": options.path});
+    output.tell("skipped: the program was started within this time", &event);
+    ExitCode::SUCCESS
+}
+
+async fn may_start(held: &Held, once: Option<&Once>) -> Result<bool, Failure> {
+    let Some(Once { tick, period }) = once else { return Ok(true) };
+    held.once_per(tick, *period).await.map_err(|error| match error {
+        LockError::Timeout { .. } | LockError::OutcomeUnknown { .. } | LockError::Closed { .. } => {
+            Failure::new(Code::Failed, format!("the period may have begun without a run: {error}"))
+        }
+        error => error.into(),
+    })
+}
+
+/// The parent of the nodes that remember the last runs.
+const TICKS: &str = "/zklock-ticks/exec";
+/// The path of a lock is one name, because the nodes have no children.
+const IN_NAME: &AsciiSet = &CONTROLS.add(b'/').add(b'%');

@@ -1,0 +1,70 @@
+//! `zklock ls` and `zklock who`: the locks below a path, and the participants of one.
+//!
+//! Uses the floors below: `left_out`, `arguments`, `output`, `view` and `exit`.
+
+use std::process::ExitCode;
+
+use zklock::{Client, Participant, SurveyedLock};
+
+use crate::arguments::{Ls, Who};
+use crate::exit::Failure;
+use crate::left_out::LeftOut;
+use crate::output::{Form, Output};
+use crate::view::{self, kind, mode, name, shown, standing, table, time};
+
+/// Lists the locks at a path and below it.
+pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result<ExitCode, Failure> {
+    let survey = client.survey(&options.path)?.nodes(options.bounds.nodes).depth(options.bounds.depth);
+    let surveyed = survey.take().await?;
+    // Of the participants, the table has the first one and their number.
+    LeftOut::of(&surveyed, u32::MAX).tell(output);
+    match output.form() {
+        Form::Json => output.lines(surveyed.locks.iter().map(view::lock)).await?,
+        Form::Text => {
+            let rows: Vec<_> = surveyed.locks.iter().map(row).collect();
+            output.result(table(["PATH", "KIND", "HELD", "WAITING", "SINCE", "FIRST"], &rows), &()).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the holders and the waiters of a lock.
+pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
+    let survey = client.survey(&options.path)?.depth(0).participants(options.most);
+    let surveyed = survey.take().await?;
+    LeftOut::of(&surveyed, options.most).tell(output);
+    let participants = || surveyed.locks.iter().flat_map(|lock| &lock.participants);
+    match output.form() {
+        Form::Json => output.lines(participants().map(view::participant)).await?,
+        Form::Text => {
+            let rows: Vec<_> = participants().map(participant).collect();
+            output
+                .result(table(["STANDING", "MODE", "SINCE", "SESSION", "TOKEN", "NAME"], &rows), &())
+                .await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(lock: &SurveyedLock) -> [String; 6] {
+    let first = lock.participants.first();
+    [
+        shown(&lock.path),
+        kind(lock.kind).to_owned(),
+        lock.holding.to_string(),
+        lock.waiting.to_string(),
+        first.map(|first| time(first.entered)).unwrap_or_default(),
+        first.map(name).unwrap_or_default(),
+    ]
+}
+
+fn participant(one: &Participant) -> [String; 6] {
+    [
+        standing(one.standing).to_owned(),
+        mode(one.mode).to_owned(),
+        time(one.entered),
+        format!("{:#x}", one.session_id),
+        one.fencing_token.to_text(),
+        name(one),
+    ]
+}

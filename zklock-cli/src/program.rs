@@ -1,0 +1,58 @@
+//! A program that ends before its lock does.
+//!
+//! Two processes know the time at which the lock may be lost: this one, which extends it with every answer of the
+//! servers, and a [`watchdog`], which needs nobody. The program is in a process group of its own. It is ended
+//!
+//! * by this process when it learns of the loss, and when the lock runs out because the servers do not answer;
+//! * by the watchdog when that time is over, even if this process is stopped, and as soon as this process is gone;
+//! * by the kernel as soon as this process is gone, even if the watchdog is stopped or gone;
+//! * by this process as soon as the watchdog is gone.
+//!
+//! The program therefore outlives its lock only if two processes fail at the same time. It starts after the watchdog
+//! has confirmed that it watches: until then, its process is stopped in front of the program ([`launch`], [`start`]).
+//!
+//! * [`deadlines`]: the times of both signals, as a pure function of the time that remains.
+//! * [`lease`]: the time for which the lock is certain to be held.
+//! * [`orders`]: the messages to the watchdog.
+//! * [`clock`]: the clock of all of them, which the machine's sleep does not stop.
+//! * [`child`]: the process of the program, and its group.
+//! * [`orphans`]: the children of others, which become those of this process.
+//! * [`signals`], [`terminal`]: the signals that are passed on, and the foreground of the terminal.
+//! * [`supervision`]: all of it together.
+//!
+//! Uses the floors below: `arguments`, `output` and `exit`.
+
+mod child;
+mod clock;
+mod deadlines;
+mod launch;
+mod lease;
+mod orders;
+mod orphans;
+mod signals;
+mod start;
+mod supervision;
+mod terminal;
+mod watchdog;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub(crate) use self::child::Status;
+pub(crate) use self::orphans::reap_between_programs;
+pub(crate) use self::signals::Signals;
+pub(crate) use self::supervision::{Ended, supervise};
+
+/// Runs one of the two helpers if this process is one, and returns its exit code.
+pub(crate) fn helper() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next()?;
+    let rest: Vec<OsString> = arguments.collect();
+    if first == watchdog::NAME {
+        Some(watchdog::run())
+    } else if first == launch::NAME {
+        Some(launch::run(&rest))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,161 @@
+//! The process of the program, and its group.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child as Process, ExitStatus};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+
+/// The process of the program, which leads a group of its own.
+///
+/// The number of the group stays in use until the process is [reaped](Self::reap), so signals reach nobody else. If it
+/// is dropped before, the group is killed.
+pub(super) struct Child {
+    process: Process,
+    group: Pid,
+    is_reaped: bool,
+}
+
+/// The end of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Exited(i32),
+    /// Ended by the signal with this number. Real-time signals have no other name.
+    Signaled(i32),
+}
+
+/// News of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    None,
+    Stopped(Signal),
+    Ended,
+}
+
+impl Status {
+    /// Returns the exit code that a shell would tell.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            // The kernel keeps eight bits.
+            Self::Exited(code) => code as u8,
+            Self::Signaled(signal) => 128 + signal as u8,
+        }
+    }
+}
+
+impl From<Signal> for Status {
+    fn from(signal: Signal) -> Self {
+        Self::Signaled(signal as i32)
+    }
+}
+
+impl From<ExitStatus> for Status {
+    fn from(status: ExitStatus) -> Self {
+        // A process that has ended has one of the two.
+        let exited = || Self::Exited(status.code().unwrap_or_default());
+        status.signal().map_or_else(exited, Self::Signaled)
+    }
+}
+
+impl Child {
+    pub(super) fn new(process: Process) -> Self {
+        let group = Pid::from_raw(process.id() as i32);
+        Self { process, group, is_reaped: false }
+    }
+
+    pub(super) fn group(&self) -> Pid {
+        self.group
+    }
+
+    /// Returns the news of the process, each stop once and its end every time.
+    pub(super) fn news(&self) -> io::Result<News> {
+        match self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) {
+            // The last one is a process that was ended by a signal without a name.
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL) => {
+                return Ok(News::Ended);
+            }
+            other => other?,
+        };
+        self.stop()
+    }
+
+    /// Returns the news of a process that had not ended a moment ago.
+    fn stop(&self) -> io::Result<News> {
+        match self.wait(WaitPidFlag::WSTOPPED) {
+            Ok(WaitStatus::Stopped(_, signal)) => Ok(News::Stopped(signal)),
+            // The kernel knows no child that could stop any more.
+            Err(Errno::ECHILD) => Ok(News::Ended),
+            other => other.map(|_| News::None).map_err(io::Error::from),
+        }
+    }
+
+    fn wait(&self, flags: WaitPidFlag) -> nix::Result<WaitStatus> {
+        loop {
+            match waitid(Id::Pid(self.group), flags | WaitPidFlag::WNOHANG) {
+                Err(Errno::EINTR) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Sends a signal to the whole group. It is no failure if all of it has ended.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        killpg(self.group, signal).ok();
+    }
+
+    /// Sends a signal to the program alone.
+    pub(super) fn signal(&self, signal: Signal) {
+        kill(self.group, signal).ok();
+    }
+
+    /// Asks the group to end, and lets it go on if it is stopped.
+    pub(super) fn ask_to_end(&self) {
+        self.signal_group(Signal::SIGTERM);
+        self.signal_group(Signal::SIGCONT);
+    }
+
+    /// Lets the kernel forget the process, which must have ended, and returns its status.
+    pub(super) fn reap(mut self) -> io::Result<Status> {
+        self.is_reaped = true;
+        Ok(self.process.wait()?.into())
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.signal_group(Signal::SIGKILL);
+            self.process.wait().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_between_two_questions_has_ended() {
+        let process = Command::new("true").process_group(0).spawn().unwrap();
+        let child = Child::new(process);
+        waitid(Id::Pid(child.group()), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert_eq!(child.stop().unwrap(), News::Ended);
+        assert_eq!(child.news().unwrap(), News::Ended);
+        assert_eq!(child.reap().unwrap(), Status::Exited(0));
+    }
+
+    #[test]
+    fn the_code_of_a_signal_is_that_of_a_shell() {
+        assert_eq!(Status::Exited(3).code(), 3);
+        assert_eq!(Status::from(Signal::SIGKILL).code(), 137);
+        assert_eq!(Status::from(ExitStatus::from_raw(15)).code(), 143);
+        // The greatest signal on Linux.
+        assert_eq!(Status::Signaled(64).code(), 192);
+    }
+}

@@ -1,0 +1,148 @@
+//! The signals that are passed on to the program.
+
+use std::fs;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, raise};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::time::timeout;
+
+/// The signals that this process catches and passes on.
+///
+/// A signal that was ignored when this process started stays ignored, by the program too: nohup(1) and the background
+/// jobs of shells rely on it.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    caught: Vec<(Signal, unix::Signal)>,
+    /// Whether there was a signal to end.
+    is_asked: bool,
+    /// Whether a further one cut the work at the end short.
+    is_hurried: bool,
+}
+
+/// The addressees of a signal that this process gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Addressee {
+    /// The whole group, as by the keys of a terminal.
+    Group,
+    /// The program alone, because other programs do not expect the signal and end.
+    Program,
+}
+
+impl Signals {
+    /// Catches the signals from now on.
+    pub(crate) fn catch() -> io::Result<Self> {
+        let ignored = ignored(&fs::read_to_string("/proc/self/status")?);
+        let caught = PASSED_ON.into_iter().filter(|signal| ignored & (1 << (*signal as u32 - 1)) == 0);
+        let listen = |signal: Signal| Ok((signal, unix::signal(SignalKind::from_raw(signal as i32))?));
+        let caught = caught.map(listen).collect::<io::Result<_>>()?;
+        Ok(Self { caught, is_asked: false, is_hurried: false })
+    }
+
+    /// Waits for a signal, which is passed on to a program.
+    pub(crate) async fn next(&mut self) -> Signal {
+        let signal = self.any().await;
+        self.is_asked |= asks_to_end(signal);
+        signal
+    }
+
+    async fn any(&mut self) -> Signal {
+        let signal = poll_fn(|context| {
+            for (signal, caught) in &mut self.caught {
+                if let Poll::Ready(Some(())) = caught.poll_recv(context) {
+                    return Poll::Ready(*signal);
+                }
+            }
+            Poll::Pending
+        });
+        signal.await
+    }
+
+    /// Waits for a signal that ends a process which does not catch it. One that stops a process stops this one.
+    pub(crate) async fn end(&mut self) -> Signal {
+        loop {
+            match self.any().await {
+                signal if is_ending(signal) => {
+                    self.is_asked = true;
+                    return signal;
+                }
+                Signal::SIGTSTP => drop(raise(Signal::SIGSTOP)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Does the work at the end of a command. After a further signal to end, it may take a moment more, and so may all
+    /// work that follows it. Returns `None` if it was not done by then.
+    ///
+    /// The first signal does not hurry the work: it may have come to the program as well, and have been the reason for
+    /// its end.
+    pub(crate) async fn last<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        while !self.is_hurried {
+            let was_asked = self.is_asked;
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                _ = self.end() => self.is_hurried = was_asked,
+            }
+        }
+        timeout(MOMENT, work).await.ok()
+    }
+}
+
+pub(super) fn addressee(signal: Signal) -> Addressee {
+    match signal {
+        Signal::SIGUSR1 | Signal::SIGUSR2 => Addressee::Program,
+        _ => Addressee::Group,
+    }
+}
+
+/// Tells whether a signal asks a program to end. Programs that run for long take the other signals for other things:
+/// SIGHUP to read their settings again, and SIGQUIT to show their threads.
+pub(super) fn asks_to_end(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGINT | Signal::SIGTERM)
+}
+
+/// Tells whether a signal ends a process that does not catch it, as it is meant to.
+fn is_ending(signal: Signal) -> bool {
+    ENDING.contains(&signal)
+}
+
+/// Reads the mask of the ignored signals from the status of a process.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+/// The time for the servers to answer a last request, if they do.
+const MOMENT: Duration = Duration::from_secs(1);
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+const PASSED_ON: [Signal; 9] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ignored_signals_are_read_from_the_status_of_the_process() {
+        let status = "Name:\tzklock\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
+        // SIGHUP is 1, and SIGPIPE is 13.
+        assert_eq!(ignored(status), 0x1001);
+        assert_eq!(ignored("Name:\tzklock\n"), 0);
+    }
+}

@@ -1,0 +1,147 @@
+//! The foreground of the terminal.
+//!
+//! The program is in a process group of its own, so that it can be ended with its children. On a terminal, only one
+//! group may read and gets the signals of the keys: that of the program while it runs, and that of this process
+//! otherwise.
+
+use std::fs::{self, File};
+use std::io::{IsTerminal, stdin, stdout};
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, raise};
+use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid, tcgetpgrp, tcsetpgrp};
+
+use super::child::Child;
+
+/// The place of a program's group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Foreground,
+    Background,
+}
+
+/// The terminal that controls this process.
+#[derive(Debug)]
+pub(super) struct Terminal(File);
+
+impl Terminal {
+    /// Opens the terminal. Returns `None` if there is none.
+    pub(super) fn open() -> Option<Self> {
+        File::options().read(true).write(true).open("/dev/tty").ok().map(Self)
+    }
+
+    /// Returns the place that a program gets at first.
+    ///
+    /// In a pipeline, other programs may use the terminal. The program gets it when it wants to read from it.
+    pub(super) fn first_place(&self) -> Place {
+        let is_alone = stdin().is_terminal() && stdout().is_terminal();
+        if is_alone && self.has(getpgrp()) { Place::Foreground } else { Place::Background }
+    }
+
+    /// Returns whether this group is in the foreground.
+    pub(super) fn has(&self, group: Pid) -> bool {
+        tcgetpgrp(&self.0) == Ok(group)
+    }
+
+    /// Brings a group to the foreground.
+    pub(super) fn give_to(&self, group: Pid) {
+        // The kernel stops a group in the background that changes this, unless it blocks the signal.
+        let mut blocked = SigSet::empty();
+        blocked.add(Signal::SIGTTOU);
+        let Ok(before) = blocked.thread_swap_mask(SigmaskHow::SIG_BLOCK) else { return };
+        // The terminal may be gone, and nobody is in its foreground then.
+        tcsetpgrp(&self.0, group).ok();
+        before.thread_set_mask().ok();
+    }
+}
+
+/// The terminal beside a program, and the place that the program has there.
+#[derive(Debug)]
+pub(super) struct Stage {
+    terminal: Option<Terminal>,
+    place: Place,
+}
+
+impl Stage {
+    pub(super) fn open() -> Self {
+        let terminal = Terminal::open();
+        let place = terminal.as_ref().map_or(Place::Background, Terminal::first_place);
+        Self { terminal, place }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Gives the foreground to a program that has its place there, after a shell has resumed this process.
+    pub(super) fn resume(&self, child: &Child) {
+        if self.place == Place::Foreground {
+            self.to_foreground(child);
+        }
+    }
+
+    /// Reacts to a program that a signal has stopped. The shell that started this process must notice that its job has
+    /// stopped.
+    pub(super) fn stopped(&mut self, child: &Child, by: Signal) {
+        let Some(terminal) = &self.terminal else { return };
+        if matches!(by, Signal::SIGTTIN | Signal::SIGTTOU) {
+            // It wants to use the terminal, which it did not get at first.
+            self.place = Place::Foreground;
+            self.to_foreground(child);
+            if terminal.has(child.group()) {
+                child.signal_group(Signal::SIGCONT);
+            } else if is_job() {
+                // It gets the terminal when the shell brings this process to the foreground.
+                raise(Signal::SIGSTOP).ok();
+            }
+        } else if terminal.has(child.group()) {
+            // The keys have stopped the program alone.
+            if is_job() {
+                terminal.give_to(getpgrp());
+                killpg(getpgrp(), Signal::SIGSTOP).ok();
+            } else {
+                child.signal_group(Signal::SIGCONT);
+            }
+        } else if by == Signal::SIGTSTP {
+            // The keys have stopped the other programs of a pipeline, and this process has passed the signal on.
+            if is_job() {
+                raise(Signal::SIGSTOP).ok();
+            } else {
+                child.signal_group(Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Takes the foreground back from a program that has ended.
+    pub(super) fn take_back(&self, child: &Child) {
+        let taken = self.terminal.iter().filter(|terminal| terminal.has(child.group()));
+        taken.for_each(|terminal| terminal.give_to(getpgrp()));
+    }
+
+    fn to_foreground(&self, child: &Child) {
+        let owned = self.terminal.iter().filter(|terminal| terminal.has(getpgrp()));
+        owned.for_each(|terminal| terminal.give_to(child.group()));
+    }
+}
+
+/// Tells whether there is a shell that can resume this process: an ancestor in the same session, but in another group.
+/// Where there is none, the kernel lets the keys of a terminal stop none of the processes in its group.
+fn is_job() -> bool {
+    let (group, session) = (getpgrp(), getsid(None));
+    let mut ancestor = Some(getppid());
+    while let Some(process) = ancestor.filter(|process| process.as_raw() > 0) {
+        if getsid(Some(process)) != session {
+            return false;
+        }
+        if getpgid(Some(process)) != Ok(group) {
+            return true;
+        }
+        ancestor = parent(process);
+    }
+    false
+}
+
+fn parent(process: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, which may have spaces, is in parentheses.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+}

@@ -1,0 +1,46 @@
+//! One client for the length of a command.
+//!
+//! Uses the floors below: `program` and `exit`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use zklock::{Client, Config};
+
+use crate::exit::Failure;
+use crate::program::{Signals, Status};
+
+/// Connects, runs a command, and leaves nothing behind on the servers, unless a signal cuts that short. The command
+/// reacts to signals itself.
+pub(crate) async fn during(
+    config: Config,
+    command: impl AsyncFnOnce(&Client, &mut Signals) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::catch().map_err(Failure::system("catch signals"))?;
+    let connected = tokio::select! {
+        signal = signals.end() => return Ok(Status::from(signal).code().into()),
+        connected = config.connect() => connected,
+    };
+    let client = connected?;
+    let outcome = command(&client, &mut signals).await;
+    // Nodes that are left on the servers go with the session.
+    signals.last(client.shutdown(CLOSE_WITHIN)).await;
+    outcome
+}
+
+/// Runs a command that only asks the servers, until it has a result or a signal ends it.
+pub(crate) async fn asking(
+    config: Config,
+    command: impl AsyncFnOnce(&Client) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    let until_asked = async |client: &Client, signals: &mut Signals| {
+        tokio::select! {
+            signal = signals.end() => Ok(Status::from(signal).code().into()),
+            outcome = command(client) => outcome,
+        }
+    };
+    during(config, until_asked).await
+}
+
+/// The bound on waiting for the servers at the end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);

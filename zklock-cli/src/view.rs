@@ -1,0 +1,117 @@
+//! Locks and participants, as lines of a table and as JSON.
+//!
+//! Uses no other module of the crate.
+
+use std::fmt::Write;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use zklock::{LockKind, Mode, Participant, Standing, SurveyedLock};
+
+/// Aligns the cells of rows by the longest cell of each column.
+pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([heading[column].len()]).max().unwrap_or_default()
+    };
+    let widths: Vec<_> = (0..N).map(width).collect();
+    let mut text = String::new();
+    let mut line = |cells: [&str; N]| {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(&widths) {
+            write!(line, "{cell:<width$}  ").ok();
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(heading);
+    rows.iter().for_each(|row| line(row.each_ref().map(String::as_str)));
+    text
+}
+
+/// Makes a text from a server fit for a terminal, which must not obey it.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+pub(crate) fn kind(kind: LockKind) -> &'static str {
+    match kind {
+        LockKind::Mutex => "mutex",
+        LockKind::RwLock => "rwlock",
+        LockKind::Semaphore => "semaphore",
+        LockKind::Election => "election",
+        _ => "other",
+    }
+}
+
+pub(crate) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Read => "read",
+        Mode::Write => "write",
+        Mode::Permit => "permit",
+        Mode::Leader => "leader",
+        _ => "other",
+    }
+}
+
+pub(crate) fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Holds => "holds",
+        Standing::Waits => "waits",
+        _ => "other",
+    }
+}
+
+/// The time in UTC, to the second.
+pub(crate) fn time(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// The name of a participant, or its session if it has none.
+pub(crate) fn name(participant: &Participant) -> String {
+    match participant.identity.as_str() {
+        "" => format!("session {:#x}", participant.session_id),
+        identity => shown(identity),
+    }
+}
+
+pub(crate) fn participant(participant: &Participant) -> Value {
+    json!({
+        "queue": participant.path,
+        "node": participant.node,
+        "identity": participant.identity,
+        "session": format!("{:#x}", participant.session_id),
+        "since": time(participant.entered),
+        "token": participant.fencing_token.to_text(),
+        "mode": mode(participant.mode),
+        "standing": standing(participant.standing),
+    })
+}
+
+pub(crate) fn lock(lock: &SurveyedLock) -> Value {
+    let participants: Vec<_> = lock.participants.iter().map(participant).collect();
+    json!({
+        "path": lock.path,
+        "kind": kind(lock.kind),
+        "holding": lock.holding,
+        "waiting": lock.waiting,
+        "participants": participants,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_cell() {
+        let rows = [["/a".to_owned(), "x".to_owned()], ["/longer".to_owned(), "y".to_owned()]];
+        assert_eq!(table(["PATH", "KIND"], &rows), "PATH     KIND\n/a       x\n/longer  y\n");
+    }
+
+    #[test]
+    fn a_name_does_not_control_the_terminal() {
+        assert_eq!(shown("host\u{1b}[2J\n"), "host\u{fffd}[2J\u{fffd}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The connection of a program under a lock is cut, and may be restored.
+
+use nix::sys::signal::Signal;
+use rstest_reuse::apply;
+use zklock_testkit::{Direction, How};
+
+use crate::beat::{Beat, Manners};
+use crate::running::is_alive;
+use crate::support::{Kind, Space, free, on_both_servers, soon};
+use crate::waiting::until;
+
+const PATH: &str = "/deploy";
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_child_that_ignores_signals_does_not_outlive_the_lock_although_its_program_ends_at_once(
+    kind: Kind,
+) {
+    let (space, beat) = (Space::new(kind), Beat::new());
+    let (client, proxy) = (space.client().await, space.proxy());
+    let zklock = space.zklock_at(proxy.connect_string(), &format!("exec {PATH}"));
+    let mut running = beat.under_shell(zklock, Manners::Ignores).start();
+    let child = beat.begun().await;
+    proxy.blackhole(Direction::Both);
+    let free = free(&client, PATH).await;
+    assert!(!is_alive(child));
+    assert!(beat.last().unwrap().0 < free);
+    proxy.heal();
+    assert_eq!(running.code().await, 79);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_whose_program_was_ended_runs_it_again_although_the_servers_answer_in_time(kind: Kind) {
+    let space = Space::new(kind);
+    let proxy = space.proxy();
+    let zklock = space.zklock_at(proxy.connect_string(), "lead /boss");
+    let mut running = zklock.shell("echo $$; exec sleep 1000").start();
+    let program: i32 = running.line().parse().unwrap();
+    proxy.blackhole(Direction::Both);
+    until(async || !is_alive(program), "the program is ended").await;
+    proxy.heal();
+    let next: i32 = running.line().parse().unwrap();
+    assert!(next != program && is_alive(next));
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.code().await, 143);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_leader_that_is_cut_off_does_not_run_its_program_again(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, proxy) = (space.client().await, space.proxy());
+    let zklock = space.zklock_at(proxy.connect_string(), "lead /boss");
+    let mut running = zklock.shell("echo ran; exec sleep 1000").start();
+    assert_eq!(running.line(), "ran");
+    proxy.blackhole(Direction::Both);
+    let latch = client.leader_latch("/boss").unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    running.signal(Signal::SIGTERM);
+    proxy.heal();
+    assert_eq!(running.rest(), "");
+    assert!(term.is_leading());
+    latch.close().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_loss_that_only_the_watchdog_noticed_has_its_code(kind: Kind) {
+    let (space, beat) = (Space::new(kind), Beat::new());
+    let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ends).start();
+    let program = beat.begun().await;
+    running.signal(Signal::SIGSTOP);
+    until(async || !is_alive(program), "the watchdog ends the program").await;
+    running.signal(Signal::SIGCONT);
+    assert_eq!(running.code().await, 79);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_program_is_asked_once_to_end(kind: Kind) {
+    let space = Space::new(kind);
+    let proxy = space.proxy();
+    let exec = format!("exec {PATH}");
+    let start = || {
+        let zklock = space.zklock_at(proxy.connect_string(), &exec);
+        let mut running =
+            zklock.shell("trap 'echo asked' TERM; echo held; while :; do sleep 0.01; done").start();
+        assert_eq!(running.line(), "held");
+        running
+    };
+    let mut deleted = start();
+    space.delete_children(PATH).await;
+    assert_eq!(deleted.code().await, 79);
+    assert_eq!(deleted.rest(), "asked\n");
+    let mut cut = start();
+    proxy.blackhole(Direction::Both);
+    assert_eq!(cut.line(), "asked");
+    proxy.heal();
+    assert_eq!(cut.rest(), "");
+    assert_eq!(cut.code().await, 79);
+}
+
+/// The number of runs on each kind of server.
+const RUNS: usize = 50;
+/// The session timeout of these runs.
+const SHORT: &str = "4s";
+/// The number of runs at a time.
+const AT_A_TIME: usize = 10;
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_program_outlives_its_lock_in_a_hundred_runs_with_the_connection_cut(kind: Kind) {
+    let mut runs = tokio::task::JoinSet::new();
+    let mut done = 0;
+    for run in 0..RUNS {
+        while runs.len() >= AT_A_TIME {
+            runs.join_next().await.unwrap().unwrap();
+            done += 1;
+        }
+        runs.spawn(cut_off(kind, run));
+    }
+    while let Some(run) = runs.join_next().await {
+        run.unwrap();
+        done += 1;
+    }
+    assert_eq!(done, RUNS);
+}
+
+/// Cuts a program off from its servers, in one of several ways, and checks that it has ended when its lock is free.
+async fn cut_off(kind: Kind, run: usize) {
+    let (space, beat) = (Space::new(kind), Beat::new());
+    let (client, proxy) = (space.client().await, space.proxy());
+    let manners = if run.is_multiple_of(2) { Manners::Ends } else { Manners::Ignores };
+    let zklock =
+        space.zklock_at(proxy.connect_string(), &format!("exec {PATH}")).env("ZKLOCK_SESSION_TIMEOUT", SHORT);
+    let mut running = beat.under(zklock, manners).start();
+    let program = beat.begun().await;
+    match run % 4 {
+        0 | 1 => proxy.blackhole(Direction::Both),
+        2 => proxy.blackhole(Direction::ToClient),
+        _ => {
+            proxy.refuse();
+            proxy.cut(How::Rst);
+        }
+    }
+    let free = free(&client, PATH).await;
+    assert!(!is_alive(program), "run {run}: the program lives when its lock is free");
+    let last = beat.last().unwrap().0;
+    assert!(last < free, "run {run}: the program worked {:?} after its lock was free", last - free);
+    proxy.heal();
+    assert_eq!(running.code().await, 79, "run {run}");
+}

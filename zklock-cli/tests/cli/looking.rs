@@ -1,0 +1,85 @@
+//! `zklock ls`, `who` and `watch`.
+
+use nix::sys::signal::Signal;
+use rstest_reuse::apply;
+use serde_json::Value;
+
+use crate::running::{Ended, writes_to_full_pipe};
+use crate::support::{Kind, Space, on_both_servers};
+use crate::waiting::until;
+
+fn objects(ended: &Ended) -> Vec<Value> {
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn locks_are_listed_with_their_kind_holder_and_waiters(kind: Kind) {
+    let space = Space::new(kind);
+    assert_eq!(space.zklock("ls").run().out, "PATH  KIND  HELD  WAITING  SINCE  FIRST\n");
+    let held = "echo held; exec sleep 1000";
+    let mut holder = space.zklock("exec /jobs/a --identity first").shell(held).start();
+    holder.line();
+    let mut reader = space.zklock("exec /jobs/b --mode read --identity reader").shell(held).start();
+    reader.line();
+    let _waiter = space.zklock("exec /jobs/a --identity second").shell(held).start();
+    space.until_queued("/jobs/a", 2).await;
+    let text = space.zklock("ls /jobs").run().out;
+    let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1][..4], ["/jobs/a", "mutex", "1", "1"]);
+    assert_eq!(
+        (rows[1][5], &rows[2][..4], rows[2][5]),
+        ("first", &["/jobs/b", "rwlock", "1", "0"][..], "reader")
+    );
+    let listed = objects(&space.zklock("ls --json").run());
+    assert_eq!(listed.len(), 2);
+    assert_eq!((&listed[0]["path"], &listed[0]["waiting"]), (&"/jobs/a".into(), &1.into()));
+    let bounded = space.zklock("ls --nodes 1").run();
+    assert!(bounded.err.contains("left out: 1 nodes"), "{}", bounded.err);
+    let who = objects(&space.zklock("who /jobs/a --json").run());
+    let seen: Vec<_> = who.iter().map(|one| (one["standing"].as_str(), one["identity"].as_str())).collect();
+    assert_eq!(seen, [(Some("holds"), Some("first")), (Some("waits"), Some("second"))]);
+    assert_eq!(space.zklock("who /jobs/a").out_to_full_disk().run().code, 74);
+    assert_eq!(space.zklock("who /nothing --json").run().out, "");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn changes_are_printed_as_they_come_until_the_command_is_interrupted(kind: Kind) {
+    let space = Space::new(kind);
+    let mut watch = space.zklock("watch /jobs --interval 20ms --json").start();
+    let mut change = || {
+        let change: Value = serde_json::from_str(&watch.line()).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&change["change"]), text(&change["path"]), text(&change["participant"]["identity"]))
+    };
+    let told = |change: &str, who: &str| (change.to_owned(), "/jobs/a".to_owned(), who.to_owned());
+    let mut first = space.zklock("exec /jobs/a --identity first").shell("echo held; exec sleep 1000").start();
+    first.line();
+    assert_eq!(change(), told("holds", "first"));
+    let mut second =
+        space.zklock("exec /jobs/a --identity second").shell("echo held; exec sleep 1000").start();
+    assert_eq!(change(), told("waits", "second"));
+    first.signal(Signal::SIGTERM);
+    assert_eq!(change(), told("leaves", "first"));
+    assert_eq!(change(), told("holds", "second"));
+    second.line();
+    watch.signal(Signal::SIGINT);
+    assert_eq!(watch.code().await, 130);
+    assert_eq!(space.zklock("watch /jobs").out_to_full_disk().run().code, 74);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_signal_ends_a_command_whose_output_nobody_reads(kind: Kind) {
+    let space = Space::new(kind);
+    let mut holder = space.zklock("exec /a").shell("echo held; exec sleep 1000").start();
+    holder.line();
+    for command in ["ls", "who /a --json", "watch"] {
+        let mut stalled = space.zklock(command).out_to_full_pipe().start();
+        until(async || writes_to_full_pipe(stalled.pid()), "it writes").await;
+        stalled.signal(Signal::SIGTERM);
+        assert_eq!(stalled.code().await, 143, "{command}");
+    }
+}

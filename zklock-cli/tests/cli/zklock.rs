@@ -1,0 +1,172 @@
+//! The command as a process.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::process::{Command, Stdio};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use tempfile::tempfile;
+
+use crate::running::{Ended, Running};
+
+/// The command, before it runs.
+pub(crate) struct Zklock {
+    command: Command,
+    /// The output, if it is read while the command runs.
+    output: (PipeReader, PipeWriter),
+    full: Option<PipeReader>,
+    /// Whether the standard output goes elsewhere.
+    has_out: bool,
+    /// Whether the standard error goes elsewhere.
+    has_err: bool,
+}
+
+impl Zklock {
+    /// Returns the command with these arguments, which are separated by spaces. It sees no variable of the tests.
+    pub(crate) fn new(arguments: &str) -> Self {
+        let mut command = Command::new(Self::path());
+        command.args(arguments.split_whitespace()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.stdin(Stdio::null());
+        Self { command, output: pipe().expect("a pipe is made"), full: None, has_out: false, has_err: false }
+    }
+
+    pub(crate) fn path() -> &'static str {
+        env!("CARGO_BIN_EXE_zklock")
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Adds one argument.
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds a program for a shell, behind `--`.
+    pub(crate) fn shell(self, script: &str) -> Self {
+        self.arg("--").arg("sh").arg("-c").arg(script)
+    }
+
+    /// Returns the variables that the command sees.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.command.get_envs().filter_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// Writes the standard output to a disk that is full.
+    pub(crate) fn out_to_full_disk(mut self) -> Self {
+        self.command.stdout(full_disk());
+        Self { has_out: true, ..self }
+    }
+
+    /// Writes the standard error to a disk that is full.
+    pub(crate) fn err_to_full_disk(mut self) -> Self {
+        self.command.stderr(full_disk());
+        Self { has_err: true, ..self }
+    }
+
+    /// Writes the standard output to a full pipe that nobody reads.
+    pub(crate) fn out_to_full_pipe(mut self) -> Self {
+        let (reader, writer) = full_pipe();
+        self.command.stdout(writer);
+        Self { full: Some(reader), has_out: true, ..self }
+    }
+
+    /// Writes the standard error to a full pipe that nobody reads.
+    pub(crate) fn err_to_full_pipe(mut self) -> Self {
+        let (reader, writer) = full_pipe();
+        self.command.stderr(writer);
+        Self { full: Some(reader), has_err: true, ..self }
+    }
+
+    /// Writes the standard error to the standard output.
+    pub(crate) fn err_to_out(mut self) -> Self {
+        let output = self.output.1.try_clone().expect("the pipe is cloned");
+        self.command.stderr(output);
+        Self { has_err: true, ..self }
+    }
+
+    /// Runs the command by another one, which takes the command as its last arguments.
+    pub(crate) fn through(self, program: &str) -> Self {
+        let (mut outer, inner) = (Command::new(program), &self.command);
+        outer.arg(inner.get_program()).args(inner.get_args()).env_clear();
+        outer.envs(self.variables()).stdin(Stdio::null());
+        Self { command: outer, ..self }
+    }
+
+    /// Runs the command by a test of this binary, which finds the arguments in a variable, one per line.
+    pub(crate) fn through_test(self, test: &str, variable: &str) -> Self {
+        let own = std::env::current_exe().expect("this program has a path");
+        let (mut outer, inner) = (Command::new(own), &self.command);
+        let arguments: Vec<_> = inner.get_args().map(|argument| argument.to_str().expect("text")).collect();
+        outer.args(["--exact", test]).env_clear().stdin(Stdio::null());
+        outer.envs(self.variables());
+        outer.env(variable, arguments.join("\n"));
+        Self { command: outer, ..self }
+    }
+
+    /// Returns a shell command on a terminal of its own, which has the command and this script for it as variables.
+    pub(crate) fn on_terminal(self, line: &str, script: &str) -> Self {
+        let zklock =
+            self.env("ZKLOCK", Self::path()).env("SCRIPT", script).env("PS1", "").env("SHELL", "/bin/sh");
+        let mut outer = Command::new("script");
+        outer.args(["--quiet", "--return", "--flush", "--command", line, "/dev/null"]).env_clear();
+        outer.envs(zklock.variables());
+        outer.stdin(Stdio::piped());
+        Self { command: outer, ..zklock }
+    }
+
+    /// Runs the command to its end.
+    pub(crate) fn run(self) -> Ended {
+        self.run_with("")
+    }
+
+    /// Runs the command to its end, with this text as its input.
+    pub(crate) fn run_with(mut self, input: &str) -> Ended {
+        let out = tempfile().expect("a file is made");
+        if !self.has_out {
+            self.command.stdout(out.try_clone().expect("the file is cloned"));
+        }
+        let err = self.errors();
+        let mut child = self.command.stdin(Stdio::piped()).spawn().expect("zklock runs");
+        // A command that reads nothing may have ended.
+        child.stdin.take().expect("it has an input").write_all(input.as_bytes()).ok();
+        Ended::of(&mut child, &out, &err)
+    }
+
+    /// Starts the command.
+    pub(crate) fn start(mut self) -> Running {
+        let errors = self.errors();
+        let (reader, writer) = self.output;
+        if !self.has_out {
+            self.command.stdout(writer);
+        }
+        let child = self.command.spawn().expect("zklock runs");
+        // The command keeps its end of the pipe open until it is dropped.
+        Running::new(child, reader, errors, self.full)
+    }
+
+    /// Writes the standard error to a file, unless it goes elsewhere.
+    fn errors(&mut self) -> File {
+        let errors = tempfile().expect("a file is made");
+        if !self.has_err {
+            self.command.stderr(errors.try_clone().expect("the file is cloned"));
+        }
+        errors
+    }
+}
+
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = pipe().expect("a pipe is made");
+    let size = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("a pipe has a size");
+    writer.write_all(&vec![b' '; size as usize]).expect("the pipe takes its size");
+    (reader, writer)
+}
+
+fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").expect("Linux has /dev/full")
+}

@@ -1,0 +1,139 @@
+//! The spans of a call: that of its wait for a lock, and that of its hold.
+//!
+//! A subscriber is code of users, which must not run on the client's thread. A span is therefore made, filled and
+//! closed where the call is. If no subscriber wants it, it costs the look at a flag: nothing is formatted or allocated.
+
+use std::sync::OnceLock;
+
+use tracing::field::{Empty, display};
+use tracing::span::{Id, Span};
+
+use crate::error::{LockError, LossReason};
+use crate::token::FencingToken;
+
+use super::failure::Failure;
+use super::subject::Subject;
+
+/// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
+#[derive(Debug)]
+#[must_use = "a wait that is dropped is cancelled"]
+pub(crate) struct WaitSpan(Option<Span>);
+
+impl WaitSpan {
+    /// Opens the span, as a child of the present one.
+    pub(crate) fn begin(subject: &Subject<'_>) -> Self {
+        let span = tracing::info_span!(
+            target: TARGET,
+            "zklock.acquire",
+            zklock.path = subject.path.relative(),
+            zklock.name = &**subject.label,
+            zklock.kind = subject.mode.name(),
+            zklock.outcome = Empty,
+            zklock.token = Empty,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+        );
+        Self(Some(span).filter(|span| !span.is_disabled()))
+    }
+
+    pub(crate) fn acquired(&mut self, token: FencingToken) {
+        if let Some(span) = self.0.take() {
+            span.record("zklock.outcome", "acquired").record("zklock.token", display(token));
+        }
+    }
+
+    pub(crate) fn contended(&mut self) {
+        if let Some(span) = self.0.take() {
+            span.record("zklock.outcome", "contended");
+        }
+    }
+
+    pub(crate) fn failed(&mut self, error: &LockError) {
+        if let Some(span) = self.0.take() {
+            let outcome = Failure::of(error).name();
+            span.record("zklock.outcome", outcome);
+            record_error(&span, outcome, error);
+        }
+    }
+}
+
+impl Drop for WaitSpan {
+    fn drop(&mut self) {
+        if let Some(span) = self.0.take() {
+            span.record("zklock.outcome", "cancelled");
+        }
+    }
+}
+
+/// The span of a hold, or of a body under a term. Dropping it tells that it has ended, unless it was told otherwise.
+#[derive(Debug)]
+pub(crate) struct HoldSpan {
+    span: Span,
+    /// The span in which it began.
+    parent: Option<Id>,
+    trouble: OnceLock<LockError>,
+}
+
+impl HoldSpan {
+    /// Opens the span, as a child of the present one, if a subscriber wants it.
+    pub(crate) fn begin(subject: &Subject<'_>, token: FencingToken) -> Option<Self> {
+        let span = tracing::info_span!(
+            target: TARGET,
+            "zklock.hold",
+            zklock.path = subject.path.relative(),
+            zklock.name = &**subject.label,
+            zklock.kind = subject.mode.name(),
+            zklock.token = %token,
+            zklock.outcome = Empty,
+            zklock.reason = Empty,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+        );
+        if span.is_disabled() {
+            return None;
+        }
+        Some(Self { span, parent: Span::current().id(), trouble: OnceLock::new() })
+    }
+
+    /// Returns the span for a body. A body that begins inside of another span than the hold did stays there.
+    pub(crate) fn for_body(&self) -> Option<Span> {
+        let present = Span::current().id();
+        (present.is_none() || present == self.parent).then(|| self.span.clone())
+    }
+
+    /// Takes note of a loss, or of a release that failed. The first one counts.
+    pub(crate) fn note(&self, trouble: &LockError) {
+        self.trouble.get_or_init(|| trouble.clone());
+    }
+}
+
+impl Drop for HoldSpan {
+    fn drop(&mut self) {
+        let span = &self.span;
+        match self.trouble.get() {
+            None => drop(span.record("zklock.outcome", "ended")),
+            Some(error @ LockError::Lost { reason, .. }) => {
+                span.record("zklock.outcome", "lost").record("zklock.reason", reason.name());
+                if *reason != LossReason::Resigned {
+                    record_error(span, "lost", error);
+                }
+            }
+            Some(error) => {
+                span.record("zklock.outcome", "release_failed");
+                record_error(span, "release_failed", error);
+            }
+        }
+    }
+}
+
+/// Records an error as the conventions of OpenTelemetry say.
+fn record_error(span: &Span, kind: &'static str, error: &LockError) {
+    span.record("error.type", kind)
+        .record("otel.status_code", "ERROR")
+        .record("otel.status_description", display(error));
+}
+
+/// The target of the spans, by which filters can tell them from the log lines.
+const TARGET: &str = "zklock::spans";

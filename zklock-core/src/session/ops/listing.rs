@@ -1,0 +1,77 @@
+//! Performs the requests that list and describe the children of nodes, and set no watch.
+
+use zookeeper_client as zk;
+
+use crate::session::clock::Ack;
+use crate::session::fault::Fault;
+
+use super::Ops;
+
+/// The name and data of a node, and the part of its stat that describes a contender.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) owner: i64,
+    pub(crate) zxid: i64,
+    pub(crate) created_ms: i64,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Described {
+    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
+        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
+    }
+}
+
+impl Ops {
+    /// Lists the names of children, and sets no watch.
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        self.note(Ack::Read, sent, client.list_children(dir).await)
+    }
+
+    /// Returns the number of children of a node, or `None` if the node does not exist.
+    pub(crate) async fn children_of(&self, path: &str) -> Result<Option<u32>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
+        Ok(stat.map(|stat| stat.num_children.try_into().unwrap_or_default()))
+    }
+
+    /// Describes the contenders of a lock. Contenders that vanish meanwhile are left out.
+    pub(crate) async fn describe(
+        &self,
+        dir: &str,
+        is_contender: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Described>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let names = match self.note(Ack::Read, sent, client.list_children(dir).await) {
+            Err(Fault::NoNode) => return Ok(Vec::new()),
+            listed => listed?,
+        };
+        self.describe_each(dir, names.into_iter().filter(|name| is_contender(name))).await
+    }
+
+    /// Describes these children of a node. Those that vanish meanwhile are left out.
+    pub(crate) async fn describe_each(
+        &self,
+        dir: &str,
+        names: impl Iterator<Item = String>,
+    ) -> Result<Vec<Described>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        // The reads are issued together, so that the whole queue takes only one more round trip.
+        let reads: Vec<_> = names.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
+        let mut described = Vec::with_capacity(reads.len());
+        for (read, name) in reads {
+            match self.note(Ack::Read, sent, read.await) {
+                Ok((data, stat)) => described.push(Described::new(name, data, stat)),
+                Err(Fault::NoNode) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(described)
+    }
+}

@@ -1,0 +1,77 @@
+//! Sessions without a server, whose events a test makes.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::clock::{Ack, LeaseClock, Terms};
+use super::fault::Fault;
+use super::lookout::Lookouts;
+use super::ops::{Acl, Ops};
+use super::roll::RollCall;
+use super::sentry::{Seen, Sentry};
+use super::succession::Succession;
+use super::traffic::Traffic;
+use super::{Health, Heartbeat, Link, Session};
+
+impl Session {
+    /// Returns a session that is connected, with a lease of about a minute, and answers no request.
+    pub(crate) fn staged(id: i64) -> Arc<Self> {
+        let timing = (Duration::from_secs(2), Duration::from_secs(4));
+        let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
+        let clock = LeaseClock::new(terms);
+        clock.answered(Ack::Write, clock.now(), &Ok::<(), Fault>(()));
+        Arc::new(Self {
+            id,
+            link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
+            leases: watch::Sender::new(0),
+            over: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            strangers: Mutex::default(),
+            roll: RollCall::new(id),
+            lookouts: Lookouts::default(),
+            succession: Succession::default(),
+            traffic: Traffic::default(),
+            ops: Ops::staged(clock, Acl::default()),
+        })
+    }
+
+    /// Breaks the connection.
+    pub(crate) fn suspend(&self) {
+        self.tell_health(Health::Suspended);
+    }
+
+    /// Restores the connection before anybody has missed it.
+    pub(crate) fn restore(&self) {
+        self.tell_health(Health::Connected);
+    }
+
+    /// Ends the session.
+    pub(crate) fn end(&self) {
+        self.tell_lost();
+    }
+
+    /// Returns the number of leases that have not ended.
+    pub(crate) fn leases(&self) -> usize {
+        *self.leases.borrow()
+    }
+}
+
+impl Sentry {
+    /// Begins with a list that shows others, or none.
+    pub(crate) fn stage(&self, others: usize) {
+        self.begin(if others == 0 { Seen::Alone } else { Seen::Others });
+    }
+
+    /// Begins to watch over the own node.
+    pub(crate) fn watch(&self) {
+        self.note_watch(true);
+    }
+
+    /// Tells of another contender.
+    pub(crate) fn meet(&self) {
+        self.note_company();
+    }
+}
