@@ -44,7 +44,7 @@ impl Gate {
         running
     }
 
-    /// Lets all processes go on, those that come later and those that are about to stand included.
+    /// Lets all processes go on, those included that are about to stand, and those that come later.
     fn open(self) -> OpenGate {
         let (old, empty) = (self.directory.path().join("old"), self.directory.path().join("empty"));
         fs::rename(self.pipe(), &old).expect("the pipe is there");
