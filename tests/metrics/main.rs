@@ -45,10 +45,7 @@ async fn until_it_is(value: f64, name: &str, labels: &[(&str, &str)]) {
 #[tokio::test]
 async fn each_end_of_a_wait_and_of_a_hold_is_counted() {
     let server = EmbeddedServer::start().unwrap();
-    let proxy = Proxy::start(server.address()).unwrap();
-    let other = client(&server, "/ends").await;
-    let config = Config::new(proxy.connect_string()).namespace("/ends");
-    let client = config.connect().await.unwrap();
+    let (other, client) = (client(&server, "/ends").await, client(&server, "/ends").await);
     let mutex = client.mutex("/a").unwrap().named("ends");
     let ends = [("lock", "ends"), ("kind", "exclusive")];
     let with = |name, value| [ends[0], ends[1], (name, value)];
@@ -106,14 +103,15 @@ async fn a_release_that_the_server_denies_is_counted() {
     let guard = client.mutex("/a").unwrap().named("denied").lock().await.unwrap();
     let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
     let all_but_delete = zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN;
-    outsider.set_acl("/denied/a", &[zk::Acl::new(all_but_delete, zk::AuthId::anyone())], None).await.unwrap();
+    let acl = [zk::Acl::new(all_but_delete, zk::AuthId::anyone())];
+    outsider.set_acl("/denied/a", &acl, None).await.unwrap();
     guard.release().await.unwrap_err();
     until_it_is(1.0, "zklock_release_failures_total", &[("lock", "denied")]).await;
     until_it_is(0.0, "zklock_held", &[("lock", "denied")]).await;
 
     let latch = client.election("/b").unwrap().named("denied").latch();
     assert!(timeout(SOON, latch.leadership()).await.unwrap().unwrap().is_leading());
-    outsider.set_acl("/denied/b", &[zk::Acl::new(all_but_delete, zk::AuthId::anyone())], None).await.unwrap();
+    outsider.set_acl("/denied/b", &acl, None).await.unwrap();
     latch.close().await.unwrap();
     let leader = [("lock", "denied"), ("kind", "leader")];
     until_it_is(1.0, "zklock_release_failures_total", &leader).await;
@@ -215,6 +213,20 @@ async fn a_recorder_that_blocks_delays_no_lock_and_runs_on_no_other_thread() {
 }
 
 #[tokio::test]
+async fn a_recorder_that_panics_gets_the_counts_with_the_next_report() {
+    let server = EmbeddedServer::start().unwrap();
+    let client = client(&server, "/panicked").await;
+    scrape::panic_once("panicked");
+    let mutex = client.mutex("/a").unwrap().named("panicked");
+    for count in [1.0, 2.0] {
+        mutex.lock().await.unwrap().release().await.unwrap();
+        let acquired = [("lock", "panicked"), ("outcome", "acquired")];
+        until_it_is(count, "zklock_acquisitions_total", &acquired).await;
+        assert!(scrape::has_panicked());
+    }
+}
+
+#[tokio::test]
 async fn a_shutdown_reports_the_counts_that_are_left() {
     let _unblocked = RECORDER.read().await;
     let server = EmbeddedServer::start().unwrap();
@@ -223,29 +235,4 @@ async fn a_shutdown_reports_the_counts_that_are_left() {
     client.shutdown(SOON).await;
     assert_eq!(scraped("zklock_acquisitions_total", &[("lock", "last"), ("outcome", "acquired")]), [1.0]);
     assert_eq!(scraped("zklock_hold_seconds_count", &[("lock", "last")]), [1.0]);
-}
-
-/// The names and the types in the table of the guide.
-fn in_the_guide() -> Vec<(String, String)> {
-    let guide = include_str!("../../doc/guide/metrics.md");
-    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `zklock_"));
-    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
-    let mut rows: Vec<_> = cells
-        .map(|cells| (format!("zklock_{}", cells[0].trim_end_matches('`')), cells[1].to_owned()))
-        .collect();
-    rows.sort();
-    rows
-}
-
-#[tokio::test]
-async fn the_guide_lists_the_metrics_with_their_types() {
-    let _unblocked = RECORDER.read().await;
-    let server = EmbeddedServer::start().unwrap();
-    let client = client(&server, "/guide").await;
-    client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
-    client.election("/b").unwrap().latch().close().await.unwrap();
-    client.shutdown(SOON).await;
-    assert_eq!(scrape::types(), in_the_guide());
-    let undescribed = scrape::undescribed();
-    assert!(undescribed.is_empty(), "{undescribed:?}");
 }

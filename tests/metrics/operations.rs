@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules in `docs/operations/`, and the output, as Prometheus checks them.
+//! The dashboard and the alert rules in `docs/operations/`, and the output, as Prometheus checks them; and the guide.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use zklock_testkit::Tool;
 
-use super::scrape::{render, types};
+use super::scrape::{render, types, undescribed};
 use super::{RECORDER, SOON, client};
 use zklock_testkit::EmbeddedServer;
 
@@ -90,4 +90,24 @@ async fn the_dashboard_and_the_rules_name_metrics_that_there_are_and_the_dashboa
     let asked = names_in(RULES);
     known.retain(|name| asked.contains(name));
     assert_eq!(known, asked);
+}
+
+/// The names and the types in the table of the guide.
+fn in_the_guide() -> Vec<(String, String)> {
+    let rows = GUIDE.lines().filter_map(|line| line.strip_prefix("| `zklock_"));
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let mut rows: Vec<_> = cells
+        .map(|cells| (format!("zklock_{}", cells[0].trim_end_matches('`')), cells[1].to_owned()))
+        .collect();
+    rows.sort();
+    rows
+}
+
+#[tokio::test]
+async fn the_guide_lists_the_metrics_with_their_types() {
+    let _unblocked = RECORDER.read().await;
+    record_all().await;
+    assert_eq!(types(), in_the_guide());
+    let undescribed = undescribed();
+    assert!(undescribed.is_empty(), "{undescribed:?}");
 }

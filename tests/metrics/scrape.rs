@@ -15,6 +15,7 @@ static THREADS: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default
 static IS_BLOCKED: Mutex<bool> = Mutex::new(false);
 static CHANGED: Condvar = Condvar::new();
 static HAS_STRUCK: AtomicBool = AtomicBool::new(false);
+static DUE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Installs the recorder of the process, once.
 pub(super) fn install() {
@@ -27,7 +28,7 @@ pub(super) fn install() {
     });
 }
 
-/// A recorder that notes its threads, and stands still while a test wants it to.
+/// A recorder that notes its threads, and stands still or panics when a test wants it to.
 struct Watched(PrometheusRecorder);
 
 fn step() {
@@ -39,21 +40,32 @@ fn step() {
     }
 }
 
+/// Panics if a test wants that, once.
+fn panic_if_due(key: &Key) {
+    let is_due =
+        DUE.lock().unwrap().take_if(|lock| key.labels().any(|label| label.value() == *lock)).is_some();
+    assert!(!is_due, "the recorder panics, as the test wants it to");
+}
+
 impl Recorder for Watched {
     fn describe_counter(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        step();
         self.0.describe_counter(key, unit, description);
     }
 
     fn describe_gauge(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        step();
         self.0.describe_gauge(key, unit, description);
     }
 
     fn describe_histogram(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        step();
         self.0.describe_histogram(key, unit, description);
     }
 
     fn register_counter(&self, key: &Key, metadata: &Metadata<'_>) -> Counter {
         step();
+        panic_if_due(key);
         self.0.register_counter(key, metadata)
     }
 
@@ -71,6 +83,16 @@ impl Recorder for Watched {
 /// Returns the names of the threads on which the recorder has run.
 pub(super) fn threads() -> Vec<String> {
     THREADS.lock().unwrap().iter().cloned().collect()
+}
+
+/// Makes the recorder panic once, when it is to record a count of the locks with this name.
+pub(super) fn panic_once(lock: &str) {
+    *DUE.lock().unwrap() = Some(lock.to_owned());
+}
+
+/// Returns whether the recorder has panicked since.
+pub(super) fn has_panicked() -> bool {
+    DUE.lock().unwrap().is_none()
 }
 
 /// Makes the recorder stand still until it is dropped.

@@ -5,7 +5,7 @@
 //! * [`course`]: the events that a life may have next, and their order.
 //! * [`hub`]: delivers events to listeners.
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
-//! * [`subject`], [`failure`]: the lock that a life or a span is about, and the kinds of errors that end its wait.
+//! * [`subject`], [`outcome`]: the lock that a life or a span is about, and the ends of its wait.
 //! * `meter`, `times`: count the events for the feature `metrics`.
 //!
 //! Uses the floors below: `path`, `mode`, `token`, `error` and `interleaving`.
@@ -14,11 +14,11 @@
 mod cost;
 mod course;
 mod event;
-mod failure;
 mod hub;
 mod life;
 #[cfg(feature = "metrics")]
 mod meter;
+mod outcome;
 mod spans;
 mod subject;
 #[cfg(feature = "metrics")]
@@ -29,7 +29,7 @@ pub use self::hub::Events;
 pub(crate) use self::hub::{Hub, Source};
 pub(crate) use self::life::{Attempt, Candidacy, Holding, Witness};
 #[cfg(feature = "metrics")]
-pub(crate) use self::meter::{Meter, OUTCOMES, REASONS, Series};
+pub(crate) use self::meter::{Calls, Meter, Series};
 pub(crate) use self::spans::{HoldSpan, WaitSpan};
 pub(crate) use self::subject::Subject;
 #[cfg(feature = "metrics")]

@@ -112,7 +112,7 @@ async fn serve() -> SocketAddr {
     address
 }
 
-/// Returns an address at which nobody listens, and which no other test takes: they listen at `127.0.0.1`.
+/// Returns an address at which nobody listens. No outgoing connection takes its port, because none starts from it.
 fn free_address() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::new(127, 77, 0, 1), 0)).unwrap().local_addr().unwrap()
 }

@@ -1,6 +1,7 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ pub(super) struct Cohort<R: Local> {
     pub(super) path: NodePath,
     pub(super) worker: Arc<Worker>,
     rules: Mutex<R>,
+    /// Whether there may be calls in line that had no known place when they came, and were not told since.
+    pub(super) has_untold: AtomicBool,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Holder>>,
     /// Wakes the task.
@@ -47,7 +50,7 @@ pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
 
 pub(super) type Attendance = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type CallerServed = Served<Caller, Arc<Lease>>;
+pub(super) type CallerServed = Served<Caller, Arc<Lease>>;
 
 /// A call that waits.
 pub(super) struct Caller {
@@ -56,8 +59,29 @@ pub(super) struct Caller {
     pub(super) wait: Duration,
     /// The beginning of the wait.
     pub(super) since: Instant,
-    /// `None` once the listeners know that it waits.
-    pub(super) untold: Option<Witness>,
+    /// `None` if nobody is to be told that it waits.
+    pub(super) news: Option<Arc<News>>,
+}
+
+/// The news that a call waits in the queue, which its listeners get once.
+pub(super) struct News {
+    witness: Witness,
+    is_told: AtomicBool,
+}
+
+impl News {
+    /// Returns the news of a call, unless nobody listens.
+    pub(super) fn of(witness: &Witness) -> Option<Arc<Self>> {
+        witness
+            .is_heard()
+            .then(|| Arc::new(Self { witness: witness.clone(), is_told: AtomicBool::new(false) }))
+    }
+
+    pub(super) fn tell(&self, ahead: usize) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            self.witness.queued(ahead);
+        }
+    }
 }
 
 /// The answer to a call.
@@ -70,7 +94,8 @@ pub(super) enum Answer {
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, path: &NodePath, rules: R, entry: Entry<R::Key, Self>) -> Self {
         let (worker, path, rules) = (worker.clone(), path.clone(), Mutex::new(rules));
-        Self { path, worker, rules, front: Mutex::default(), bell: Notify::new(), entry }
+        let (has_untold, front, bell) = Default::default();
+        Self { path, worker, rules, has_untold, front, bell, entry }
     }
 
     pub(super) fn key(&self) -> &R::Key {
@@ -80,20 +105,6 @@ impl<R: Local> Cohort<R> {
     /// Returns the number of calls that wait in line.
     pub(super) fn waiting(&self) -> usize {
         self.rules().waiting()
-    }
-
-    /// Tells the listeners of each call that waits how many contenders are in front of it, once.
-    pub(super) fn tell_queued(&self) {
-        if !self.worker.is_heard() {
-            return;
-        }
-        let mut queued = Vec::new();
-        for (ahead, caller) in self.rules().queued() {
-            queued.extend(caller.untold.take().map(|witness| (ahead, witness)));
-        }
-        for (ahead, witness) in queued {
-            witness.queued(ahead);
-        }
     }
 
     /// Makes a change, and performs what follows from it.
@@ -237,12 +248,16 @@ impl Handle for Arc<Lease> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use zklock_testkit::EmbeddedServer;
 
     use crate::Config;
     use crate::cohort::Cohorts;
-    use crate::cohort::call::{Manner, Side};
-    use crate::events::LockEventKind;
+    use crate::cohort::call::{CallId, Manner, Side};
+    use crate::cohort::waiting::ToTell;
+    use crate::events::{Attempt, LockEventKind, Subject};
+    use crate::mode::Mode;
 
     use super::*;
 
@@ -250,8 +265,12 @@ mod tests {
 
     /// Puts a call into the line, and returns the receiver of its answer.
     fn arrive<R: Local>(cohort: &Arc<Cohort<R>>) -> oneshot::Receiver<Answer> {
+        arrive_with(cohort, None)
+    }
+
+    fn arrive_with<R: Local>(cohort: &Arc<Cohort<R>>, news: Option<Arc<News>>) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
-        let caller = Some(Caller { reply, wait: WAIT, since: Instant::now(), untold: None });
+        let caller = Some(Caller { reply, wait: WAIT, since: Instant::now(), news });
         cohort.change(|rules, now| {
             let (id, side, manner) = (rules.id(), Side::Exclusive, Manner::Wait);
             let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
@@ -307,6 +326,65 @@ mod tests {
         assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
     }
 
+    /// Returns the news of a call that has begun.
+    fn begun<R: Local>(cohort: &Cohort<R>) -> (Attempt, Arc<News>) {
+        let (path, label) = (&cohort.path, &Cow::Borrowed("a"));
+        let subject = Subject { path, label, mode: Mode::Exclusive, group: None };
+        let attempt = Attempt::begin(cohort.worker.hub(), subject);
+        let news = News::of(&attempt.witness()).expect("somebody listens");
+        (attempt, news)
+    }
+
+    #[tokio::test]
+    async fn an_arrival_is_told_to_the_listeners_of_that_call_only() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let mut events = client.events();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let cohorts: &Cohorts = client.cohorts().get_or_default();
+        let line = cohorts.lines.at(&NodePath::new(client.worker().root(), "/a").unwrap())[0].clone();
+        // The holder's place was not known when it came.
+        line.tell_queued();
+        // A walk along the line would tell this call too.
+        let (_attempt, news) = begun(&line);
+        let _answer = arrive_with(&line, Some(news.clone()));
+        let second = tokio::spawn(async move { client.mutex("/a").unwrap().lock().await });
+        let first_told = loop {
+            if let LockEventKind::Queued { ahead } = events.next().await.unwrap().kind {
+                break ahead;
+            }
+        };
+        assert_eq!((first_told, news.is_told.load(Ordering::Relaxed)), (2, false));
+        line.tell_queued();
+        assert!(news.is_told.load(Ordering::Relaxed));
+        second.abort();
+        drop(guard);
+    }
+
+    #[tokio::test]
+    async fn calls_that_came_before_their_place_was_known_are_told_with_the_next_one() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let _events = client.events();
+        let mutex = client.mutex("/a").unwrap();
+        let guard = mutex.lock().await.unwrap();
+        let cohorts: &Cohorts = client.cohorts().get_or_default();
+        let line = cohorts.lines.at(&NodePath::new(client.worker().root(), "/a").unwrap())[0].clone();
+        line.tell_queued();
+        guard.release().await.unwrap();
+        while line.rules().is_queued() {
+            tokio::task::yield_now().await;
+        }
+        let (_attempt, news) = begun(&line);
+        let whom = || line.to_tell(&mut line.rules(), (CallId(0), Some(news.clone())), &Served::default());
+        assert!(matches!(whom(), ToTell::Nobody), "its place is not known");
+        let _guard = mutex.lock().await.unwrap();
+        assert!(matches!(whom(), ToTell::All));
+        line.tell_queued();
+        let _answers = [arrive(&line), arrive(&line)];
+        assert!(matches!(whom(), ToTell::Last(_, 2)));
+    }
+
     #[cfg(feature = "metrics")]
     #[tokio::test]
     async fn a_node_whose_first_caller_is_gone_is_one_turn() {
@@ -344,6 +422,7 @@ mod tests {
         guard.release().await.unwrap();
         third.await.unwrap().release().await.unwrap();
         let series = &client.worker().meter().all()[0];
-        assert_eq!((series.turns.get(), series.acquired.get(), series.passed_on.get()), (1, 2, 1));
+        let turns = series.calls.as_ref().map(|calls| calls.turns.get());
+        assert_eq!((turns, series.acquired(), series.passed_on.get()), (Some(1), 2, 1));
     }
 }

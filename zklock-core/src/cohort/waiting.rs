@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -12,7 +13,7 @@ use crate::events::Witness;
 use crate::session::drive::Contention;
 
 use super::call::{Call, CallId, Manner, Side};
-use super::calls::{Answer, Caller, Cohort, Local};
+use super::calls::{Answer, Caller, CallerServed, Cohort, Local, News};
 use super::grant::Grant;
 use super::rules::{Served, Turned};
 
@@ -26,7 +27,7 @@ impl<R: Local> Cohort<R> {
         let (mut place, since) = (None, Instant::now());
         loop {
             let (reply, answer) = oneshot::channel();
-            let caller = Caller { reply, wait: patience().wait, since, untold: Some(witness.clone()) };
+            let caller = Caller { reply, wait: patience().wait, since, news: News::of(&witness) };
             let waiting = match self.arrive(side, patience(), (place, caller)) {
                 Ok(id) => Waiting { cohort: &self, id },
                 Err(Turned::Contended) => return Ok(None),
@@ -68,17 +69,89 @@ impl<R: Local> Cohort<R> {
             Contention::Wait => Manner::Wait,
             Contention::Leave => Manner::Try,
         };
-        let caller = Some(caller);
-        self.change(|rules, now| {
+        let (news, caller) = (caller.news.clone(), Some(caller));
+        let arrived = self.change(|rules, now| {
             let id = place.unwrap_or_else(|| rules.id());
             let deadline = now.checked_add(patience.left());
             match rules.arrive(Call { id, side, manner, deadline, caller }, now) {
-                Ok(served) => (served, Ok(id)),
+                Ok(served) => {
+                    let whom = match place {
+                        None => self.to_tell(rules, (id, news), &served),
+                        // It need not be the last one.
+                        Some(_) => {
+                            self.has_untold.store(true, Ordering::Relaxed);
+                            ToTell::All
+                        }
+                    };
+                    (served, Ok((id, whom)))
+                }
                 Err(turned) => (Served::default(), Err(turned)),
             }
+        });
+        arrived.map(|(id, whom)| {
+            self.tell(whom);
+            id
         })
-        .inspect(|_| self.tell_queued())
     }
+
+    /// Tells the listeners of each call that waits how many contenders are in front of it, once.
+    pub(super) fn tell_queued(&self) {
+        if !self.worker.is_heard() {
+            return;
+        }
+        let mut rules = self.rules();
+        if !rules.is_queued() {
+            return;
+        }
+        self.has_untold.store(false, Ordering::Relaxed);
+        let mut queued = Vec::new();
+        for (ahead, caller) in rules.queued() {
+            queued.extend(caller.news.take().map(|news| (ahead, news)));
+        }
+        drop(rules);
+        for (ahead, news) in queued {
+            news.tell(ahead);
+        }
+    }
+
+    /// Finds the calls whose listeners are to be told after the arrival of this one: a walk along the line for each
+    /// arrival would take long.
+    pub(super) fn to_tell(
+        &self,
+        rules: &mut R,
+        (id, news): (CallId, Option<Arc<News>>),
+        served: &CallerServed,
+    ) -> ToTell {
+        if !rules.is_queued() {
+            self.has_untold.fetch_or(news.is_some(), Ordering::Relaxed);
+            return ToTell::Nobody;
+        }
+        if self.has_untold.load(Ordering::Relaxed) {
+            return ToTell::All;
+        }
+        let is_granted = served.grants.iter().any(|granted| granted.call.id == id);
+        let Some(news) = news.filter(|_| !is_granted) else { return ToTell::Nobody };
+        // Drops the calls in front that are gone.
+        rules.oldest();
+        let first = rules.queued().next().map_or(0, |(ahead, _)| ahead);
+        ToTell::Last(news, first + rules.waiting().saturating_sub(1))
+    }
+
+    fn tell(&self, whom: ToTell) {
+        match whom {
+            ToTell::Nobody => {}
+            ToTell::Last(news, ahead) => news.tell(ahead),
+            ToTell::All => self.tell_queued(),
+        }
+    }
+}
+
+/// The calls whose listeners are to be told of their places.
+pub(super) enum ToTell {
+    Nobody,
+    /// The last call in line, behind this many contenders.
+    Last(Arc<News>, usize),
+    All,
 }
 
 /// A call that waits in line, which leaves it when its future is dropped.

@@ -39,6 +39,7 @@ pub struct Events {
     missed: u64,
     /// The number of events missed since the last one was returned.
     gap: u64,
+    _listener: Arc<()>,
 }
 
 impl Events {
@@ -81,6 +82,8 @@ impl Stream for Events {
 #[derive(Debug)]
 pub(crate) struct Source {
     sender: broadcast::Sender<LockEvent>,
+    /// It has a clone for each listener. The channel's own count takes a mutex, and each call asks for the number.
+    listeners: Arc<()>,
     last_id: Arc<AtomicU64>,
     #[cfg(feature = "metrics")]
     meter: Arc<Meter>,
@@ -100,6 +103,7 @@ impl Source {
     pub(crate) fn new() -> Self {
         Self {
             sender: broadcast::Sender::new(KEPT),
+            listeners: Arc::default(),
             last_id: Arc::default(),
             #[cfg(feature = "metrics")]
             meter: Arc::default(),
@@ -107,7 +111,8 @@ impl Source {
     }
 
     pub(crate) fn listen(&self) -> Events {
-        Events { stream: BroadcastStream::new(self.sender.subscribe()), missed: 0, gap: 0 }
+        let stream = BroadcastStream::new(self.sender.subscribe());
+        Events { stream, missed: 0, gap: 0, _listener: self.listeners.clone() }
     }
 
     /// Returns the sender of events, or `None` if nobody listens and nothing is counted.
@@ -124,7 +129,7 @@ impl Source {
 
     /// Returns whether there are listeners.
     pub(crate) fn is_heard(&self) -> bool {
-        self.sender.receiver_count() > 0
+        Arc::strong_count(&self.listeners) > 1
     }
 
     #[cfg(feature = "metrics")]
@@ -159,3 +164,23 @@ impl Hub {
 
 /// The number of events that are kept for a listener.
 const KEPT: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_heard_until_its_last_listener_is_gone() {
+        let source = Source::new();
+        assert!(!source.is_heard());
+        let (first, second) = (source.listen(), source.listen());
+        // A hub is no listener.
+        let hub = source.hub();
+        drop(first);
+        assert!(source.is_heard() && hub.is_some_and(|hub| hub.is_heard()));
+        drop(second);
+        assert!(!source.is_heard());
+        let _third = source.listen();
+        assert!(source.is_heard());
+    }
+}

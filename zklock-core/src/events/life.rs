@@ -17,10 +17,10 @@ use crate::token::FencingToken;
 
 use super::course::{Being, Course, Parting};
 use super::event::{LockEvent, LockEventKind};
-use super::failure::Failure;
 use super::hub::Hub;
 #[cfg(feature = "metrics")]
 use super::meter::Series;
+use super::outcome::Outcome;
 use super::spans::WaitSpan;
 use super::subject::Subject;
 
@@ -91,11 +91,11 @@ impl Attempt {
     /// Ends the attempt with the error of its call.
     pub(crate) fn failed(mut self, error: &LockError) {
         self.end(|waited| {
-            let (failure, error) = (Failure::of(error), error.clone());
-            match failure {
-                Failure::TimedOut => LockEventKind::TimedOut { waited, error },
-                Failure::Refused => LockEventKind::Refused { waited, error },
-                Failure::Other => LockEventKind::Failed { waited, error },
+            let (outcome, error) = (Outcome::of(error), error.clone());
+            match outcome {
+                Outcome::TimedOut => LockEventKind::TimedOut { waited, error },
+                Outcome::Refused => LockEventKind::Refused { waited, error },
+                _ => LockEventKind::Failed { waited, error },
             }
         });
         self.span.failed(error);
@@ -157,7 +157,7 @@ impl Holding {
     pub(crate) fn takes_turn(&self) {
         #[cfg(feature = "metrics")]
         if let Some(life) = &self.0 {
-            life.series.turns.add_one();
+            life.series.note_turn();
         }
     }
 
@@ -238,7 +238,7 @@ impl Life {
             being,
             course: Mutex::new(Course::begin()),
             #[cfg(feature = "metrics")]
-            series: hub.meter().series((label, mode)),
+            series: hub.meter().series((label.as_ref(), mode)),
             hub,
         };
         life.change(|_| {});

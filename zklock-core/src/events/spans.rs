@@ -11,7 +11,7 @@ use tracing::span::{Id, Span};
 use crate::error::{LockError, LossReason};
 use crate::token::FencingToken;
 
-use super::failure::Failure;
+use super::outcome::Outcome;
 use super::subject::Subject;
 
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
@@ -39,19 +39,19 @@ impl WaitSpan {
 
     pub(crate) fn acquired(&mut self, token: FencingToken) {
         if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", "acquired").record("zklock.token", display(token));
+            span.record("zklock.outcome", Outcome::Acquired.name()).record("zklock.token", display(token));
         }
     }
 
     pub(crate) fn contended(&mut self) {
         if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", "contended");
+            span.record("zklock.outcome", Outcome::Contended.name());
         }
     }
 
     pub(crate) fn failed(&mut self, error: &LockError) {
         if let Some(span) = self.0.take() {
-            let outcome = Failure::of(error).name();
+            let outcome = Outcome::of(error).name();
             span.record("zklock.outcome", outcome);
             record_error(&span, outcome, error);
         }
@@ -61,7 +61,7 @@ impl WaitSpan {
 impl Drop for WaitSpan {
     fn drop(&mut self) {
         if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", "cancelled");
+            span.record("zklock.outcome", Outcome::Cancelled.name());
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a request, or several that are sent together, when it has ended with an answer or a failure.
+    /// Counts a request, such as a transaction, when it has ended with an answer or a failure.
     pub(super) fn note_request(&self, kind: Ack) {
         let count = match kind {
             Ack::Read => &self.reads,

@@ -27,10 +27,7 @@ pub(super) const LEASE: &str = "zklock_lease_seconds";
 const COUNTERS: [(&str, &str); 12] = [
     (ACQUISITIONS, "Calls that wanted a lock, by the end of their wait."),
     (LOSSES, "Locks that were lost while they were held, by the reason."),
-    (
-        HANDOFFS,
-        "Locks that were given back, and that a call of the same client had next under the same node.",
-    ),
+    (HANDOFFS, "Locks that a call got from another call of its client, without a request."),
     (TURNS, "Nodes under which calls have held a lock, one after the other or together."),
     (RELEASE_FAILURES, "Locks that could not be released."),
     (ELECTIONS, "Elections that a candidate of this client won."),

@@ -181,7 +181,7 @@ impl Ops {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
                 if index < guards.0.len() =>
             {
-                self.clock.answered(Ack::Write, sent, &Ok(()));
+                self.note(Ack::Write, sent, Ok::<(), Fault>(()))?;
                 Ok(Committed::Unguarded(index))
             }
             outcome => {
@@ -250,4 +250,30 @@ impl Ops {
 fn parents_of(path: &str, count: usize) -> Vec<&str> {
     let parents = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
     parents.filter(|parent| !parent.is_empty()).take(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(feature = "metrics")]
+    #[tokio::test]
+    async fn a_write_whose_guard_is_gone_is_counted() {
+        use std::time::Duration;
+
+        use zklock_testkit::EmbeddedServer;
+
+        use crate::session::Heartbeat;
+        use crate::session::clock::{LeaseClock, Terms};
+
+        use super::*;
+
+        let server = EmbeddedServer::start().unwrap();
+        let client = zk::Client::connect(server.connect_string()).await.unwrap();
+        let timing = (Duration::from_secs(2), Duration::from_secs(4));
+        let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).unwrap();
+        let ops = Ops::new(client, LeaseClock::new(terms), Default::default(), Arc::default());
+        let guards = Guards::checking(vec!["/gone".into()]);
+        let write = Write::Create(Vec::new());
+        assert_eq!(ops.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
+        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 1));
+    }
 }
