@@ -1,5 +1,7 @@
 //! Reads a configuration from environment variables.
 
+use std::env::VarError;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::client::queueing::{Queueing, Release};
@@ -8,7 +10,7 @@ use crate::session::Heartbeat;
 use crate::session::ops::Acl;
 
 use super::Config;
-use super::validation::invalid;
+use super::invalid::invalid;
 
 impl Config {
     /// Reads the configuration from environment variables.
@@ -21,20 +23,26 @@ impl Config {
     /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
     /// * `ZKLOCK_QUEUEING`: `process` or `task`.
     /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
-    /// * `ZKLOCK_DIGEST`: `user:password`.
+    /// * `ZKLOCK_DIGEST`: `user:password`. `ZKLOCK_DIGEST_FILE`: a file with one of these per line.
     /// * `ZKLOCK_ACL`: `open` or `creator_all`.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] names the variable that is missing or malformed.
+    /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
-        Self::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        Self::from_lookup(|name| match std::env::var(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+        })
     }
 
-    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, LockError> {
-        let connect = lookup("ZKLOCK_CONNECT").ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+    fn from_lookup(
+        lookup: impl Fn(&'static str) -> Result<Option<String>, LockError>,
+    ) -> Result<Self, LockError> {
+        let connect = lookup("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
         let mut config = Self::new(connect);
-        let duration = |name, slot: &mut Duration| match lookup(name) {
+        let duration = |name, slot: &mut Duration| match lookup(name)? {
             None => Ok(()),
             Some(text) => humantime::parse_duration(&text)
                 .map(|value| *slot = value)
@@ -48,14 +56,15 @@ impl Config {
         duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
         let mut server_timeout = Duration::ZERO;
         duration("ZKLOCK_SERVER_TIMEOUT", &mut server_timeout)?;
-        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT").map(|_| server_timeout);
-        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT").as_deref())?;
-        config.queueing = queueing(lookup("ZKLOCK_QUEUEING").as_deref())?;
-        config.release = release(lookup("ZKLOCK_RELEASE").as_deref())?;
-        config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
-        config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
-        config.digests.extend(lookup("ZKLOCK_DIGEST"));
-        config.acl = acl(lookup("ZKLOCK_ACL").as_deref())?;
+        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT")?.map(|_| server_timeout);
+        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT")?.as_deref())?;
+        config.queueing = queueing(lookup("ZKLOCK_QUEUEING")?.as_deref())?;
+        config.release = release(lookup("ZKLOCK_RELEASE")?.as_deref())?;
+        config.namespace = lookup("ZKLOCK_NAMESPACE")?.unwrap_or_default();
+        config.identity = lookup("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
+        config.digests.extend(lookup("ZKLOCK_DIGEST")?);
+        config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
+        config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref())?;
         Ok(config)
     }
 }
@@ -102,7 +111,7 @@ mod tests {
     fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
         let value =
             |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        Config::from_lookup(value)
+        Config::from_lookup(|name| Ok(value(name)))
     }
 
     #[test]
@@ -149,11 +158,16 @@ mod tests {
                 "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is not a duration such as `30s`",
             ),
             (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DIGEST_FILE", "/no/such/file")],
+                "invalid setting `digest_files`: cannot read /no/such/file: ",
+            ),
+            (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
                 "invalid setting `ZKLOCK_ACL`: \"closed\" is neither `open` nor `creator_all`",
             ),
         ] {
-            let error = from(&variables).unwrap_err().to_string();
+            let config = from(&variables).and_then(Config::validated);
+            let error = config.err().expect("a setting is wrong").to_string();
             assert!(error.starts_with(message), "{error}");
         }
     }
