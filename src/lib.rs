@@ -119,6 +119,8 @@ pub use global::{
 };
 pub use leader::{is_leader, leader};
 pub use locks::{election, multi, mutex, rwlock, semaphore};
+#[cfg(feature = "tls")]
+pub use zklock_core::Tls;
 pub use zklock_core::{
     Acl, Client, Config, Current, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,

@@ -202,6 +202,16 @@ pub enum LockError {
         endpoints: String,
     },
 
+    /// The servers refuse an encrypted connection, or this client refuses their certificates.
+    #[error("no encrypted connection to ZooKeeper: {reason}")]
+    #[non_exhaustive]
+    Tls {
+        /// The servers of the connect string.
+        endpoints: String,
+        /// The reason of each server.
+        reason: String,
+    },
+
     /// A request was refused, and was not applied.
     #[error("request on {path} refused: {refusal}")]
     #[non_exhaustive]

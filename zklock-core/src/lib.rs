@@ -53,6 +53,8 @@ pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::ops::Acl;
+#[cfg(feature = "tls")]
+pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
 pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
 pub use token::FencingToken;

@@ -17,6 +17,8 @@
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
+//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
+//!   encrypted connections.
 //!
 //! # Epochs
 //!
@@ -31,17 +33,22 @@ pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
 pub(crate) mod janitor;
+#[cfg(feature = "sasl-digest")]
+pub(crate) mod login;
 mod lookout;
 pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 mod presence;
 mod roll;
+pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
 mod succession;
 pub(crate) mod tally;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 mod traffic;
 
 use std::collections::HashSet;

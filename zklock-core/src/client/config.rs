@@ -4,6 +4,7 @@ mod credentials;
 mod defaults;
 mod env;
 mod invalid;
+mod security;
 mod validation;
 
 use std::fmt;
@@ -13,6 +14,8 @@ use std::time::Duration;
 use crate::error::LockError;
 use crate::session::Heartbeat;
 use crate::session::ops::Acl;
+#[cfg(feature = "tls")]
+use crate::session::tls::Tls;
 
 use super::Client;
 use super::queueing::{Queueing, Release};
@@ -54,6 +57,15 @@ pub struct Config {
     digests: Vec<String>,
     #[cfg_attr(feature = "serde", serde(default))]
     digest_files: Vec<PathBuf>,
+    #[cfg(feature = "sasl-digest")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    sasl_digest: Option<String>,
+    #[cfg(feature = "sasl-digest")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    sasl_digest_file: Option<PathBuf>,
+    #[cfg(feature = "tls")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    tls: Option<Tls>,
     #[cfg_attr(feature = "serde", serde(default))]
     acl: Acl,
     #[cfg_attr(feature = "serde", serde(default = "defaults::identity"))]
@@ -87,6 +99,12 @@ impl Config {
             warn_after: defaults::warn_after(),
             digests: Vec::new(),
             digest_files: Vec::new(),
+            #[cfg(feature = "sasl-digest")]
+            sasl_digest: None,
+            #[cfg(feature = "sasl-digest")]
+            sasl_digest_file: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             acl: Acl::default(),
             identity: defaults::identity(),
             tick_time: defaults::tick_time(),
@@ -184,32 +202,6 @@ impl Config {
         self
     }
 
-    /// Adds digest credentials, by which ACLs identify this client. A client may have several.
-    ///
-    /// The password crosses the network unencrypted, unless the connection has TLS.
-    #[must_use]
-    pub fn digest(mut self, user: &str, password: &str) -> Self {
-        self.digests.push(format!("{user}:{password}"));
-        self
-    }
-
-    /// Adds the digest credentials in a file, `user:password` in each line.
-    ///
-    /// The file is read when the client is started. It has at most 64 KiB of UTF-8. Empty lines are skipped, and blanks
-    /// belong to the password. A file that cannot be read, and one without digests, are invalid.
-    #[must_use]
-    pub fn digest_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.digest_files.push(file.into());
-        self
-    }
-
-    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
-    #[must_use]
-    pub fn acl(mut self, acl: Acl) -> Self {
-        self.acl = acl;
-        self
-    }
-
     /// Sets the name under which other participants see this client's contenders, by default the host, the
     /// process id and a random number.
     ///
@@ -247,6 +239,7 @@ impl Config {
     ///   lease.
     /// * [`LockError::Connect`] if no server opens a session within the connect timeout.
     /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
+    /// * [`LockError::Tls`] if the servers and this client do not trust each other's certificates.
     ///
     /// # Cancel safety
     ///
@@ -312,11 +305,5 @@ mod tests {
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();
         assert!(error.to_string().contains("unknown field `timeout`"), "{error}");
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let config = Config::new("a:1").digest("user", "secret");
-        assert!(!format!("{config:?}").contains("secret"));
     }
 }

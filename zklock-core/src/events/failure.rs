@@ -17,6 +17,7 @@ impl Failure {
             LockError::Timeout { .. } => Self::TimedOut,
             LockError::Denied { .. }
             | LockError::AuthFailed { .. }
+            | LockError::Tls { .. }
             | LockError::Refused { .. }
             | LockError::MixedRecipes { .. }
             | LockError::PermitsDiffer { .. }

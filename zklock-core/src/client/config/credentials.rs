@@ -21,6 +21,16 @@ pub(super) fn digests(given: Vec<String>, files: &[PathBuf]) -> Result<Vec<Strin
     Ok(digests)
 }
 
+/// Reads a file with a single digest.
+#[cfg(feature = "sasl-digest")]
+pub(super) fn only(file: &Path) -> Result<String, String> {
+    let mut digests = read(file)?;
+    match digests.pop() {
+        Some(digest) if digests.is_empty() => Ok(digest),
+        _ => Err(format!("{} has several lines", file.display())),
+    }
+}
+
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
@@ -43,7 +53,10 @@ fn text(file: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(file)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LONGEST_FILE {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {LONGEST_FILE} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {LONGEST_FILE} bytes"),
+        ));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
@@ -104,7 +117,9 @@ mod tests {
         let long = vec![b'x'; 64 * 1024 + 1];
         assert_eq!(read_from(&long).unwrap_err(), "cannot read FILE: it is longer than 65536 bytes");
         let missing = digests(Vec::new(), &["/no/such/file".into()]).unwrap_err().to_string();
-        assert!(missing.starts_with("invalid setting `digest_files`: cannot read /no/such/file: No such file"));
+        assert!(
+            missing.starts_with("invalid setting `digest_files`: cannot read /no/such/file: No such file")
+        );
     }
 
     #[test]

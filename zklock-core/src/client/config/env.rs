@@ -8,6 +8,8 @@ use crate::client::queueing::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
 use crate::session::ops::Acl;
+#[cfg(feature = "tls")]
+use crate::session::tls::{Files, Tls};
 
 use super::Config;
 use super::invalid::invalid;
@@ -24,6 +26,10 @@ impl Config {
     /// * `ZKLOCK_QUEUEING`: `process` or `task`.
     /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
     /// * `ZKLOCK_DIGEST`: `user:password`. `ZKLOCK_DIGEST_FILE`: a file with one of these per line.
+    /// * `ZKLOCK_SASL_DIGEST`: `user:password`, or `ZKLOCK_SASL_DIGEST_FILE`: a file with it. They need the feature
+    ///   `sasl-digest`.
+    /// * `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`: files. They need the feature
+    ///   `tls`, and the first one is necessary for the others.
     /// * `ZKLOCK_ACL`: `open` or `creator_all`.
     ///
     /// # Errors
@@ -64,8 +70,54 @@ impl Config {
         config.identity = lookup("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
         config.digests.extend(lookup("ZKLOCK_DIGEST")?);
         config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
+        config.set_security(&lookup)?;
         config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref())?;
         Ok(config)
+    }
+
+    /// Takes the login and the certificates. Without their features, they are errors: a client that ignores them would
+    /// be another one to the servers, or unencrypted.
+    fn set_security(
+        &mut self,
+        lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
+    ) -> Result<(), LockError> {
+        let missing = |name, feature| invalid(name, format!("it needs the feature `{feature}` of zklock"));
+        for name in ["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"] {
+            if cfg!(not(feature = "sasl-digest")) && lookup(name)?.is_some() {
+                return Err(missing(name, "sasl-digest"));
+            }
+        }
+        for name in ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"] {
+            if cfg!(not(feature = "tls")) && lookup(name)?.is_some() {
+                return Err(missing(name, "tls"));
+            }
+        }
+        #[cfg(feature = "sasl-digest")]
+        {
+            self.sasl_digest = lookup("ZKLOCK_SASL_DIGEST")?;
+            self.sasl_digest_file = lookup("ZKLOCK_SASL_DIGEST_FILE")?.map(PathBuf::from);
+        }
+        #[cfg(feature = "tls")]
+        {
+            self.tls = tls(lookup)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "tls")]
+fn tls(
+    lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
+) -> Result<Option<Tls>, LockError> {
+    let path = |name| Ok::<_, LockError>(lookup(name)?.map(PathBuf::from));
+    let (certificate, key) = (path("ZKLOCK_TLS_CERTIFICATE")?, path("ZKLOCK_TLS_KEY")?);
+    match path("ZKLOCK_TLS_CA")? {
+        Some(ca) => {
+            let tls = Tls::try_from(Files { ca, certificate, key });
+            tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
+        }
+        None if certificate.is_some() || key.is_some() => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
+        None => Ok(None),
     }
 }
 
@@ -146,7 +198,10 @@ mod tests {
         assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));
         assert_eq!(opening.heartbeat, Heartbeat::Read);
         assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
-        assert_eq!((opening.digests, opening.acl), (vec!["user:password".to_owned()], Acl::CreatorAll));
+        assert_eq!(
+            (opening.security.digests, opening.acl),
+            (vec!["user:password".to_owned()], Acl::CreatorAll)
+        );
     }
 
     #[test]
@@ -169,6 +224,35 @@ mod tests {
             let config = from(&variables).and_then(Config::validated);
             let error = config.err().expect("a setting is wrong").to_string();
             assert!(error.starts_with(message), "{error}");
+        }
+    }
+    #[cfg(all(feature = "sasl-digest", feature = "tls"))]
+    #[test]
+    fn a_login_and_certificates_can_be_given() {
+        let error = |variables: &[(&str, &str)]| {
+            let config = from(&[&[("ZKLOCK_CONNECT", "a:1")], variables].concat());
+            config.and_then(Config::validated).err().expect("a setting is wrong").to_string()
+        };
+        let files = [("ZKLOCK_TLS_CA", "/ca"), ("ZKLOCK_TLS_CERTIFICATE", "/c"), ("ZKLOCK_TLS_KEY", "/k")];
+        assert!(error(&files).starts_with("invalid setting `tls`: cannot read /ca: "));
+        assert_eq!(
+            error(&files[..2]),
+            "invalid setting `ZKLOCK_TLS_CERTIFICATE`: a certificate needs its key"
+        );
+        assert_eq!(error(&files[1..]), "invalid setting `ZKLOCK_TLS_CA`: it is not set");
+        assert!(error(&[("ZKLOCK_SASL_DIGEST_FILE", "/f")]).contains("`sasl_digest_file`: cannot read /f: "));
+        assert!(error(&[("ZKLOCK_SASL_DIGEST", "secret")]).ends_with("it is not `user:password`"));
+    }
+
+    #[cfg(not(any(feature = "sasl-digest", feature = "tls")))]
+    #[test]
+    fn a_login_and_certificates_are_not_ignored() {
+        for (name, feature) in [("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest"), ("ZKLOCK_TLS_CA", "tls")] {
+            let error = from(&[("ZKLOCK_CONNECT", "a:1"), (name, "/file")]).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("invalid setting `{name}`: it needs the feature `{feature}` of zklock")
+            );
         }
     }
 }

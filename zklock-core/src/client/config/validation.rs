@@ -9,24 +9,21 @@ use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
 use crate::path;
-use crate::session::ops::Acl;
 use crate::session::sentry::REVOKE;
 use crate::session::{Opening, Silence};
 
+use super::Config;
 use super::invalid::invalid;
-use super::{Config, credentials};
 
 impl Config {
     pub(in crate::client) fn validated(self) -> Result<Settings, LockError> {
-        let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
+        let connect = ConnectString::parse(&self.connect, self.scheme())
+            .map_err(|reason| invalid("connect", reason))?;
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
         self.check_durations()?;
         self.check_identity()?;
-        let digests = credentials::digests(self.digests, &self.digest_files)?;
-        if self.acl == Acl::CreatorAll && digests.is_empty() {
-            return Err(invalid("acl", "creator_all needs a digest, or no client could use the nodes"));
-        }
+        let security = self.security()?;
         if let Queueing::Process { turns: 0, .. } = self.queueing {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
@@ -46,7 +43,7 @@ impl Config {
                 heartbeat: self.heartbeat,
                 tick: self.tick_time,
                 sync_limit: self.sync_limit,
-                digests,
+                security,
                 acl: self.acl,
                 tally: Arc::default(),
             },
