@@ -52,7 +52,7 @@ pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
-pub use session::ops::Acl;
+pub use session::acl::Acl;
 #[cfg(feature = "tls")]
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};

@@ -7,6 +7,7 @@
 //!
 //! * [`opening`] opens the session.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
+//! * [`acl`] is the access control list of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
@@ -26,6 +27,7 @@
 //! appear as a change from connected to connected. Every observed change therefore starts a new
 //! *epoch*, and knowledge from earlier epochs is verified in the new one.
 
+pub(crate) mod acl;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;

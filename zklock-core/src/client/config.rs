@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::error::LockError;
 use crate::session::Heartbeat;
-use crate::session::ops::Acl;
+use crate::session::acl::Acl;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;
 

@@ -9,9 +9,10 @@ use zookeeper_client as zk;
 
 use crate::error::LockError;
 
+use super::acl::NodeAcl;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::lookout::Lookouts;
-use super::ops::{Acl, Ops};
+use super::ops::Ops;
 use super::roll::RollCall;
 use super::security::Security;
 use super::succession::Succession;
@@ -33,7 +34,7 @@ pub(crate) struct Opening {
     pub(crate) sync_limit: Duration,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) security: Security,
-    pub(crate) acl: Acl,
+    pub(crate) acl: NodeAcl,
     pub(crate) tally: Arc<Tally>,
 }
 
@@ -120,7 +121,7 @@ impl Opening {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl, self.tally.clone()),
+            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl.clone(), self.tally.clone()),
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
@@ -199,7 +200,7 @@ mod tests {
             sync_limit: Duration::ZERO,
             heartbeat: Heartbeat::Write,
             security: Security::default(),
-            acl: Acl::Open,
+            acl: NodeAcl::default(),
             tally: Arc::default(),
         };
         assert_eq!(opening.attempts(), attempts);

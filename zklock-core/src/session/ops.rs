@@ -17,6 +17,7 @@ use zookeeper_client as zk;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
+use super::acl::NodeAcl;
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
@@ -26,28 +27,6 @@ pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
 pub(crate) use self::watching::Watched;
-
-/// The access control list (ACL) of the nodes that a client creates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
-#[non_exhaustive]
-pub enum Acl {
-    /// Any client may do anything: ZooKeeper's `world:anyone:cdrwa`.
-    #[default]
-    Open,
-    /// Only clients that authenticate with one of the same digests may do anything: ZooKeeper's
-    /// `auth::cdrwa`.
-    CreatorAll,
-}
-
-impl Acl {
-    fn acls(self) -> zk::Acls<'static> {
-        match self {
-            Self::Open => zk::Acls::anyone_all(),
-            Self::CreatorAll => zk::Acls::creator_all(),
-        }
-    }
-}
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -60,12 +39,12 @@ pub(crate) struct Ops {
     client: RwLock<Option<Arc<zk::Client>>>,
     clock: LeaseClock,
     watched: Budget,
-    acl: Acl,
+    acl: NodeAcl,
     tally: Arc<Tally>,
 }
 
 impl Ops {
-    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl, tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: NodeAcl, tally: Arc<Tally>) -> Self {
         Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl, tally }
     }
 
@@ -75,7 +54,7 @@ impl Ops {
 
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
-    pub(super) fn staged(clock: LeaseClock, acl: Acl) -> Self {
+    pub(super) fn staged(clock: LeaseClock, acl: NodeAcl) -> Self {
         let (client, watched, tally) = Default::default();
         Self { client, clock, watched, acl, tally }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::queueing::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
-use crate::session::ops::Acl;
+use crate::session::acl::Acl;
 #[cfg(feature = "tls")]
 use crate::session::tls::{Files, Tls};
 
@@ -30,7 +30,7 @@ impl Config {
     ///   `sasl-digest`.
     /// * `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`: files. They need the feature
     ///   `tls`, and the first one is necessary for the others.
-    /// * `ZKLOCK_ACL`: `open` or `creator_all`.
+    /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Config {
         config.digests.extend(lookup("ZKLOCK_DIGEST")?);
         config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
         config.set_security(&lookup)?;
-        config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref())?;
+        config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref());
         Ok(config)
     }
 
@@ -121,11 +121,12 @@ fn tls(
     }
 }
 
-fn acl(text: Option<&str>) -> Result<Acl, LockError> {
+fn acl(text: Option<&str>) -> Acl {
     match text {
-        None | Some("open") => Ok(Acl::Open),
-        Some("creator_all") => Ok(Acl::CreatorAll),
-        Some(other) => Err(invalid("ZKLOCK_ACL", format!("{other:?} is neither `open` nor `creator_all`"))),
+        None | Some("open") => Acl::Open,
+        Some("creator_all") => Acl::CreatorAll,
+        // The subject of a certificate has commas.
+        Some(entries) => Acl::entries(entries.split(';').map(str::trim)),
     }
 }
 
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
         assert_eq!(
             (opening.security.digests, opening.acl),
-            (vec!["user:password".to_owned()], Acl::CreatorAll)
+            (vec!["user:password".to_owned()], Acl::CreatorAll.checked().unwrap())
         );
     }
 
@@ -218,7 +219,7 @@ mod tests {
             ),
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
-                "invalid setting `ZKLOCK_ACL`: \"closed\" is neither `open` nor `creator_all`",
+                "invalid setting `acl`: entry 1 is not `scheme:id:permissions`",
             ),
         ] {
             let config = from(&variables).and_then(Config::validated);

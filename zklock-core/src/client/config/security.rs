@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
+use crate::session::acl::Acl;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Login;
-use crate::session::ops::Acl;
 use crate::session::security::Security;
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
@@ -83,8 +83,9 @@ impl Config {
             #[cfg(feature = "tls")]
             transport: self.transport()?,
         };
-        if self.acl == Acl::CreatorAll && !self.proves_a_name(&security) {
-            let reason = "creator_all needs a digest, a login or a client certificate, or no client could use the nodes";
+        if self.acl.needs_user() && !self.proves_a_name(&security) {
+            let reason =
+                "it needs a digest, a login or a client certificate, or no client could use the nodes";
             return Err(invalid("acl", reason));
         }
         Ok(security)
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn a_client_that_closes_its_nodes_proves_who_it_is() {
         let config = Config::new("a:1");
-        assert!(reason(config.clone()).starts_with("invalid setting `acl`: creator_all needs a digest"));
+        assert!(reason(config.clone()).starts_with("invalid setting `acl`: it needs a digest"));
         assert!(config.digest("user", "secret").acl(Acl::CreatorAll).security().is_ok());
     }
 
