@@ -36,7 +36,7 @@ pub use client::{Client, Readiness};
 #[doc(hidden)]
 pub use current::held;
 pub use current::{Current, current};
-pub use error::{Holder, InvalidToken, LockError, LossReason, Phase, Refusal};
+pub use error::{Holder, InvalidToken, LockError, LossReason, Permission, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]

@@ -41,7 +41,7 @@ pub(super) async fn look(worker: Arc<Worker>, node: NodePath, detail: Detail) ->
         match visit(&session, &node, detail).await {
             Ok(visited) => return Ok(visited),
             Err(Fault::Unknown(_) | Fault::SessionOver) => sleep(PAUSE).await,
-            Err(Fault::Denied) => return Ok(Visited { left_out: 1, ..Visited::default() }),
+            Err(Fault::Denied(_)) => return Ok(Visited { left_out: 1, ..Visited::default() }),
             Err(refused) => return Err(refused.into_error(&shown_path(&node))),
         }
     }
