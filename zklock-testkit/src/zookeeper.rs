@@ -15,6 +15,7 @@ use crate::error::tail;
 use crate::{Error, eventually, four_letter};
 
 mod builder;
+mod directory;
 mod supervisor;
 
 pub use builder::ZooKeeperBuilder;

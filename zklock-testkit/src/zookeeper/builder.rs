@@ -7,10 +7,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
-use super::ZooKeeper;
-use super::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use super::supervisor::Supervisor;
+use super::{ZooKeeper, directory};
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -25,13 +23,6 @@ const JVM_OPTIONS: [&str; 7] = [
     "-Xshare:auto",
     "-Dzookeeper.forceSync=no",
     "-Dzookeeper.jmx.log4j.disable=true",
-];
-
-/// The settings of the loggers that ZooKeeper may have: Debian's, that of 3.8 and later, and the older one.
-const LOG_SETTINGS: [(&str, &str); 3] = [
-    ("simplelogger.properties", include_str!("log/simplelogger.properties")),
-    ("logback.xml", include_str!("log/logback.xml")),
-    ("log4j.properties", include_str!("log/log4j.properties")),
 ];
 
 /// The options of a [`ZooKeeper`].
@@ -113,7 +104,7 @@ impl ZooKeeperBuilder {
 
     /// Creates a server that has neither an address nor a process yet.
     pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
-        let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
+        let directory = directory::create().map_err(Error::io("create the directory of the server"))?;
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
         Ok(ZooKeeper::new(directory, supervisor))
@@ -180,17 +171,6 @@ impl ZooKeeper {
     pub fn builder() -> ZooKeeperBuilder {
         ZooKeeperBuilder::new()
     }
-}
-
-fn new_directory() -> io::Result<TempDir> {
-    let parent = std::path::absolute(std::env::temp_dir())?;
-    let directory = tempfile::Builder::new().prefix(DIRECTORY_PREFIX).tempdir_in(parent)?;
-    let log = directory.path().join("log");
-    fs::create_dir(&log)?;
-    for (name, content) in LOG_SETTINGS {
-        fs::write(log.join(name), content)?;
-    }
-    Ok(directory)
 }
 
 #[cfg(test)]
