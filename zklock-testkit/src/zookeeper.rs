@@ -16,6 +16,8 @@ use crate::{Error, eventually, four_letter};
 
 mod builder;
 mod directory;
+mod logins;
+mod private;
 mod supervisor;
 
 pub use builder::ZooKeeperBuilder;

@@ -1,14 +1,14 @@
 //! The options of a real server, and its start.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use super::logins::Logins;
 use super::supervisor::Supervisor;
-use super::{ZooKeeper, directory};
+use super::{ZooKeeper, directory, private};
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -25,6 +25,9 @@ const JVM_OPTIONS: [&str; 7] = [
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
 
+/// The file with the users and their passwords, which the system property of Java names.
+const LOGINS: &str = "logins.conf";
+
 /// The options of a [`ZooKeeper`].
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until `start` is called"]
@@ -34,6 +37,7 @@ pub struct ZooKeeperBuilder {
     min_session_timeout: Duration,
     max_session_timeout: Option<Duration>,
     properties: Vec<(String, String)>,
+    logins: Logins,
 }
 
 impl ZooKeeperBuilder {
@@ -44,6 +48,7 @@ impl ZooKeeperBuilder {
             min_session_timeout: Duration::from_secs(1),
             max_session_timeout: None,
             properties: Vec::new(),
+            logins: Logins::default(),
         }
     }
 
@@ -77,6 +82,48 @@ impl ZooKeeperBuilder {
         self
     }
 
+    /// Adds a user who logs in with the mechanism DIGEST-MD5 of SASL. ACLs name the user as `sasl:NAME`.
+    ///
+    /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
+    /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name or the password has a control character or `${`, which Java would replace.
+    pub fn user(mut self, name: &str, password: &str) -> Self {
+        self.logins.add(name, password);
+        self
+    }
+
+    /// Makes clients superusers that prove the user and the password of this digest, as
+    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
+    ///
+    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// // The password is `admin`.
+    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
+    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the digest has a character other than ASCII letters, digits and punctuation, or a backslash.
+    pub fn superuser(mut self, digest: &str) -> Self {
+        self.logins.set_superuser(digest);
+        self
+    }
+
     /// Starts the server and waits until it is ready; this blocks the thread.
     ///
     /// # Errors
@@ -105,6 +152,9 @@ impl ZooKeeperBuilder {
     /// Creates a server that has neither an address nor a process yet.
     pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
         let directory = directory::create().map_err(Error::io("create the directory of the server"))?;
+        if let Some(users) = self.logins.file() {
+            private::write(&directory.path().join(LOGINS), &users).map_err(Error::io("write the users"))?;
+        }
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
         Ok(ZooKeeper::new(directory, supervisor))
@@ -119,8 +169,8 @@ impl ZooKeeperBuilder {
         shared: &str,
     ) -> Result<(), Error> {
         zookeeper.set_address(address);
-        let settings = self.settings(address) + shared;
-        fs::write(zookeeper.directory().join("zoo.cfg"), settings).map_err(Error::io("write zoo.cfg"))
+        let settings = [&*self.settings(address), &*self.logins.settings(), shared].concat();
+        private::write(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
 
     fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
@@ -130,6 +180,9 @@ impl ZooKeeperBuilder {
             .map_err(|error| Error::io("join the class path")(io::Error::other(error)))?;
         let mut command = vec![OsString::from(installation.java())];
         command.extend(JVM_OPTIONS.map(OsString::from));
+        command.extend(
+            self.logins.file().map(|_| format!("-Djava.security.auth.login.config=./{LOGINS}").into()),
+        );
         command.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}").into()));
         command.extend(["-cp".into(), classpath]);
         command.extend([MAIN_CLASS, "./zoo.cfg"].map(OsString::from));
