@@ -14,6 +14,9 @@ use zklock_testkit::{Curator, Error, Installation, PostgreSql, Tool, ZooKeeper};
 mod logins;
 #[path = "launcher/process.rs"]
 mod process;
+#[cfg(feature = "tls")]
+#[path = "launcher/tls.rs"]
+mod tls;
 
 use process::{Owner, owner_orders, process_state, tell_of, wait_to_be_killed, wait_until};
 

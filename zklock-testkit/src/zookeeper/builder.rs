@@ -7,8 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::logins::Logins;
+#[cfg(feature = "tls")]
+use super::secure::SecurePort;
 use super::supervisor::Supervisor;
 use super::{ZooKeeper, directory, private};
+#[cfg(feature = "tls")]
+use crate::Tls;
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -38,6 +42,8 @@ pub struct ZooKeeperBuilder {
     max_session_timeout: Option<Duration>,
     properties: Vec<(String, String)>,
     logins: Logins,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 impl ZooKeeperBuilder {
@@ -49,6 +55,8 @@ impl ZooKeeperBuilder {
             max_session_timeout: None,
             properties: Vec::new(),
             logins: Logins::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -124,6 +132,26 @@ impl ZooKeeperBuilder {
         self
     }
 
+    /// Opens a second port, whose clients use TLS: see
+    /// [`secure_connect_string`](ZooKeeper::secure_connect_string).
+    ///
+    /// Both ports of such a server are served by Netty, and not by the code that serves the port of other servers. This
+    /// needs the feature `tls`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Authority, Tls, ZooKeeper};
+    ///
+    /// let authority = Authority::new();
+    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
+    /// println!("trust {} at {}", authority.certificate_pem(), zookeeper.secure_connect_string());
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Starts the server and waits until it is ready; this blocks the thread.
     ///
     /// # Errors
@@ -132,17 +160,33 @@ impl ZooKeeperBuilder {
     /// which contain the end of the server's log; and [`Error::Io`] if the directory or the process cannot be
     /// created or no port is free.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(|| ports::free(1).map(|addresses| addresses[0]))
+        self.start_at(Places::find)
     }
 
-    fn start_at(self, mut next_address: impl FnMut() -> io::Result<SocketAddr>) -> Result<ZooKeeper, Error> {
+    fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<ZooKeeper, Error> {
         let mut zookeeper = self.prepare(&self.find_installation()?)?;
         ports::start_on_free(|| {
-            let address = next_address().map_err(Error::io("find a free port"))?;
-            self.configure(&mut zookeeper, address, "")?;
+            let places = next_places().map_err(Error::io("find free ports"))?;
+            let secure = self.open_secure_port(&mut zookeeper, &places)?;
+            self.configure(&mut zookeeper, places.plain, &secure)?;
             zookeeper.restart()
         })?;
         Ok(zookeeper)
+    }
+
+    /// Gives the server a port with TLS, if it is to have one, and returns the settings of that port.
+    #[cfg(feature = "tls")]
+    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, places: &Places) -> Result<String, Error> {
+        let Some(tls) = &self.tls else { return Ok(String::new()) };
+        let port = SecurePort::create(tls, places.secure, zookeeper.directory())?;
+        let settings = port.settings(tls);
+        zookeeper.secure = Some(port);
+        Ok(settings)
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn open_secure_port(&self, _: &mut ZooKeeper, _: &Places) -> Result<String, Error> {
+        Ok(String::new())
     }
 
     pub(crate) fn find_installation(&self) -> Result<Installation, Error> {
@@ -160,16 +204,16 @@ impl ZooKeeperBuilder {
         Ok(ZooKeeper::new(directory, supervisor))
     }
 
-    /// Writes the settings for the next start of a server: its address, and those `shared` by all servers of
-    /// an ensemble.
+    /// Writes the settings for the next start of a server: its address, and those that are `added`, such as the ones that
+    /// all servers of an ensemble share.
     pub(crate) fn configure(
         &self,
         zookeeper: &mut ZooKeeper,
         address: SocketAddr,
-        shared: &str,
+        added: &str,
     ) -> Result<(), Error> {
         zookeeper.set_address(address);
-        let settings = [&*self.settings(address), &*self.logins.settings(), shared].concat();
+        let settings = [&*self.settings(address), &*self.logins.settings(), added].concat();
         private::write(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
 
@@ -226,6 +270,24 @@ impl ZooKeeper {
     }
 }
 
+/// The addresses that a server listens on.
+struct Places {
+    plain: SocketAddr,
+    #[cfg(feature = "tls")]
+    secure: SocketAddr,
+}
+
+impl Places {
+    fn find() -> io::Result<Self> {
+        let found = ports::free(2)?;
+        Ok(Self {
+            plain: found[0],
+            #[cfg(feature = "tls")]
+            secure: found[1],
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
@@ -235,11 +297,24 @@ mod tests {
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let free = ports::free(1).unwrap();
-        let mut addresses = [taken.local_addr().unwrap(), free[0]].into_iter();
-        let zookeeper = ZooKeeper::builder().start_at(|| Ok(addresses.next().unwrap())).unwrap();
+        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        places[0].plain = taken.local_addr().unwrap();
+        let mut places = places.into_iter();
+        let zookeeper = ZooKeeper::builder().start_at(|| Ok(places.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
         assert_eq!(zookeeper.four_letter("ruok").unwrap(), "imok");
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn a_port_with_tls_that_is_taken_is_replaced() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        places[0].secure = taken.local_addr().unwrap();
+        let mut places = places.into_iter();
+        let builder = ZooKeeper::builder().tls(Tls::new(&crate::Authority::new()));
+        let zookeeper = builder.start_at(|| Ok(places.next().unwrap())).unwrap();
+        assert_ne!(zookeeper.secure_address(), taken.local_addr().unwrap());
     }
 
     #[test]
