@@ -82,6 +82,9 @@ async fn to_ask_a_holder_takes_write_and_to_break_its_lock_takes_delete() {
             (true, broken) => broken.unwrap(),
             (false, broken) => assert_eq!(lacks(&failed(broken)), Some(Permission::Delete)),
         }
+        if breaks {
+            soon(held.lost()).await;
+        }
         assert_eq!(held.release().await.is_ok(), !breaks, "{permissions}");
     }
 }
