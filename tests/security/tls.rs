@@ -34,8 +34,7 @@ async fn a_server_of_another_authority_is_refused() {
     let secured = secured();
     let config = secured.config(Transport::Encrypted, Credentials::Nothing, &namespace());
     let other = Tls::ca_pem(Authority::new().certificate_pem());
-    assert_refused(config.connect_timeout(PATIENCE).tls(other), "invalid peer certificate: ")
-        .await;
+    assert_refused(config.connect_timeout(PATIENCE).tls(other), "invalid peer certificate: ").await;
 }
 
 #[tokio::test]

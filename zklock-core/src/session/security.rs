@@ -3,6 +3,7 @@
 #[cfg(feature = "tls")]
 use std::time::Duration;
 
+#[cfg(feature = "sasl-digest")]
 use zookeeper_client as zk;
 
 #[cfg(feature = "sasl-digest")]
@@ -11,6 +12,8 @@ use super::login::Login;
 use super::opening::OpenError;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
+
+pub(crate) use zookeeper_client::Connector;
 
 /// The credentials and the certificates of a client. They are secret, so this type does not implement `Debug`.
 #[derive(Clone, Default)]
@@ -25,7 +28,7 @@ pub(crate) struct Security {
 
 impl Security {
     /// Gives a connector the credentials and the certificates.
-    pub(super) async fn equip(&self, mut connector: zk::Connector) -> zk::Connector {
+    pub(crate) async fn equip(&self, mut connector: Connector) -> Connector {
         for digest in &self.digests {
             connector = connector.with_auth("digest", digest.as_bytes());
         }

@@ -66,7 +66,7 @@ fn is_digest(text: &str) -> bool {
     text.split_once(':').is_some_and(|(user, _)| !user.is_empty())
 }
 
-/// Reads a list of digests. The error shows none of them.
+/// Reads one digest or a list of them. The error shows none of them.
 #[cfg(feature = "serde")]
 pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     use serde::Deserialize;
@@ -74,11 +74,14 @@ pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<V
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "`digests` must be a list of texts, each `user:password`")]
     enum Listed {
-        Digests(Vec<String>),
+        One(String),
+        Several(Vec<String>),
     }
 
-    let Listed::Digests(digests) = Listed::deserialize(from)?;
-    Ok(digests)
+    Ok(match Listed::deserialize(from)? {
+        Listed::One(digest) => vec![digest],
+        Listed::Several(digests) => digests,
+    })
 }
 
 /// The longest file of digests, in bytes.
@@ -131,10 +134,12 @@ mod tests {
     #[cfg(feature = "serde")]
     #[test]
     fn the_error_of_a_list_that_is_none_shows_no_digest() {
-        for digests in [r#""user:secret""#, r#"{"user": "secret"}"#, r#"["a:b", {"user": "secret"}]"#] {
+        for digests in ["5", r#"{"user": "secret"}"#, r#"["a:b", {"user": "secret"}]"#] {
             let text = format!(r#"{{"connect": "a", "digests": {digests}}}"#);
             let error = serde_json::from_str::<crate::Config>(&text).unwrap_err().to_string();
             assert!(error.contains("must be a list of texts") && !error.contains("secret"), "{error}");
         }
+        let one = serde_json::from_str::<crate::Config>(r#"{"connect": "a", "digests": "u:p"}"#).unwrap();
+        assert_eq!(one.security().unwrap().digests, ["u:p"]);
     }
 }

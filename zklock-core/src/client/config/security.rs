@@ -7,7 +7,7 @@ use crate::error::LockError;
 use crate::session::acl::Acl;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Login;
-use crate::session::security::Security;
+use crate::session::security::{Connector, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
@@ -72,6 +72,12 @@ impl Config {
     pub fn acl(mut self, acl: Acl) -> Self {
         self.acl = acl;
         self
+    }
+
+    /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
+    #[doc(hidden)]
+    pub async fn equip(&self, connector: Connector) -> Result<Connector, LockError> {
+        Ok(self.security()?.equip(connector).await)
     }
 
     /// Reads and checks the credentials and the certificates.
