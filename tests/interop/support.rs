@@ -6,9 +6,10 @@ mod server;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
+use tokio::time::sleep;
 use zklock::{Client, Config, Participant};
 use zookeeper_client as zk;
 
@@ -22,7 +23,9 @@ pub(crate) use server::{Kind, TICK, on_both_servers};
 /// The timeout of sessions that are not killed, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions that are killed: short, but longer than a short pause.
-pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(4);
+pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(6);
+/// The pause before a question that was not answered is asked again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A test's namespace on a shared server, and its contenders in a shared Java process.
 pub(crate) struct Space {
@@ -72,10 +75,20 @@ impl Space {
 
     /// Lists the nodes below a path, over a separate connection.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
-        let connected = self.outsider.get_or_try_init(|| zk::Client::connect(self.connect_string())).await;
-        match connected.expect("the server accepts a client").list_children(&self.full(path)).await {
-            Err(zk::Error::NoNode) => Vec::new(),
-            listed => listed.expect("the server lists"),
+        let connect = || {
+            // A server that stands still for some seconds keeps the connection.
+            let connector = zk::Client::connector().with_session_timeout(SESSION);
+            connector.with_connection_timeout(SESSION * 3 / 5).connect(self.connect_string())
+        };
+        let connected = self.outsider.get_or_try_init(connect).await.expect("the server accepts a client");
+        let deadline = Instant::now() + SOON;
+        loop {
+            match connected.list_children(&self.full(path)).await {
+                Ok(children) => return children,
+                Err(zk::Error::NoNode) => return Vec::new(),
+                Err(zk::Error::ConnectionLoss) if Instant::now() < deadline => sleep(PAUSE).await,
+                Err(error) => panic!("the server does not list: {error}"),
+            }
         }
     }
 

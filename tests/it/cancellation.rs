@@ -1,6 +1,6 @@
 //! Acquisitions and releases that are dropped leave nothing behind.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
@@ -8,33 +8,14 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use zklock::{LockError, Mutex, MutexGuard};
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Kind, Space, on_both_servers, polled, soon, until};
 
 const PATH: &str = "/reports/weekly";
-
-/// Polls a future at most this many times, each time after it was woken, and drops it if it is not done by
-/// then.
-async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
-    let mut future = Box::pin(future);
-    let mut left = polls;
-    poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
 
 /// Acquires behind another client, with one more poll each time until that succeeds.
 ///
 /// Returns the number of acquisitions that were dropped.
-async fn drop_at_every_poll(space: &Space, mutex: &Mutex, other: &Mutex) -> usize {
+async fn drop_at_every_poll(space: &Space, mutex: &Mutex, other: &Mutex) -> u64 {
     for polls in 0.. {
         let taken = other.lock().await.unwrap();
         let release = async { taken.release().await.unwrap() };

@@ -140,7 +140,7 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(kind: Kind, face: Face) {
         contenders.spawn(async move { lock.lock().await.unwrap().release().await.unwrap() });
     }
     soon(contenders.join_all()).await;
-    let outsider = zookeeper_client::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     let is_gone = || async { outsider.check_stat("/orders").await.unwrap().is_none() };
     until(is_gone, "the parents are gone").await;
 }

@@ -8,7 +8,6 @@ use tokio::task::JoinSet;
 use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
-use zookeeper_client as zk;
 
 use crate::support::{Kind, Server, failed, on_both_servers, soon, until};
 
@@ -78,16 +77,18 @@ async fn waiters_without_watches_share_one_list_and_are_answered_in_time(kind: K
     let crowd = Crowd::of(kind).await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
     let _holder = crowd.holder("/crowd").await;
-    let mut waiting = crowd_in(&crowd.client, "/crowd", Duration::from_secs(40));
+    let mut waiting = crowd_in(&crowd.client, "/crowd", Duration::from_secs(60));
     crowd.until_there_are(CROWD + 2).await;
     crowd.until_calm().await;
 
     let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN);
     let (listed, asked) = (lists(), crowd.proxy.requests_total());
+    let begun = Instant::now();
     tokio::time::sleep(Duration::from_secs(4)).await;
     let (listed, asked) = (lists() - listed, crowd.proxy.requests_total() - asked);
-    assert!((1..=5).contains(&listed), "{listed} lists in 4 s");
-    assert!(asked <= CROWD as u64 / 100 * 4, "{asked} requests in 4 s");
+    let seconds = begun.elapsed().as_secs() + 1;
+    assert!((1..=seconds).contains(&listed), "{listed} lists in {seconds} s");
+    assert!(asked <= CROWD as u64 / 100 * seconds, "{asked} requests in {seconds} s");
     crowd.client.mutex("/free").unwrap().lock().await.unwrap().release().await.unwrap();
     assert!(held.is_held());
 
@@ -130,7 +131,7 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call(kind: Kind) {
         guards.push(soon(mutex.lock()).await.unwrap());
     }
     let expelled = soon(crowd.client.mutex("/expelled").unwrap().lock()).await.unwrap();
-    let outsider = zk::Client::connect(crowd.server.connect_string()).await.unwrap();
+    let outsider = crowd.server.outsider().await;
     let before = crowd.proxy.requests_total();
     crowd.proxy.refuse();
     crowd.proxy.cut(How::Rst);

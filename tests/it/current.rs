@@ -9,7 +9,7 @@ use zklock::{
     leader_only,
 };
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until, until_leads};
 
 fn path() -> Option<String> {
     current().map(|current| current.path().to_owned())
@@ -84,6 +84,8 @@ fn swept() -> Option<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_under_it(kind: Kind) {
     let space = Space::new(kind);
+    let client = space.client().await;
+    until_leads(&client, "/leader").await;
     let calls = async {
         settle(7).await.unwrap();
         assert_eq!(settled(7).unwrap().as_deref(), Some("/orders/7"));
@@ -92,7 +94,7 @@ async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_unde
         assert_eq!(swept().as_deref(), Some("/leader"));
         assert_eq!(path(), None);
     };
-    zklock::scope(space.client().await, calls).await;
+    zklock::scope(client, calls).await;
     let ledger = space.outsider().await.get_data(&space.full("/ledgers/9")).await.unwrap().0;
     assert_eq!(ledger, b"settled");
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
-use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::requests::{PATIENCE, quiet_client, requests};
+use crate::requests::{PATIENCE, quiet_client, reads_as_heartbeats, requests};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
 use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
 
@@ -175,7 +175,8 @@ async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kin
 #[tokio::test]
 async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
     let space = Space::new(kind);
-    let (proxy, client) = space.proxied().await;
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
     // The tick exists, so the next question writes it at once.
     assert!(start(&space.client().await, TICK, HOUR).await.unwrap());
     let mut events = client.events();
@@ -240,7 +241,7 @@ async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one(k
     const PERIOD: Duration = Duration::from_millis(1);
     let server = Server::start_reaping(kind);
     let client = Config::new(server.connect_string()).connect().await.unwrap();
-    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     let has = async |path: &str| outsider.check_stat(path).await.unwrap().is_some();
     for tick in ["/ticks/a", "/ticks/b"] {
         assert!(start(&client, tick, PERIOD).await.unwrap());

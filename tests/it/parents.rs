@@ -14,7 +14,8 @@ use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, u
 const PATH: &str = "/shop/orders/7";
 
 async fn connect(server: &Server) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
+    let config =
+        Config::new(server.connect_string()).session_timeout(Duration::from_secs(10)).tick_time(TICK);
     config.default_wait(Duration::MAX).connect().await.expect("the server accepts a client")
 }
 
@@ -40,7 +41,7 @@ async fn wipe(outsider: &zk::Client, path: &str) {
 async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails(kind: Kind) {
     let server = Server::start_reaping(kind);
     let (client, other) = (connect(&server).await, connect(&server).await);
-    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     let mut tasks = JoinSet::new();
     for client in [client, other] {
         for task in 0..4 {
@@ -65,9 +66,9 @@ async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails
 async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one(kind: Kind) {
     let server = Server::start_reaping(kind);
     let proxy = Proxy::start(server.address()).unwrap();
-    let config = Config::new(proxy.connect_string()).session_timeout(10 * TICK).tick_time(TICK);
-    let client = config.connect().await.unwrap();
-    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let config = Config::new(proxy.connect_string()).session_timeout(20 * TICK).server_timeout(8 * TICK);
+    let client = config.tick_time(TICK).connect().await.unwrap();
+    let outsider = server.outsider().await;
     // The parents exist, and the client that created them gives up before it has a contender.
     let made = proxy.on_reply(Opcode::CREATE_CONTAINER).nth(5).hold();
     let mutex = client.mutex(PATH).unwrap();

@@ -20,7 +20,7 @@ const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
 const HOLDER: &str = "process::holder_process::case_1_embedded";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
-const SESSION: Duration = Duration::from_secs(2);
+const SESSION: Duration = Duration::from_secs(4);
 
 fn config(connect: &str, namespace: &str) -> Config {
     Config::new(connect).namespace(namespace).tick_time(TICK)
@@ -39,7 +39,11 @@ async fn hold(report: fn(&str)) -> Result<(), LockError> {
     held.create("/turns", "0").await?;
     report(&format!("held {}", held.fencing_token()));
     for turn in 1_u64.. {
-        held.set_data("/turns", turn.to_string()).await?;
+        match held.set_data("/turns", turn.to_string()).await {
+            // A server that stood still has broken the connection.
+            Err(LockError::OutcomeUnknown { .. }) => {}
+            written => written?,
+        }
     }
     Ok(())
 }
@@ -164,7 +168,7 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_stopped_for_less_than_its_lease_goes_on(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = Holder::start(&space, SESSION * 5);
+    let mut holder = Holder::start(&space, Duration::from_secs(10));
     holder.reported();
     let turns = || async {
         let data = space.outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
@@ -172,7 +176,7 @@ async fn a_holder_stopped_for_less_than_its_lease_goes_on(kind: Kind) {
     };
     holder.signal(Signal::STOP);
     // This test is about the length of the stop, which is a part of the lease of a session of ten seconds.
-    tokio::time::sleep(SESSION / 2).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let before = turns().await;
     holder.signal(Signal::CONT);
     crate::support::until(|| async { turns().await > before + 1 }, "the holder goes on").await;

@@ -153,7 +153,7 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(ki
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
-    let catching_up = proxy.on_request(Opcode::MULTI).hold();
+    let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client);
     soon(catching_up.struck()).await;
@@ -175,7 +175,7 @@ async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
-    let catching_up = proxy.on_request(Opcode::MULTI).hold();
+    let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client);
     soon(catching_up.struck()).await;

@@ -12,7 +12,7 @@ use zklock::{
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Server, Space, on_both_servers, soon, until, until_in_line};
+use crate::support::{self, Kind, Server, Space, on_both_servers, soon, until, until_in_line, until_leads};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -101,12 +101,15 @@ async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second(kind: K
         let mutex = client.mutex("/cost").unwrap();
         let (requests, replies) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
         let waiting = tokio::spawn(async move { mutex.lock().await.unwrap().release().await });
-        let watches = || async { proxy.replies(Opcode::GET_DATA) == replies + reads };
+        let watches = || async { proxy.replies(Opcode::GET_DATA) >= replies + reads };
         until(watches, "the waiter watches").await;
         guard.release().await.unwrap();
         soon(between).await.unwrap().unwrap();
         soon(waiting).await.unwrap().unwrap();
-        assert_eq!(proxy.requests_total() - requests, cost);
+        let all = proxy.requests_total() - requests;
+        // On a busy machine, the first wait may take a second, too.
+        let watches_its_own = reads == 1 && all == cost + 1;
+        assert!(all == cost || watches_its_own, "{all} requests instead of {cost}");
     }
 }
 
@@ -152,7 +155,7 @@ pub(crate) async fn quiet_client(server: &Server) -> Client {
     quiet_client_at(server.connect_string()).await
 }
 
-async fn quiet_client_at(connect: &str) -> Client {
+pub(crate) async fn quiet_client_at(connect: &str) -> Client {
     Config::new(connect).session_timeout(PATIENCE).server_timeout(PATIENCE / 3).connect().await.unwrap()
 }
 
@@ -266,9 +269,8 @@ async fn sweep(shard: u8) {
 async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let (leads, follows) = (quiet_client(&server).await, quiet_client(&server).await);
-    for (client, is_first) in [(&leads, true), (&follows, false)] {
-        assert_eq!(client.leader("/cost/7").unwrap().join().await.unwrap(), is_first);
-    }
+    until_leads(&leads, "/cost/7").await;
+    assert!(!follows.leader("/cost/7").unwrap().join().await.unwrap());
     let first = leads.leader_latch("/latch").unwrap();
     soon(first.leadership()).await.unwrap();
     let second = follows.leader_latch("/latch").unwrap();
@@ -360,15 +362,18 @@ async fn hourly() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
+/// Returns a configuration whose heartbeats are reads, where transactions are counted.
+pub(crate) fn reads_as_heartbeats(config: Config) -> Config {
+    config.heartbeat(Heartbeat::Read).sync_limit(support::TICK)
+}
+
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(kind: Kind) {
     const WAITERS: usize = 20;
     let space = Space::new(kind);
     let proxy = Proxy::start(space.server().address()).unwrap();
-    // Heartbeats that are transactions would be counted as well.
-    let config = space.config_at(proxy.connect_string()).heartbeat(Heartbeat::Read);
-    let client = config.connect().await.unwrap();
+    let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
     let holder = client.mutex("/hourly").unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..WAITERS {

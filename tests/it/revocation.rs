@@ -8,11 +8,11 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Acl, Client, Config, LockError, Mode, MutexGuard, Participant};
+use zklock::{Acl, Client, LockError, Mode, MutexGuard, Participant};
+use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
 
-use crate::support::{Kind, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
 
 const PATH: &str = "/reports/daily";
 /// Curator's `LockInternals.REVOKE_MESSAGE`.
@@ -240,10 +240,7 @@ async fn callbacks_that_block_or_panic_disturb_nobody(kind: Kind) {
 #[tokio::test]
 async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard(kind: Kind) {
     let space = Space::new(kind);
-    let proxy = Proxy::start(space.server().address()).unwrap();
-    let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
-    let config = config.session_timeout(Duration::from_secs(6)).tick_time(TICK);
-    let (client, other) = (config.connect().await.unwrap(), space.client().await);
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
     for is_watched in [true, false] {
         let guard = lock(&client).await;
         let reads = proxy.replies(Opcode::GET_DATA);

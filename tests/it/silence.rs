@@ -66,7 +66,7 @@ async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings
 async fn a_lock_outlives_the_silence_of_two_of_five_servers_with_a_short_session(kind: Kind) {
     let server = Server::start(kind);
     let addresses = Addresses::of(&server, 5);
-    let config = addresses.config().session_timeout(Duration::from_secs(6)).tick_time(TICK);
+    let config = addresses.config().session_timeout(Duration::from_secs(10)).tick_time(TICK);
     hold_while_silent(&addresses, config, 2).await;
 }
 
@@ -76,7 +76,7 @@ async fn a_lease_that_reads_prove_outlives_the_silence_of_its_server(kind: Kind)
     let server = Server::start_granting(kind, DEFAULT);
     let addresses = Addresses::of(&server, 3);
     // Reads prove a lease for 11.2 s, which the default of 2.5 s would use up if the silent server is tried twice.
-    let config = addresses.config().server_timeout(Duration::from_secs(2));
+    let config = addresses.config().server_timeout(Duration::from_secs(1));
     hold_while_silent(&addresses, config.heartbeat(Heartbeat::Read), 1).await;
 }
 
@@ -90,7 +90,7 @@ async fn a_slow_server_keeps_its_connections_and_locks(kind: Kind) {
     let proxy = addresses.from(&client)[0];
     let connections = proxy.connections();
     // The client gives a server up after 2.5 s.
-    proxy.delay(Direction::Both, Duration::from_millis(800));
+    proxy.delay(Direction::Both, Duration::from_millis(300));
     guard.verify().await.unwrap();
     guard.verify().await.unwrap();
     proxy.heal();

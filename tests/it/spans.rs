@@ -10,7 +10,6 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use tracing::{Instrument, info, info_span};
 use zklock::{FencingToken, Guard, LossReason};
-use zookeeper_client as zk;
 
 use self::recorder::{Recorded, Recorder};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -161,15 +160,9 @@ async fn a_release_that_the_servers_deny_is_in_the_span(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let all_but_delete = zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN;
-    let outsider = space.outsider().await;
-    let permit = async |permission| {
-        let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
-        outsider.set_acl(&space.full(PATH), &acl, None).await.unwrap();
-    };
-    permit(all_but_delete).await;
+    space.forbid_deletes(PATH).await;
     let error = failed(guard.release().await);
-    permit(zk::Permission::ALL).await;
+    space.permit_all(PATH).await;
     let [_, hold] = pair(recorder.take());
     assert_eq!(hold.end(), ["release_failed", "release_failed", "ERROR"]);
     assert_eq!(hold.field("otel.status_description"), error.to_string());

@@ -1,6 +1,7 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
 pub(crate) mod frames;
+mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
 mod server;
@@ -9,7 +10,7 @@ mod waiting;
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::RwLock;
 use zklock::{Client, Config, LockError, Mutex};
@@ -18,12 +19,16 @@ use zookeeper_client as zk;
 
 use session_end::end_session;
 
+pub(crate) use polls::polled;
 pub(crate) use server::{Kind, QUICK_TICK, Server, TICK, on_both_servers, server};
 pub(crate) use waiting::{SOON, soon, until};
 
 /// The installed clients of this process. The tests that install one write it, and those that rely on there being none
 /// read it.
 pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
+
+/// The timeout of the sessions of most tests.
+const SESSION: Duration = Duration::from_secs(10);
 
 /// A test's namespace on a shared server.
 pub(crate) struct Space {
@@ -47,16 +52,18 @@ impl Space {
         Self { server, namespace }
     }
 
-    /// Returns a configuration for this namespace with a session timeout of six seconds.
+    /// Returns a configuration for this namespace with a session timeout of ten seconds.
     pub(crate) fn config(&self) -> Config {
         self.config_at(self.server.connect_string())
     }
 
     /// Returns the same configuration with another address of the server.
     pub(crate) fn config_at(&self, connect: &str) -> Config {
+        // The servers of the tests may stand still for some seconds.
         Config::new(connect)
             .namespace(&self.namespace)
-            .session_timeout(Duration::from_secs(6))
+            .session_timeout(SESSION)
+            .server_timeout(SESSION * 2 / 5)
             .tick_time(TICK)
     }
 
@@ -78,7 +85,7 @@ impl Space {
 
     /// Opens a connection that does not use zklock.
     pub(crate) async fn outsider(&self) -> zk::Client {
-        zk::Client::connect(self.server.connect_string()).await.expect("the server accepts a client")
+        self.server.outsider().await
     }
 
     /// Ends a client's session, as its expiry would.
@@ -88,18 +95,21 @@ impl Space {
 
     /// Lists the nodes below a lock, as an outsider sees them.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
-        let listed = self.outsider().await.list_children(&self.full(path)).await;
-        match listed {
-            Err(zk::Error::NoNode) => Vec::new(),
-            listed => listed.expect("the server lists"),
+        let deadline = Instant::now() + SOON;
+        loop {
+            match self.outsider().await.list_children(&self.full(path)).await {
+                Ok(children) => return children,
+                Err(zk::Error::NoNode) => return Vec::new(),
+                Err(zk::Error::ConnectionLoss) if Instant::now() < deadline => {}
+                Err(error) => panic!("the server does not list: {error}"),
+            }
         }
     }
 
     /// Deletes the nodes below a lock, as an outsider might.
     pub(crate) async fn delete_children(&self, path: &str) {
-        let outsider = self.outsider().await;
         for child in self.children(path).await {
-            outsider.delete(&self.full(&format!("{path}/{child}")), None).await.expect("the node is there");
+            self.delete(&format!("{path}/{child}")).await;
         }
     }
 
@@ -108,12 +118,36 @@ impl Space {
         let children = self.children(path).await;
         let number = |child: &&String| child[child.len() - 10..].to_owned();
         let first = children.iter().min_by_key(number).expect("a contender is in the queue");
-        let outsider = self.outsider().await;
-        outsider.delete(&self.full(&format!("{path}/{first}")), None).await.expect("the node is there");
+        self.delete(&format!("{path}/{first}")).await;
+    }
+
+    /// Deletes a node, which may be gone already.
+    async fn delete(&self, path: &str) {
+        let deleted = self.outsider().await.delete(&self.full(path), None).await;
+        assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}");
+    }
+
+    /// Forbids all clients to delete the nodes below a lock.
+    pub(crate) async fn forbid_deletes(&self, path: &str) {
+        self.permit(path, zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN).await;
+    }
+
+    pub(crate) async fn permit_all(&self, path: &str) {
+        self.permit(path, zk::Permission::ALL).await;
+    }
+
+    async fn permit(&self, path: &str, permission: zk::Permission) {
+        let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
+        self.outsider().await.set_acl(&self.full(path), &acl, None).await.expect("the node is there");
     }
 
     pub(crate) async fn until_empty(&self, path: &str) {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
+    }
+
+    /// Waits until no contender of a client that was shut down is left.
+    pub(crate) async fn until_withdrawn(&self, path: &str) {
+        until_before_expiry(async || self.children(path).await.is_empty(), "no contender is left").await;
     }
 
     /// Returns whether any client watches the data of a node.
@@ -130,6 +164,31 @@ impl Space {
     pub(crate) fn full(&self, path: &str) -> String {
         format!("{}{path}", self.namespace)
     }
+}
+
+impl Server {
+    /// Opens a connection that does not use zklock.
+    pub(crate) async fn outsider(&self) -> zk::Client {
+        outsider_at(self.connect_string()).await
+    }
+}
+
+/// Opens a connection that does not use zklock, and that a server keeps although it stands still for some seconds.
+pub(crate) async fn outsider_at(connect: &str) -> zk::Client {
+    let connector = zk::Client::connector().with_session_timeout(SESSION);
+    let connecting = connector.with_connection_timeout(SESSION * 3 / 5).connect(connect);
+    connecting.await.expect("the server accepts a client")
+}
+
+/// Waits until a condition holds, but not until a session that was left open would expire.
+pub(crate) async fn until_before_expiry<F: Future<Output = bool>>(condition: impl FnMut() -> F, what: &str) {
+    let in_time = tokio::time::timeout(SESSION / 2, until(condition, what)).await;
+    assert!(in_time.is_ok(), "timed out waiting until {what}");
+}
+
+/// Waits until a client leads. A first call waits for two seconds only, which a busy server may need.
+pub(crate) async fn until_leads(client: &Client, path: &str) {
+    soon(client.leader(path).unwrap().leadership()).await.unwrap();
 }
 
 /// Waits until this many calls of the mutex's client wait in its line.

@@ -97,3 +97,35 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at(kind: K
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
     guard.release().await.unwrap();
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_below_it(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let below = client.mutex("/a/below").unwrap().lock().await.unwrap();
+    let closed = [zk::Acl::new(zk::Permission::ADMIN, zk::AuthId::anyone())];
+    let options = zk::CreateMode::EphemeralSequential.with_acls(closed.as_slice().into());
+    outsider.create(&space.full("/a/_c_x-lock-"), b"", &options).await.unwrap();
+    let surveyed = client.survey("/").unwrap().take().await.unwrap();
+    let expected = [("/a", LockKind::Mutex, 1, 0), ("/a/below", LockKind::Mutex, 1, 0)];
+    assert_eq!((summary(&surveyed.locks), surveyed.left_out), (expected.to_vec(), 0));
+    assert!(surveyed.locks[0].participants.is_empty() && surveyed.locks[1].participants.len() == 1);
+    below.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn nodes_beyond_the_bound_are_counted_once(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    for path in ["/a/1", "/a/2", "/a/3", "/b/1", "/b/2", "/b/3"] {
+        outsider.mkdir(&space.full(path), &parents).await.unwrap();
+    }
+    // The namespace, `/a` and `/b`, and one of the six below them.
+    let surveyed = client.survey("/").unwrap().nodes(4).take().await.unwrap();
+    assert_eq!((surveyed.locks.len(), surveyed.left_out), (0, 5));
+    let none = client.survey("/").unwrap().nodes(0).take().await.unwrap();
+    assert_eq!(none.left_out, 1);
+}

@@ -42,9 +42,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Runs a program under a lock
     ///
-    /// The program has ZKLOCK_PATH and ZKLOCK_TOKEN in its environment. It ends before its lock is lost because the
-    /// servers do not answer: its process group gets SIGTERM, and SIGKILL after the time of --grace. This holds if
-    /// zklock itself is killed or stopped, too.
+    /// The program has ZKLOCK_PATH and ZKLOCK_TOKEN in its environment. If the servers do not answer, the program ends
+    /// before its lock is lost: its process group gets SIGTERM, and SIGKILL after the time of --grace. This holds if
+    /// zklock itself is killed or stopped, too. With --on-lost continue, it runs on.
     #[command(after_help = CODES)]
     Exec(Exec),
 
@@ -250,7 +250,7 @@ pub(crate) struct Force {
 /// A program.
 #[derive(Args, Debug)]
 pub(crate) struct Running {
-    /// The time between SIGTERM and SIGKILL; at most a third of the time for which a lock outlives its servers
+    /// The time between SIGTERM and SIGKILL; at most a third of the time for which a lock is safe without an answer
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "5s")]
     pub(crate) grace: Duration,
 

@@ -12,7 +12,7 @@ use zklock::{Client, Config, LockError};
 use crate::arguments::Exec;
 use crate::exit::{Code, Failure};
 use crate::lock::{self, Held};
-use crate::output::Output;
+use crate::output::{CUT_SHORT, Output};
 use crate::program::{Ended, Signals, Status, reap_between_programs, supervise};
 use crate::session::during;
 
@@ -44,19 +44,26 @@ async fn under_lock(
     };
     if !may_start {
         let skipped = skip(options, output);
-        release(held, options, signals, output).await?;
+        if let Err(lost) = release(held, options, signals, output).await {
+            output.unreleased(&options.path, "release", lost);
+        }
         return Ok(skipped);
     }
     let current = held.current().await;
     let token = current.fencing_token().to_text();
     output.event(&json!({"event": "acquired", "path": options.path, "token": token}));
     let ended = supervise(&options.running, options.on_lost, &current, signals, output).await;
+    let was_held = !current.remaining().is_zero();
     let released = release(held, options, signals, output).await;
     let Ended { status, lost, .. } = ended?;
     if lost.is_some() {
         return Ok(Code::Lost.into());
     }
-    released?;
+    match released {
+        // The program ended under its lock, so that its code counts.
+        Err(lost) if was_held => output.unreleased(&options.path, "release", lost),
+        released => released?,
+    }
     Ok(status.code().into())
 }
 
@@ -67,15 +74,11 @@ async fn release(
     signals: &mut Signals,
     output: &Output,
 ) -> Result<(), LockError> {
-    let unreleased = |reason: &str| {
-        let event = json!({"event": "unreleased", "path": options.path, "message": reason});
-        output.tell(format_args!("the release failed: {reason}"), &event);
-    };
     match signals.last(held.release()).await {
         Some(Ok(())) => output.event(&json!({"event": "released", "path": options.path})),
         Some(Err(error)) if error.is_lost() => return Err(error),
-        Some(Err(error)) => unreleased(&error.to_string()),
-        None => unreleased("a signal cut it short"),
+        Some(Err(error)) => output.unreleased(&options.path, "release", error),
+        None => output.unreleased(&options.path, "release", CUT_SHORT),
     }
     Ok(())
 }

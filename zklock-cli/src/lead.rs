@@ -11,7 +11,7 @@ use zklock::{Client, Config, Current, Leadership, current};
 
 use crate::arguments::Lead;
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{CUT_SHORT, Output};
 use crate::program::{Ended, Signals, Status, reap_between_programs, supervise};
 use crate::session::during;
 
@@ -38,13 +38,11 @@ async fn terms(
             break ended.status;
         }
     };
-    let reason = match signals.last(latch.close()).await {
-        Some(Ok(())) => return Ok(status.code().into()),
-        Some(Err(error)) => error.to_string(),
-        None => "a signal cut it short".to_owned(),
-    };
-    let event = json!({"event": "unreleased", "path": options.path, "message": reason});
-    output.tell(format_args!("the resignation failed: {reason}"), &event);
+    match signals.last(latch.close()).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) => output.unreleased(&options.path, "resignation", error),
+        None => output.unreleased(&options.path, "resignation", CUT_SHORT),
+    }
     Ok(status.code().into())
 }
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
+use zklock::LockError;
 
 use crate::exit::{Code, Failure};
 
@@ -80,6 +81,17 @@ impl Output {
         }
     }
 
+    /// Tells that the servers did not confirm the end of a hold, and why.
+    pub(crate) fn unreleased(&self, path: &str, work: &str, reason: impl Display) {
+        let event = json!({"event": "unreleased", "path": path, "message": reason.to_string()});
+        self.tell(format_args!("the {work} failed: {reason}"), &event);
+    }
+
+    /// Tells that a look had no answer, and that another one follows.
+    pub(crate) fn unanswered(&self, error: &LockError) {
+        self.tell(error, &json!({"event": "unanswered", "message": error.to_string()}));
+    }
+
     /// Tells why the command has no result.
     pub(crate) fn fail(&self, failure: &Failure) {
         let (code, message) = (failure.code(), failure.to_string());
@@ -99,6 +111,9 @@ pub(crate) async fn written(result: Vec<u8>) -> Result<(), Failure> {
     };
     spawn_blocking(write).await.map_err(io::Error::from).flatten().map_err(unwritten)
 }
+
+/// The reason why work at the end of a command was not done.
+pub(crate) const CUT_SHORT: &str = "a signal cut it short";
 
 fn unwritten(error: io::Error) -> Failure {
     Failure::new(Code::Output, format!("cannot write the result: {error}"))

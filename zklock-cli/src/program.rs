@@ -1,7 +1,7 @@
 //! A program that ends before its lock does.
 //!
 //! Two processes know the time at which the lock may be lost: this one, which extends it with every answer of the
-//! servers, and a [`watchdog`], which needs nobody. The program is in a process group of its own. It is ended
+//! servers, and a [`watchdog`], which acts without this one. The program is in a process group of its own. It is ended
 //!
 //! * by this process when it learns of the loss, and when the lock runs out because the servers do not answer;
 //! * by the watchdog when that time is over, even if this process is stopped, and as soon as this process is gone;

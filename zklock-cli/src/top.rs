@@ -15,7 +15,6 @@ use std::time::SystemTime;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
-use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use zklock::{Client, LockError, Surveyed};
 
@@ -52,9 +51,7 @@ async fn print(mut looks: Looks, most: u32, output: &Output) -> Result<ExitCode,
     loop {
         match looks.next().await {
             Ok(surveyed) => output.result("", &Ranking::of(surveyed, most).json()).await?,
-            Err(error) if is_passing(&error) => {
-                output.tell(&error, &json!({"event": "unanswered", "message": error.to_string()}));
-            }
+            Err(error) if is_passing(&error) => output.unanswered(&error),
             Err(error) => return Err(error.into()),
         }
     }

@@ -41,9 +41,7 @@ pub(crate) async fn watch(client: &Client, options: &Watch, output: &Output) -> 
                 }
                 state = next;
             }
-            Err(error) if is_passing(&error) => {
-                output.tell(&error, &json!({"event": "unanswered", "message": error.to_string()}));
-            }
+            Err(error) if is_passing(&error) => output.unanswered(&error),
             Err(error) => return Err(error.into()),
         }
         surveyed = looks.next().await;

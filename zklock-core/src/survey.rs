@@ -98,12 +98,15 @@ impl Survey {
     /// Lists the locks. At most 64 requests are under way: for 8 nodes, and up to 8 for each. After a broken connection,
     /// they are repeated.
     ///
-    /// A node costs one request, one with children two, and a lock one more for each participant that is described. A
-    /// node with more than 10,000 children is left out, and so is a semaphore with more than 10,000 nodes in a queue.
+    /// A node costs one request, one with children two, a semaphore five more, and a lock one more for each participant
+    /// that is described. A node with more than 10,000 children is left out, and so is a semaphore with more than 10,000
+    /// nodes in a queue.
     ///
     /// # Errors
     ///
-    /// * [`LockError::Timeout`] if the servers do not answer a request within the client's default wait.
+    /// * [`LockError::Timeout`] if the servers do not answer the requests for one node within the client's default wait.
+    /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
+    /// * [`LockError::Refused`] if the servers refuse a request for another reason than its permissions.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
@@ -124,7 +127,10 @@ impl Survey {
             surveyed.locks.extend(locks);
             surveyed.left_out += left_out;
             if depth < self.depth {
-                open.extend(below.into_iter().map(|name| (node.below(&name), depth + 1)));
+                // Nodes beyond the bound would only take memory.
+                let room = (left as usize).saturating_sub(open.len());
+                surveyed.left_out += below.len().saturating_sub(room) as u64;
+                open.extend(below.into_iter().take(room).map(|name| (node.below(&name), depth + 1)));
             } else if self.depth > 0 {
                 surveyed.left_out += below.len() as u64;
             }

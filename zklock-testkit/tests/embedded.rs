@@ -145,12 +145,12 @@ async fn nothing_happens_during_a_pause_and_time_is_made_up_for_at_its_end() {
     let builder = EmbeddedServer::builder().tick_time(Duration::from_millis(50));
     let server = builder.max_session_timeout(Duration::from_secs(60)).start().unwrap();
     let mut client = open(&server).await;
-    let brief = Conversation::connect(server.address(), ConnectRequest::with_timeout(100)).await.unwrap();
+    let brief = Conversation::connect(server.address(), ConnectRequest::with_timeout(2_000)).await.unwrap();
     server.pause().unwrap();
     let paused = Instant::now();
     client.send(Request::Create(Create::new("/a", "", CreateFlags::PERSISTENT))).await.unwrap();
     // The awaited state is that of the clock: the session's timeout has passed.
-    wait_until("a timeout", || paused.elapsed() > Duration::from_millis(300));
+    wait_until("a timeout", || paused.elapsed() > Duration::from_millis(2_500));
     assert!(server.node("/a").is_none());
     assert_eq!(server.sessions().len(), 2);
     server.resume().unwrap();

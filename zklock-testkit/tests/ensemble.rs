@@ -156,7 +156,7 @@ fn another_server_leads_when_the_leader_is_killed_and_the_data_stays() {
 
 #[test]
 fn a_paused_follower_catches_up_with_what_it_missed() {
-    let ensemble = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(4).start().unwrap();
+    let ensemble = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(10).start().unwrap();
     let (leader, paused) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
     let synced = || leader.four_letter("mntr").unwrap().contains("zk_synced_followers\t2");
     wait_until("both follow", synced);
@@ -173,7 +173,7 @@ fn a_paused_follower_catches_up_with_what_it_missed() {
 
 #[test]
 fn another_server_leads_when_the_leader_is_paused() {
-    let ensemble = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(4).start().unwrap();
+    let ensemble = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(10).start().unwrap();
     let old = ensemble.leader().unwrap();
     old.pause().unwrap();
     let new = ensemble.leader().unwrap();

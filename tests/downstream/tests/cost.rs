@@ -1,4 +1,4 @@
-//! The cost of observers, in allocations: that of nobody is nothing.
+//! The allocations of a call with observers and without.
 
 #[path = "../../../benches/observed/line.rs"]
 mod line;

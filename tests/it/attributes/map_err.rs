@@ -4,7 +4,7 @@ use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, distributed_lock, leader_only};
 
-use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon};
+use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until_leads};
 
 const PATH: &str = "/mapped";
 
@@ -75,6 +75,7 @@ async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not(kind: Kind)
 async fn errors_of_an_election_are_mapped(kind: Kind) {
     let space = Space::new(kind);
     let (leader, follower) = (space.client().await, space.client().await);
+    until_leads(&leader, "/elected").await;
     assert_eq!(soon(zklock::scope(leader.clone(), led())).await.unwrap(), 7);
     let calls = async { (failed(led().await), led_or_skipped().await.unwrap()) };
     let ((code, text), skipped) = soon(zklock::scope(follower, calls)).await;

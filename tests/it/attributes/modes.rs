@@ -116,12 +116,12 @@ async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting(kind:
     space.until_empty("/catalogue").await;
 }
 
-#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "100ms")]
+#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "3s")]
 async fn read_shelf(name: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "100ms")]
+#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "3s")]
 async fn write_shelf(name: &str) -> Result<(), LockError> {
     Ok(())
 }

@@ -79,6 +79,7 @@ async fn a_call_takes_all_of_its_permits_or_none(kind: Kind) {
     assert_eq!(both.await.unwrap(), (None, Some(1)));
     end.send(()).unwrap();
     soon(two).await.unwrap().unwrap();
+    space.until_empty(&format!("{PATH}/leases")).await;
     assert_eq!(soon(zklock::scope(client, take(3))).await.unwrap(), 3);
     assert!(token.zxid() > 0);
 }

@@ -9,7 +9,7 @@ use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 const PATH: &str = "/jobs/nightly";
 
-#[distributed_lock(path = "/jobs/{name}", wait = "1s")]
+#[distributed_lock(path = "/jobs/{name}", wait = "3s")]
 async fn in_a_hurry(name: &str) -> Result<(), LockError> {
     Ok(())
 }
@@ -47,7 +47,7 @@ async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
     let space = Space::new(kind);
     let holder = taken(&space).await;
     let result = zklock::scope(space.client().await, in_a_hurry("nightly")).await;
-    assert_timed_out(result, Duration::from_secs(1));
+    assert_timed_out(result, Duration::from_secs(3));
     space.until_queued(PATH, 1).await;
     assert!(holder.is_held());
 }
@@ -58,8 +58,8 @@ async fn a_wait_may_be_computed_from_the_arguments(kind: Kind) {
     let space = Space::new(kind);
     let holder = taken(&space).await;
     let client = space.client().await;
-    let result = zklock::scope(client.clone(), for_millis("nightly", 900)).await;
-    assert_timed_out(result, Duration::from_millis(900));
+    let result = zklock::scope(client.clone(), for_millis("nightly", 3_000)).await;
+    assert_timed_out(result, Duration::from_secs(3));
     space.until_queued(PATH, 1).await;
     holder.release().await.unwrap();
     zklock::scope(client, for_millis("nightly", u64::MAX)).await.unwrap();
@@ -79,7 +79,7 @@ async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent(kind: Kind) 
 async fn forever_outlasts_the_default_of_the_client(kind: Kind) {
     let space = Space::new(kind);
     let holder = taken(&space).await;
-    let short = Duration::from_secs(1);
+    let short = Duration::from_secs(3);
     let client = space.config().default_wait(short).connect().await.unwrap();
     let waiter = tokio::spawn(zklock::scope(client.clone(), patient("nightly")));
     space.until_queued(PATH, 2).await;

@@ -11,7 +11,7 @@ use zklock::{Config, Health, LeaseState, LockError, LockEventKind, LossReason, P
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
+use super::{PATH, lock_and_wait_behind, requests_for_locks, spawn_lock, until_in_line};
 use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
 
 #[apply(on_both_servers)]
@@ -27,7 +27,7 @@ async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request(kind: Ki
             until_in_line(&client, count).await;
         }
     }
-    let requests = proxy.requests_total();
+    let requests = requests_for_locks(&proxy);
     let last = waiters.pop().unwrap();
     for waiter in waiters {
         waiter.abort();
@@ -36,7 +36,7 @@ async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request(kind: Ki
     guard.release().await.unwrap();
     let guard = soon(last).await.unwrap().unwrap();
     assert_eq!(guard.fencing_token().handoff(), 1);
-    assert!(proxy.requests_total() - requests < 5, "no more than heartbeats");
+    assert_eq!(requests_for_locks(&proxy), requests);
     guard.release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
@@ -87,8 +87,9 @@ async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(
             space.delete_children(PATH).await;
         }
         let reason = soon(guard.lost()).await;
-        let expected = if is_session { LossReason::SessionEnded } else { LossReason::NodeDeleted };
-        assert_eq!(reason, expected);
+        // The nodes of a session end with it, and the client may learn of them first.
+        let is_of_the_session = is_session && reason == LossReason::SessionEnded;
+        assert!(reason == LossReason::NodeDeleted || is_of_the_session, "{reason}");
         let (token, mut others) = (guard.fencing_token(), JoinSet::new());
         for waiter in waiters {
             others.spawn(async move {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use zklock::{Acl, Client, Config, Events, LockError, LockEventKind, LossReason, Policy};
@@ -34,8 +34,11 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time(kind: Kind) {
     let held = other.mutex(PATH).unwrap().lock().await.unwrap();
     let mut events = client.events();
     let mutex = client.mutex(PATH).unwrap();
+    let begun = Instant::now();
     assert!(mutex.try_lock().await.unwrap().is_none());
-    assert!(matches!(end(&mut events).await, LockEventKind::Contended { .. }));
+    let contended = end(&mut events).await;
+    let LockEventKind::Contended { waited, .. } = contended else { panic!("{contended:?}") };
+    assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
 
     let wait = Duration::from_millis(50);
     failed(mutex.lock_timeout(wait).await);
@@ -43,28 +46,37 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time(kind: Kind) {
     let LockEventKind::TimedOut { waited, error, .. } = timed_out else { panic!("{timed_out:?}") };
     assert!(waited >= wait && error.is_timeout(), "{waited:?} {error}");
 
+    let begun = Instant::now();
     let mut waiting = Box::pin(mutex.lock());
     tokio::select! {
         _ = &mut waiting => panic!("another client holds it"),
-        () = space.until_queued(PATH, 2) => {}
+        () = async {
+            space.until_queued(PATH, 2).await;
+            tokio::time::sleep(wait).await;
+        } => {}
     }
     drop(waiting);
-    assert!(matches!(end(&mut events).await, LockEventKind::Cancelled { .. }));
+    let cancelled = end(&mut events).await;
+    let LockEventKind::Cancelled { waited, .. } = cancelled else { panic!("{cancelled:?}") };
+    assert!((wait..=begun.elapsed()).contains(&waited), "{waited:?}");
     held.release().await.unwrap();
 
     let room = other.semaphore("/ends/room", 3).unwrap().acquire().await.unwrap();
+    let begun = Instant::now();
     failed(client.semaphore("/ends/room", 4).unwrap().acquire().await);
     let refused = end(&mut events).await;
-    let LockEventKind::Refused { error: LockError::PermitsDiffer { .. }, .. } = refused else {
+    let LockEventKind::Refused { error: LockError::PermitsDiffer { .. }, waited, .. } = refused else {
         panic!("{refused:?}");
     };
+    assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
     room.release().await.unwrap();
 
     client.shutdown(Duration::ZERO).await;
+    let begun = Instant::now();
     failed(mutex.lock().await);
     let ended = end(&mut events).await;
-    let LockEventKind::Failed { error, .. } = ended else { panic!("{ended:?}") };
-    assert!(error.is_closed());
+    let LockEventKind::Failed { error, waited, .. } = ended else { panic!("{ended:?}") };
+    assert!(error.is_closed() && waited <= begun.elapsed(), "{error} {waited:?}");
 }
 
 async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
@@ -95,11 +107,13 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time(kind: Kind) {
     assert!(held >= least, "{held:?}");
 
     let guard = soon(next).await.unwrap().unwrap();
+    tokio::time::sleep(least).await;
     space.delete_children(PATH).await;
     let lost = end(&mut events).await;
-    let LockEventKind::Lost { reason: LossReason::NodeDeleted, fencing_token, .. } = lost else {
+    let LockEventKind::Lost { reason: LossReason::NodeDeleted, fencing_token, held, .. } = lost else {
         panic!("{lost:?}");
     };
+    assert!(held >= least, "{held:?}");
     assert_eq!(fencing_token, guard.fencing_token());
     // The release of a lost lock is no second end.
     failed(guard.release().await);

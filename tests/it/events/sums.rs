@@ -1,9 +1,5 @@
 //! The events of many attempts add up, whatever happens to the attempts.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use rstest_reuse::apply;
@@ -15,25 +11,11 @@ use zklock_testkit::How;
 use super::ledger::Listener;
 use crate::support::random::Random;
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Kind, Space, on_both_servers, polled, soon, until};
 
 const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/room"];
 const TASKS: u64 = 20;
 const CALLS: u64 = 50;
-
-/// Polls a future for at most this many times, and then drops it.
-async fn polled<F: Future>(future: F, polls: u64) -> Option<F::Output> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| {
-        left = left.saturating_sub(1);
-        match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
 
 /// Ends a hold in one of the ways that there are.
 async fn end<K>(guard: Guard<K>, random: &mut Random) {
@@ -88,7 +70,7 @@ async fn work(client: Client, mut random: Random) {
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_a_thousand_attempts_begins_and_ends_once(kind: Kind) {
-    let space = Arc::new(Space::new(kind));
+    let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
     let listener = Listener::start(&client);
     let mut random = Random::new(7);
@@ -182,9 +164,7 @@ async fn each_term_of_many_candidates_begins_and_ends_once(kind: Kind) {
     // A term keeps its client.
     drop((term, latch));
     until(async || client.readiness().is_ready(), "the client is connected").await;
-    let session = client.session_id().unwrap();
-    let server = space.server().address();
-    tokio::task::spawn_blocking(move || end_session(server, session)).await.unwrap();
+    space.end_session_of(&client);
     soon(selector.close()).await.unwrap();
     client.shutdown(Duration::from_secs(20)).await;
     drop(client);

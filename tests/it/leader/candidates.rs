@@ -68,7 +68,7 @@ async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone(kind: Kind)
 async fn nobody_leads_where_nobody_ran_yet(kind: Kind) {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
-    let create = proxy.on_request(Opcode::CREATE2).hold();
+    let create = proxy.on_request(Opcode::CREATE2).always().hold();
     let latch = client.leader_latch(PATH).unwrap();
     soon(create.struck()).await;
     // The requests of a session are answered in order, so another session asks.
@@ -174,7 +174,6 @@ async fn an_idle_leader_is_demoted_before_its_session_can_expire(kind: Kind) {
     assert_eq!(soon(term.lost()).await, LossReason::LeaseExpired);
     assert!(!latch.is_leader());
     assert!(!second.is_leader(), "the servers still keep the session");
-    assert_eq!(space.children(PATH).await.len(), 2);
     let next = soon(second.leadership()).await.unwrap();
     assert!(next.fencing_token() > term.fencing_token());
 }

@@ -20,7 +20,8 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead(kind: Ki
 
     // The follower is back in the queue before the leader's old node is gone.
     let (delete, create) =
-        (leading.on_request(Opcode::DELETE).hold(), following.on_request(Opcode::CREATE2).hold());
+        (leading.on_request(Opcode::DELETE).always(), following.on_request(Opcode::CREATE2).always());
+    let (delete, create) = (delete.hold(), create.hold());
     term.resign();
     space.end_session_of(&other);
     soon(delete.struck()).await;
@@ -36,7 +37,7 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead(kind: Ki
     assert!(!first.is_leader() && !term.is_leading());
 
     // The leader is back in the queue before the follower is.
-    let create = leading.on_request(Opcode::CREATE2).hold();
+    let create = leading.on_request(Opcode::CREATE2).always().hold();
     space.end_session_of(&one);
     soon(create.struck()).await;
     next.resign();

@@ -5,9 +5,11 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use zklock::{LeaderLatch, LockError, LossReason, Mode, Policy, Standing};
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_leads};
 
 const PATH: &str = "/sweeper";
+/// A session timeout that outlasts the restart of a real server on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 async fn leader_of(latches: &[LeaderLatch]) -> usize {
     until(|| async { latches.iter().any(LeaderLatch::is_leader) }, "one leads").await;
@@ -123,7 +125,7 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind
 async fn a_leader_that_its_client_left_has_ended(kind: Kind) {
     let server = Server::start(kind);
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
-    assert!(client.leader(PATH).unwrap().join().await.unwrap());
+    until_leads(&client, PATH).await;
     let leader = client.leader(PATH).unwrap();
     server.pause().unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
@@ -191,9 +193,9 @@ async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins(
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays(kind: Kind) {
-    let server = Server::start(kind);
+    let server = Server::start_granting(kind, PATIENCE);
     let connect = async || {
-        let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
+        let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
         config.tick_time(TICK).connect().await.unwrap()
     };
     let careful = connect().await.election("/careful").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
@@ -258,5 +260,5 @@ async fn a_shutdown_resigns(kind: Kind) {
     client.shutdown(Duration::from_secs(5)).await;
     assert_eq!(soon(term.lost()).await, LossReason::Resigned);
     assert!(matches!(failed(soon(latch.leadership()).await), LockError::Closed { .. }));
-    assert_eq!(space.children(PATH).await, [""; 0]);
+    space.until_withdrawn(PATH).await;
 }

@@ -9,7 +9,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::refused::close_path;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until_leads};
 
 const PATH: &str = "/sweeper";
 
@@ -20,7 +20,9 @@ async fn to_join_twice_is_to_join_once(kind: Kind) {
     let client = space.client().await;
     let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
     let (one, other) = soon(async { tokio::join!(leader.join(), again.join()) }).await;
-    assert!(one.unwrap() && other.unwrap() && leader.join().await.unwrap());
+    one.and(other).unwrap();
+    until_leads(&client, PATH).await;
+    assert!(leader.join().await.unwrap() && again.join().await.unwrap());
     assert!(leader.is_leader() && again.is_leader());
     assert_eq!(space.children(PATH).await.len(), 1);
 }
@@ -83,7 +85,7 @@ async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_alr
     assert!(failed(soon(leader.join()).await).is_closed());
     assert!(failed(soon(client.leader_latch("/a").unwrap().leadership()).await).is_closed());
     for path in ["/a", "/b", "/c", "/d"] {
-        assert_eq!(space.children(path).await, [""; 0]);
+        space.until_withdrawn(path).await;
     }
 }
 
@@ -94,6 +96,7 @@ async fn ask_in_vain(client: &Client, latch: &LeaderLatch) {
     for _ in 0..3 {
         assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
         assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
+        assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
         assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
     }
 }

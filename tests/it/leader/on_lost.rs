@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, FencingToken, LockError, LossReason, Policy, leader_only};
 use zklock_testkit::How;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until, until_leads};
 
 const PATH: &str = "/leader";
 
@@ -23,6 +23,7 @@ struct Work {
 impl Work {
     async fn begin(client: &Client) -> Self {
         let ((begin, begun), (end, ends)) = (oneshot::channel(), oneshot::channel());
+        until_leads(client, PATH).await;
         let call = tokio::spawn(zklock::scope(client.clone(), work(begin, ends)));
         Self { token: soon(begun).await.unwrap(), end, call }
     }
@@ -59,6 +60,7 @@ async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended(kind: K
     let (first, second) = (space.client().await, space.client().await);
     let work = Work::begin(&first).await;
     assert!(!second.leader(PATH).unwrap().join().await.unwrap());
+    space.until_queued(PATH, 2).await;
     soon(first.leader(PATH).unwrap().resign()).await;
     assert!(!first.leader(PATH).unwrap().is_leader());
     assert_kept(&space, &second).await;
@@ -77,6 +79,7 @@ async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body(kind:
     let mut body = pin!(term.run_to_end(ends));
     assert!(poll!(&mut body).is_pending());
     assert!(!second.leader(PATH).unwrap().join().await.unwrap());
+    space.until_queued(PATH, 2).await;
     proxy.cut(How::Rst);
     assert_eq!(soon(term.lost()).await, LossReason::Suspended);
     assert_kept(&space, &second).await;
@@ -124,7 +127,7 @@ async fn a_shutdown_waits_for_the_body(kind: Kind) {
     assert!(!shutdown.is_finished());
     assert_eq!(work.end().await, LossReason::Resigned);
     soon(shutdown).await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
+    space.until_withdrawn(PATH).await;
 }
 
 fn begins() {

@@ -21,8 +21,7 @@ async fn connect(server: &Server, session: Duration) -> Client {
 }
 
 async fn children(server: &Server) -> usize {
-    let outsider = zk::Client::connect(server.connect_string()).await.expect("the server accepts a client");
-    match outsider.list_children(PATH).await {
+    match server.outsider().await.list_children(PATH).await {
         Err(zk::Error::NoNode) => 0,
         listed => listed.expect("the server lists").len(),
     }

@@ -8,7 +8,7 @@ use zklock::{Acl, Client, Config, LockError};
 use zklock_testkit::ZooKeeper;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{Kind, SOON, Space, failed, on_both_servers, outsider_at, soon, until};
 
 const PATH: &str = "/closed/leader";
 
@@ -57,8 +57,8 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted(kind: Kin
     let client = space.client().await;
     let leader = client.leader(PATH).unwrap();
     for _ in 0..2 {
-        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
         assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
         assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
     }
     assert!(matches!(leader.failure(), Some(LockError::Denied { .. })));
@@ -135,7 +135,7 @@ async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_
 #[tokio::test]
 async fn a_candidate_leads_once_the_quota_permits_it() {
     let server = ZooKeeper::builder().system_property("zookeeper.enforceQuota", "true").start().unwrap();
-    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = outsider_at(server.connect_string()).await;
     let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     let quota = "/zookeeper/quota/limited";
     outsider.create("/limited", b"", &persistent).await.unwrap();

@@ -10,7 +10,7 @@ use zklock_testkit::wire::Opcode;
 
 use super::HOUR;
 use crate::requests::{PATIENCE, quiet_client, requests};
-use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
+use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until_leads};
 
 #[distributed_lock(path = "/jobs/{id}", once_per = "1h")]
 async fn job(id: u8) -> Result<Option<u8>, LockError> {
@@ -52,7 +52,7 @@ async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
 
 const BUSY: &str = "/ticks/busy";
 
-#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "2s")]
+#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "5s")]
 async fn busy() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
@@ -322,7 +322,7 @@ fn blocking_too(client: &Client) -> Result<Option<u8>, LockError> {
 async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
     let space = Space::new(kind);
     let (leader, follower) = (space.client().await, space.client().await);
-    assert!(leader.leader("/office").unwrap().join().await.unwrap());
+    until_leads(&leader, "/office").await;
     let calls = async || (sweep().await, sweep().await, strict().await, strict().await);
     let (first, again, strictly, late) = zklock::scope(leader.clone(), calls()).await;
     assert_eq!((first, again), (Some(1), None));
@@ -341,6 +341,7 @@ async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
 async fn functions_that_are_not_async_start_once_too(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
+    until_leads(&client, "/office").await;
     let blocked = client.clone();
     let runs = spawn_blocking(move || {
         let leads = (blocking(&blocked).unwrap(), blocking(&blocked).unwrap());

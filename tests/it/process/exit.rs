@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use zklock::{Config, LockError, distributed_lock};
-use zookeeper_client as zk;
 
 use crate::support::process::{Orders, Process};
 use crate::support::{Kind, Server, Space, on_both_servers, until};
@@ -48,7 +47,7 @@ async fn a_call_in_this_process_leaves_nothing(kind: Kind) {
 #[tokio::test]
 async fn a_process_that_ends_right_after_a_call_leaves_nothing(kind: Kind) {
     let server = Server::start_granting(kind, SESSION);
-    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     for number in 0..PROCESSES {
         let path = format!("/exits/{number}");
         let mut process =

@@ -1,14 +1,10 @@
 //! The order of turns, and the waiters that are woken for them.
 
-use std::time::Duration;
-
 use rstest_reuse::apply;
-use zklock::{Client, Config};
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, SHORT, queue, read, rwlock, spawn_read, spawn_write, until_waiting, watchers, write};
-use crate::support::{Kind, Space, TICK, failed, on_both_servers, soon};
+use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -128,14 +124,6 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-/// Returns a client, and a proxy that counts how often the client lists the queue.
-async fn counted(space: &Space) -> (Proxy, Client) {
-    let proxy = Proxy::start(space.server().address()).unwrap();
-    let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
-    let client = config.session_timeout(Duration::from_secs(6)).tick_time(TICK).connect().await.unwrap();
-    (proxy, client)
-}
-
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
@@ -145,7 +133,7 @@ async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
     let held = write(&holder).await;
     let mut clients = Vec::new();
     for _ in 0..5 {
-        clients.push(counted(&space).await);
+        clients.push(space.proxied().await);
     }
     // The queue is W R1 R2 W3 R4 R5. No waiter watches R1, and both R4 and R5 watch W3.
     let place = |place: usize| &clients[place - 1].1;

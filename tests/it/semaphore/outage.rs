@@ -63,7 +63,7 @@ async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it(kin
 async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew(kind: Kind) {
     let server = Server::start_reaping(kind);
     let client = connect(&server).await;
-    let outsider = zookeeper_client::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     for permits in [2, 5] {
         let semaphore = semaphore(&client, permits);
         let guards = [take(&semaphore, 1).await, take(&semaphore, 1).await];
@@ -82,7 +82,7 @@ async fn containers_that_vanish_at_any_moment_are_created_again(kind: Kind) {
     let server = Server::start_reaping(kind);
     let (client, other) = (connect(&server).await, connect(&server).await);
     let (one, two) = (semaphore(&client, 2), semaphore(&other, 2));
-    let outsider = zookeeper_client::Client::connect(server.connect_string()).await.unwrap();
+    let outsider = server.outsider().await;
     let remover = tokio::spawn(async move {
         loop {
             for path in [super::LEASES, super::GATE, super::PATH] {

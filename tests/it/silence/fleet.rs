@@ -85,7 +85,7 @@ async fn a_fleet_outlives_a_stopped_follower() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fleet_outlives_a_stopped_leader() {
-    let ensemble = Ensemble::start().unwrap();
+    let ensemble = Ensemble::builder().sync_limit(2).start().unwrap();
     let fleet = Fleet::start(ensemble.connect_string()).await;
     let leader = ensemble.leader().unwrap();
     leader.pause().unwrap();

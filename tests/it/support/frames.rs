@@ -1,14 +1,12 @@
 //! Interrupts the work of a client at each frame that it sends or receives, one after the other.
 
-use std::time::Duration;
-
 use tokio::task::JoinHandle;
-use zklock::{Client, Config, Health};
+use zklock::{Client, Health};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, RuleBuilder};
 
 use super::session_end::end_session;
-use super::{Kind, Space, TICK, soon, until};
+use super::{Kind, Space, soon, until};
 
 /// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +38,8 @@ pub(crate) struct Interrupted {
 impl Interrupted {
     pub(crate) async fn new(kind: Kind) -> Self {
         let space = Space::new(kind);
-        let proxy = Proxy::start(space.server().address()).unwrap();
-        let config = Config::new(proxy.connect_string()).namespace(&space.namespace);
-        let config = config.session_timeout(Duration::from_secs(6)).tick_time(TICK);
-        Self { client: config.connect().await.unwrap(), space, proxy }
+        let (proxy, client) = space.proxied().await;
+        Self { space, client, proxy }
     }
 
     fn nth(&self, frame: Frame, n: u64) -> RuleBuilder<'_> {

@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, Signal};
+
 /// The queue of messages. Dropping it waits until they are written, for a short time.
 #[derive(Debug)]
 pub(super) struct Messages(SyncSender<Message>);
@@ -70,6 +72,10 @@ impl Write for Writer {
 
 /// Writes the messages until the last one. One that cannot be written is left out.
 fn write(messages: &Receiver<Message>) {
+    // The terminal may be set to stop a job in the background that writes. The lock would end with the stop.
+    let mut blocked = SigSet::empty();
+    blocked.add(Signal::SIGTTOU);
+    blocked.thread_block().ok();
     while let Ok(message) = messages.recv() {
         match message {
             Message::Text(text) => drop(io::stderr().write_all(&text)),

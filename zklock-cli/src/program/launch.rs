@@ -3,12 +3,13 @@
 //! It arranges that the kernel kills it when its parent is gone, and brings its group to the foreground of the terminal.
 //! Then it stops itself, until its parent lets it go on.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode};
 
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::{Pid, getpgid, getppid};
 
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
         // A shell may have taken the foreground back meanwhile.
         terminal.give_to(nix::unistd::getpgrp());
     }
-    if raise(Signal::SIGSTOP).is_err() {
+    if set_name(READY).and_then(|()| raise(Signal::SIGSTOP)).is_err() {
         return Code::Failed.into();
     }
     let error = Command::new(program).args(rest).exec();
@@ -70,6 +71,14 @@ pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     code.into()
 }
 
+/// Tells whether a process has done all that comes before it stops itself.
+pub(super) fn is_ready(process: Pid) -> bool {
+    let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.strip_suffix(b"\n") == Some(READY.to_bytes())
+}
+
+/// The name of a process that is about to stop itself. The program gets its own one.
+const READY: &CStr = c"zklock-ready";
 const BOUND: &str = "bound";
 const FREE: &str = "free";
 const FOREGROUND: &str = "foreground";

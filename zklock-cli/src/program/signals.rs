@@ -11,6 +11,8 @@ use nix::sys::signal::{Signal, raise};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
 
+use super::terminal::may_suspend;
+
 /// The signals that this process catches and passes on.
 ///
 /// A signal that was ignored when this process started stays ignored, by the program too: nohup(1) and the background
@@ -70,7 +72,7 @@ impl Signals {
                     self.is_asked = true;
                     return signal;
                 }
-                Signal::SIGTSTP => drop(raise(Signal::SIGSTOP)),
+                Signal::SIGTSTP if may_suspend() => drop(raise(Signal::SIGSTOP)),
                 _ => {}
             }
         }

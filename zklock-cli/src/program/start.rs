@@ -80,8 +80,8 @@ impl Launched {
         loop {
             match self.child.news()? {
                 News::None => drop(self.changes.recv().await),
-                News::Stopped(Signal::SIGSTOP) => break,
-                // A key of the terminal has stopped it before it stopped itself.
+                News::Stopped(Signal::SIGSTOP) if launch::is_ready(self.child.group()) => break,
+                // A key of the terminal or another process has stopped it before it stopped itself.
                 News::Stopped(_) => self.child.signal_group(Signal::SIGCONT),
                 // Its end is news again for the supervision.
                 News::Ended => return Ok(()),

@@ -17,7 +17,7 @@ use super::lease::{Lease, SHORTEST_INTERVAL};
 use super::orphans;
 use super::signals::{Addressee, Signals, addressee, asks_to_end};
 use super::start::{Course, Launched};
-use super::terminal::Stage;
+use super::terminal::{Stage, may_suspend};
 use super::watchdog::{Notice, Watchdog};
 use crate::arguments::{OnLost, Running};
 use crate::exit::Failure;
@@ -165,7 +165,7 @@ impl<'a> Supervision<'a> {
                     return Ok(self.lease.interval());
                 }
                 let Deadlines { term, kill } = self.deadlines;
-                // The watchdog comes first, so that the program gets one SIGTERM and not two.
+                // The watchdog comes first, so that the program usually gets one SIGTERM.
                 let patience = kill.min(term + SHORTEST_INTERVAL);
                 if now >= patience {
                     self.lose(LossReason::LeaseExpired, now);
@@ -237,6 +237,9 @@ impl<'a> Supervision<'a> {
     }
 
     fn pass_on(&mut self, signal: Signal) {
+        if signal == Signal::SIGTSTP && !may_suspend() {
+            return;
+        }
         if signal == Signal::SIGCONT {
             self.stage.resume(&self.child);
         }
@@ -249,12 +252,12 @@ impl<'a> Supervision<'a> {
 
     /// Cleans up after a program that has ended. After a loss, its children end as well.
     fn end(self) -> io::Result<Ended> {
-        // The watchdog must not signal the group when its number is free again.
-        drop(self.watchdog);
         let lost = self.fate.lost();
         if lost.is_some() && self.on_lost != OnLost::Continue {
             self.child.signal_group(Signal::SIGKILL);
         }
+        // The watchdog must not signal the group when its number is free again.
+        drop(self.watchdog);
         self.stage.take_back(&self.child);
         Ok(Ended { status: self.child.reap()?, lost, is_asked: self.is_asked, has_begun: true })
     }

@@ -90,8 +90,9 @@ impl Stage {
             if terminal.has(child.group()) {
                 child.signal_group(Signal::SIGCONT);
             } else if is_job() {
-                // It gets the terminal when the shell brings this process to the foreground.
-                raise(Signal::SIGSTOP).ok();
+                // It gets the terminal when the shell brings this job to the foreground. A shell knows a job as stopped
+                // when all processes of its group are.
+                killpg(getpgrp(), Signal::SIGSTOP).ok();
             }
         } else if terminal.has(child.group()) {
             // The keys have stopped the program alone.
@@ -121,6 +122,14 @@ impl Stage {
         let owned = self.terminal.iter().filter(|terminal| terminal.has(getpgrp()));
         owned.for_each(|terminal| terminal.give_to(child.group()));
     }
+}
+
+/// Tells whether a SIGTSTP suspends this process and its program.
+///
+/// On a terminal without a shell that can resume them, neither of them must stop. The program may be in vfork(2): then
+/// its child stops, the program waits for it, and this process does not learn of the stop.
+pub(super) fn may_suspend() -> bool {
+    Terminal::open().is_none() || is_job()
 }
 
 /// Tells whether there is a shell that can resume this process: an ancestor in the same session, but in another group.

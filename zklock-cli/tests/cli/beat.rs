@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
-use tokio::signal::unix::{SignalKind, signal};
 
+use crate::signals::catch;
 use crate::waiting::until;
 use crate::zklock::Zklock;
 
@@ -78,22 +79,15 @@ fn beat(file: &Path) -> std::io::Result<()> {
     loop {
         let time = (now().as_nanos() as u64).to_le_bytes();
         file.write_all_at(&[&time[..], &pid].concat(), 0)?;
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Catches SIGTERM from now on, and does nothing: the runtime never lets a signal have its default effect again.
-fn ignore_term() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
-    let _inside = runtime.enter();
-    drop(signal(SignalKind::terminate()).unwrap());
 }
 
 #[test]
 fn the_time_of_the_last_beat_is_read() {
     if let Some(file) = std::env::var_os(FILE) {
         if std::env::var_os(DEAF).is_some() {
-            ignore_term();
+            catch(Signal::SIGTERM);
         }
         beat(Path::new(&file)).unwrap();
     }

@@ -65,14 +65,12 @@ fn event_of_top(space: &Space) -> Value {
 #[tokio::test]
 async fn participants_beyond_the_bound_are_told_once_for_each_change(kind: Kind) {
     let space = Space::new(kind);
-    let held = "echo held; exec sleep 1000";
-    let mut first = space.zklock("exec /a --identity first").shell(held).start();
-    first.line();
+    let _first = space.holder("/a --identity first");
     let mut watch = space.zklock("watch --interval 20ms --most 1 --json").err_to_out().start();
     assert!(watch.line().contains(r#""change":"holds""#));
-    let _second = space.zklock("exec /a --identity second").shell(held).start();
+    let _second = space.waiter("/a --identity second");
     assert_eq!(event(&watch.line())["participants"], 1);
-    let _third = space.zklock("exec /a --identity third").shell(held).start();
+    let _third = space.waiter("/a --identity third");
     assert_eq!(event(&watch.line())["participants"], 2);
     let who = space.zklock("who /a --most 1").run();
     assert!(who.out.contains("first") && !who.out.contains("second"), "{}", who.out);

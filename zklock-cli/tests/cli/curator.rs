@@ -15,7 +15,7 @@ async fn a_program_and_holders_in_java_exclude_each_other(kind: Kind) {
     let mut java = peer.actor("mutex", &space.full("/a")).await;
     assert!(java.try_acquire("exclusive", SOON).await);
     assert_eq!(space.zklock("exec /a --no-wait").shell("exit 0").run().code, 75);
-    let mut running = space.zklock("exec /a").shell("echo held; exec sleep 1000").start();
+    let mut running = space.waiter("/a");
     space.until_queued("/a", 2).await;
     java.ask("release exclusive").await;
     assert_eq!(running.line(), "held");
@@ -55,7 +55,7 @@ async fn holders_in_java_are_listed_asked_to_release_and_removed(kind: Kind) {
     let peer = Peer::start(space.connect_string(), SESSION);
     let mut java = peer.actor("mutex", &space.full("/a")).await;
     assert!(java.try_acquire("exclusive", SOON).await);
-    let _waits = space.zklock("exec /a --identity shell").shell("exec sleep 1000").start();
+    let _waits = space.waiter("/a --identity shell");
     space.until_queued("/a", 2).await;
     let who = space.zklock("who /a").run().out;
     let standings: Vec<_> = who.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();

@@ -5,28 +5,21 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rstest_reuse::apply;
-use zklock_testkit::{Direction, Proxy};
+use zklock_testkit::Direction;
+use zklock_testkit::wire::Opcode;
 
 use crate::running::state;
-use crate::server::{Server, TICK};
 use crate::support::{Kind, Space, on_both_servers};
-use crate::waiting::{SOON, until};
-use crate::zklock::Zklock;
-
-/// Longer than tests wait.
-const LONG: Duration = Duration::from_secs(60);
+use crate::waiting::until;
 
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_further_signal_ends_a_command_that_cannot_release_its_lock(kind: Kind) {
-    assert!(LONG > SOON);
-    let server = Server::start_granting(kind, LONG);
+    let space = Space::new(kind);
     for command in ["exec", "lead"] {
-        let proxy = Proxy::start(server.address()).unwrap();
-        let zklock = Zklock::new(&format!("{command} /{command}"));
-        let zklock = zklock.env("ZKLOCK_CONNECT", proxy.connect_string());
-        let zklock = zklock.env("ZKLOCK_SESSION_TIMEOUT", "60s").env("ZKLOCK_DEFAULT_WAIT", "60s");
-        let zklock = zklock.env("ZKLOCK_TICK_TIME", format!("{}ms", TICK.as_millis()));
+        let proxy = space.proxy();
+        let zklock = space.zklock_at(proxy.connect_string(), &format!("{command} /{command}"));
+        let zklock = zklock.env("ZKLOCK_DEFAULT_WAIT", "60s");
         let script = "trap 'exit 5' TERM; echo $$; while :; do sleep 0.01; done";
         let mut running = zklock.shell(script).start();
         let program: i32 = running.line().parse().unwrap();
@@ -55,4 +48,21 @@ async fn a_signal_to_all_processes_leaves_time_for_the_release(kind: Kind) {
     proxy.heal();
     running.line_with("\"event\":\"released\"");
     assert_eq!(running.code().await, 143);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_session_that_ends_during_the_release_does_not_cost_the_code_of_the_program(kind: Kind) {
+    let space = Space::new(kind);
+    let proxy = space.proxy();
+    // The servers do not hear of the release, and all else has an answer until the program has ended.
+    let _unheard = proxy.on_request(Opcode::DELETE).always().discard();
+    let zklock = space.brief_at(proxy.connect_string(), "exec /a --json").err_to_out();
+    let zklock = zklock.env("ZKLOCK_DEFAULT_WAIT", "60s");
+    let mut running = zklock.shell("echo program $$; exit 5").start();
+    let program: i32 = running.line_with("program ").rsplit(' ').next().unwrap().parse().unwrap();
+    until(async || state(program).is_none(), "the program has ended, and the lock is being released").await;
+    proxy.blackhole(Direction::Both);
+    assert!(running.line_with("\"event\":\"unreleased\"").contains("lost"));
+    assert_eq!(running.code().await, 5);
 }

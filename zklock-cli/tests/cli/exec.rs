@@ -1,11 +1,14 @@
 //! `zklock exec`: locks of every kind, the environment and the code of the program, and signals.
 
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use rstest_reuse::apply;
 
 use crate::running::{is_alive, state};
+use crate::signals::ignores;
 use crate::support::{Kind, Space, on_both_servers};
 use crate::waiting::until;
+use crate::zklock::Zklock;
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -29,8 +32,7 @@ async fn a_lock_in_use_is_contended_and_free_after_its_program(kind: Kind) {
     assert_eq!(holder.line(), "held");
     // The input of the holder has ended, so the program ends too. Another one waits for a signal.
     assert_eq!(holder.code().await, 1);
-    let mut holder = space.zklock("exec /a").shell("echo held; exec sleep 1000").start();
-    assert_eq!(holder.line(), "held");
+    let mut holder = space.holder("/a");
     let refused = space.zklock("exec /a --no-wait").shell("echo ran").run();
     assert_eq!((refused.code, refused.out.as_str()), (75, ""));
     assert!(refused.err.contains("lock /a is held by others"), "{}", refused.err);
@@ -49,13 +51,11 @@ async fn a_lock_in_use_is_contended_and_free_after_its_program(kind: Kind) {
 #[tokio::test]
 async fn readers_share_a_lock_and_permits_are_counted(kind: Kind) {
     let space = Space::new(kind);
-    let mut reader = space.zklock("exec /rw --mode read").shell("echo held; exec sleep 1000").start();
-    assert_eq!(reader.line(), "held");
+    let _reader = space.holder("/rw --mode read");
     assert_eq!(space.zklock("exec /rw --mode read --no-wait").shell("exit 0").run().code, 0);
     assert_eq!(space.zklock("exec /rw --mode write --no-wait").shell("exit 0").run().code, 75);
     let permits = "exec /permits --no-wait --of 3";
-    let mut two = space.zklock(&format!("{permits} --permits 2")).shell("echo held; exec sleep 1000").start();
-    assert_eq!(two.line(), "held");
+    let _two = space.holder("/permits --permits 2 --of 3");
     assert_eq!(space.zklock(&format!("{permits} --permits 1")).shell("exit 0").run().code, 0);
     assert_eq!(space.zklock(&format!("{permits} --permits 2")).shell("exit 0").run().code, 75);
     let other = space.zklock("exec /permits --permits 1 --of 9").shell("exit 0").run();
@@ -82,8 +82,7 @@ async fn a_program_runs_once_per_period(kind: Kind) {
 #[tokio::test]
 async fn the_end_of_a_program_is_not_waited_for_when_its_period_has_begun(kind: Kind) {
     let space = Space::new(kind);
-    let mut first = space.zklock("exec /job --once-per 1h").shell("echo ran; exec sleep 1000").start();
-    first.line();
+    let _first = space.holder("/job --once-per 1h");
     for patience in ["--wait 1h", "--no-wait"] {
         let zklock = space.zklock(&format!("exec /job --once-per 1h --json {patience}"));
         let skipped = zklock.shell("echo ran").run();
@@ -101,7 +100,8 @@ async fn a_signal_while_waiting_ends_the_wait_and_leaves_no_place_in_the_queue(k
     let space = Space::new(kind);
     let client = space.client().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    let mut waiter = space.zklock("exec /a").shell("echo ran").start();
+    // On a terminal whose shell has no jobs, nothing is suspended.
+    let mut waiter = space.zklock("exec /a").shell("echo ran").through("setsid").start();
     space.until_queued("/a", 2).await;
     let pid = waiter.pid().as_raw();
     waiter.signal(Signal::SIGTSTP);
@@ -120,7 +120,8 @@ async fn signals_reach_the_program_and_those_of_the_user_no_other_process_of_its
     // The child of the shell has no handler for any of the signals.
     let script = "trap 'echo usr1' USR1; trap 'echo hup; exit 9' HUP; sleep 1000 & echo $!; \
                   while :; do wait; done";
-    let mut running = space.zklock("exec /a").shell(script).start();
+    // On the terminal of the tests, zklock would stop itself, too, or not pass on the signal.
+    let mut running = space.zklock("exec /a").shell(script).through("setsid").start();
     let child: i32 = running.line().parse().unwrap();
     running.signal(Signal::SIGUSR1);
     assert_eq!(running.line(), "usr1");
@@ -151,7 +152,7 @@ async fn a_signal_that_was_ignored_from_the_start_stays_ignored(kind: Kind) {
 #[tokio::test]
 async fn nested_locks_are_held_together_and_the_inner_program_ends_with_the_outer_lock(kind: Kind) {
     let space = Space::new(kind);
-    let zklock = crate::zklock::Zklock::path();
+    let zklock = Zklock::path();
     let script = format!("exec {zklock} exec /inner -- sh -c 'echo $$ $ZKLOCK_PATH; exec sleep 1000'");
     let mut running = space.zklock("exec /outer").shell(&script).start();
     let line = running.line();
@@ -186,4 +187,20 @@ async fn a_full_disk_costs_neither_the_lock_nor_the_code(kind: Kind) {
     let client = space.client().await;
     let free = client.mutex("/a").unwrap().lock().await;
     free.unwrap().release().await.unwrap();
+}
+
+const UNDER_NOHUP: &str = "ZKLOCK_TEST_UNDER_NOHUP";
+
+#[test]
+fn the_command_ignores_no_signal_that_the_tests_ignore() {
+    let test = "exec::the_command_ignores_no_signal_that_the_tests_ignore";
+    if std::env::var_os(UNDER_NOHUP).is_none() {
+        let ended = Zklock::new("").through_test(test, UNDER_NOHUP).through("nohup").run();
+        assert_eq!(ended.code, 0, "{}", ended.out);
+        return;
+    }
+    assert!(ignores(Pid::this(), Signal::SIGHUP));
+    let mut server = Zklock::new("serve --data none --listen 127.0.0.1:0").start();
+    server.line();
+    assert!(!ignores(server.pid(), Signal::SIGHUP));
 }

@@ -54,7 +54,7 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads(kind: K
     let space = Space::new(kind);
     let client = space.client().await;
     let script = "trap '' TERM; sh -c 'sleep 1000 & echo orphan $!'; sleep 1000 & wait";
-    let mut running = adopting(space.zklock("lead /boss").shell(script)).start();
+    let mut running = adopting(space.zklock("lead /boss --grace 1s").shell(script)).start();
     let orphan: i32 = running.line_with("orphan ").rsplit(' ').next().unwrap().parse().unwrap();
     let latch = client.leader_latch("/boss").unwrap();
     space.until_queued("/boss", 2).await;

@@ -24,8 +24,7 @@ async fn a_holder_is_asked_to_release(kind: Kind) {
 #[tokio::test]
 async fn a_lock_is_taken_from_its_holder_after_a_question(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = space.zklock("exec /a --identity holder").shell("echo held; exec sleep 1000").start();
-    holder.line();
+    let mut holder = space.holder("/a --identity holder");
     let refused = space.zklock("break /a").run();
     assert_eq!(refused.code, 64, "{}", refused.err);
     let ask = |answer: &'static str| {

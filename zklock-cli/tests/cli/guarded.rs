@@ -9,7 +9,7 @@ use zklock_testkit::Direction;
 
 use crate::beat::{Beat, Manners, now};
 use crate::running::{child_with, is_alive};
-use crate::support::{Kind, SESSION, Space, free, on_both_servers};
+use crate::support::{Kind, SHORT_SESSION, Space, free, on_both_servers};
 use crate::waiting::until;
 
 const PATH: &str = "/deploy";
@@ -21,7 +21,7 @@ const A_WHILE: Duration = Duration::from_millis(500);
 async fn a_program_is_killed_with_its_zklock_and_before_its_lock_is_free(kind: Kind) {
     let (space, beat) = (Space::new(kind), Beat::new());
     let client = space.client().await;
-    let running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
+    let running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ignores).start();
     let program = beat.begun().await;
     let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
     running.signal(Signal::SIGKILL);
@@ -49,7 +49,7 @@ async fn a_program_ends_before_the_lock_of_a_stopped_zklock_is_free(kind: Kind) 
     let client = space.client().await;
     for manners in [Manners::Ends, Manners::Ignores] {
         let beat = Beat::new();
-        let mut running = beat.under(space.zklock(&format!("exec {PATH}")), manners).start();
+        let mut running = beat.under(space.brief(&format!("exec {PATH}")), manners).start();
         let program = beat.begun().await;
         running.signal(Signal::SIGSTOP);
         let free = free(&client, PATH).await;
@@ -93,7 +93,7 @@ async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped(ki
 async fn a_stopped_watchdog_does_not_keep_a_program_from_its_end(kind: Kind) {
     let (space, beat) = (Space::new(kind), Beat::new());
     let proxy = space.proxy();
-    let zklock = space.zklock_at(proxy.connect_string(), &format!("exec {PATH}"));
+    let zklock = space.brief_at(proxy.connect_string(), &format!("exec {PATH}"));
     let mut running = beat.under(zklock, Manners::Ignores).start();
     let program = beat.begun().await;
     let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
@@ -111,12 +111,12 @@ async fn a_stopped_watchdog_does_not_keep_a_program_from_its_end(kind: Kind) {
 #[tokio::test]
 async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_held(kind: Kind) {
     let (space, beat) = (Space::new(kind), Beat::new());
-    let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ends).start();
+    let mut running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ends).start();
     let program = beat.begun().await;
     let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
     kill(watchdog, Signal::SIGSTOP).unwrap();
     // This test is about the length of the stop, in which the first deadlines pass.
-    tokio::time::sleep(SESSION).await;
+    tokio::time::sleep(SHORT_SESSION).await;
     kill(watchdog, Signal::SIGCONT).unwrap();
     let before = now();
     until(async || beat.last().unwrap().0 > before + A_WHILE, "the program goes on").await;
@@ -168,8 +168,8 @@ async fn a_program_whose_lock_is_deleted_is_asked_to_end_and_then_killed(kind: K
     assert_eq!(running.line(), "asked");
     assert_eq!(running.code().await, 79);
 
-    let beat = Beat::new();
-    let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
+    let (beat, exec) = (Beat::new(), format!("exec {PATH} --grace 1s"));
+    let mut running = beat.under(space.zklock(&exec), Manners::Ignores).start();
     let program = beat.begun().await;
     space.delete_children(PATH).await;
     assert_eq!(running.code().await, 79);

@@ -79,11 +79,25 @@ async fn a_suspended_program_goes_on_with_its_lock_when_the_shell_resumes_it(kin
 async fn a_job_in_the_background_stops_when_its_program_reads_and_goes_on_in_the_foreground(kind: Kind) {
     let space = Space::new(kind);
     let script = "echo ready $$; read line </dev/tty; echo \"got $line\"";
-    let line = format!("{EXEC} & while [ -z \"$(jobs -s)\" ]; do sleep 0.01; done; fg");
-    let (mut terminal, program) = job(&space, &line, script);
-    until(async || foreground(program) == Some(program), "the program has the terminal").await;
-    terminal.types("a line\n");
-    terminal.line_with("got a line");
+    for command in [EXEC.to_owned(), format!("{EXEC} | cat")] {
+        let line = format!("{command} & while [ -z \"$(jobs -s)\" ]; do sleep 0.01; done; fg");
+        let (mut terminal, program) = job(&space, &line, script);
+        until(async || foreground(program) == Some(program), "the program has the terminal").await;
+        terminal.types("a line\n");
+        terminal.line_with("got a line");
+        until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+        terminal.types("exit 0\n");
+        assert_eq!(terminal.code().await, 0);
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn messages_from_the_background_do_not_stop_the_command(kind: Kind) {
+    let space = Space::new(kind);
+    let mut terminal = space.zklock("").on_terminal(SHELL, "").start();
+    terminal.types("stty tostop; \"$ZKLOCK\" exec /a --json -- true &\n");
+    terminal.line_with("\"event\":\"released\"");
     until(async || space.children("/a").await.is_empty(), "the lock is released").await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);

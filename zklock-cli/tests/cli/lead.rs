@@ -18,7 +18,7 @@ fn pid(line: &str) -> i32 {
 #[tokio::test]
 async fn a_program_runs_in_one_process_and_in_the_next_one_after_the_first_was_killed(kind: Kind) {
     let space = Space::new(kind);
-    let mut first = space.zklock("lead /boss").shell(SCRIPT).start();
+    let mut first = space.brief("lead /boss").shell(SCRIPT).start();
     let leads = pid(&first.line());
     let mut second = space.zklock("lead /boss").shell(SCRIPT).start();
     space.until_queued("/boss", 2).await;
@@ -85,7 +85,7 @@ async fn a_candidate_that_is_told_to_end_leaves_the_election(kind: Kind) {
 #[tokio::test]
 async fn the_program_of_a_stopped_leader_has_ended_when_another_leads(kind: Kind) {
     let (space, beat) = (Space::new(kind), Beat::new());
-    let stopped = beat.under(space.zklock("lead /boss"), Manners::Ignores).start();
+    let stopped = beat.under(space.brief("lead /boss"), Manners::Ignores).start();
     let program = beat.begun().await;
     let client = space.client().await;
     stopped.signal(Signal::SIGSTOP);

@@ -18,12 +18,9 @@ fn objects(ended: &Ended) -> Vec<Value> {
 async fn locks_are_listed_with_their_kind_holder_and_waiters(kind: Kind) {
     let space = Space::new(kind);
     assert_eq!(space.zklock("ls").run().out, "PATH  KIND  HELD  WAITING  SINCE  FIRST\n");
-    let held = "echo held; exec sleep 1000";
-    let mut holder = space.zklock("exec /jobs/a --identity first").shell(held).start();
-    holder.line();
-    let mut reader = space.zklock("exec /jobs/b --mode read --identity reader").shell(held).start();
-    reader.line();
-    let _waiter = space.zklock("exec /jobs/a --identity second").shell(held).start();
+    let _holder = space.holder("/jobs/a --identity first");
+    let _reader = space.holder("/jobs/b --mode read --identity reader");
+    let _waiter = space.waiter("/jobs/a --identity second");
     space.until_queued("/jobs/a", 2).await;
     let text = space.zklock("ls /jobs").run().out;
     let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -55,16 +52,13 @@ async fn changes_are_printed_as_they_come_until_the_command_is_interrupted(kind:
         (text(&change["change"]), text(&change["path"]), text(&change["participant"]["identity"]))
     };
     let told = |change: &str, who: &str| (change.to_owned(), "/jobs/a".to_owned(), who.to_owned());
-    let mut first = space.zklock("exec /jobs/a --identity first").shell("echo held; exec sleep 1000").start();
-    first.line();
+    let first = space.holder("/jobs/a --identity first");
     assert_eq!(change(), told("holds", "first"));
-    let mut second =
-        space.zklock("exec /jobs/a --identity second").shell("echo held; exec sleep 1000").start();
+    let _second = space.waiter("/jobs/a --identity second");
     assert_eq!(change(), told("waits", "second"));
     first.signal(Signal::SIGTERM);
     assert_eq!(change(), told("leaves", "first"));
     assert_eq!(change(), told("holds", "second"));
-    second.line();
     watch.signal(Signal::SIGINT);
     assert_eq!(watch.code().await, 130);
     assert_eq!(space.zklock("watch /jobs").out_to_full_disk().run().code, 74);
@@ -74,8 +68,7 @@ async fn changes_are_printed_as_they_come_until_the_command_is_interrupted(kind:
 #[tokio::test]
 async fn a_signal_ends_a_command_whose_output_nobody_reads(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = space.zklock("exec /a").shell("echo held; exec sleep 1000").start();
-    holder.line();
+    let _holder = space.holder("/a");
     for command in ["ls", "who /a --json", "watch"] {
         let mut stalled = space.zklock(command).out_to_full_pipe().start();
         until(async || writes_to_full_pipe(stalled.pid()), "it writes").await;

@@ -27,6 +27,7 @@ mod server;
 mod servers;
 mod settings;
 mod shell;
+mod signals;
 mod start;
 mod support;
 mod tmux;

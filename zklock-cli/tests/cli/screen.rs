@@ -28,15 +28,12 @@ pub(crate) fn on_screen(space: &Space, arguments: &str) -> Zklock {
 #[tokio::test]
 async fn the_busiest_locks_and_the_longest_waiters_are_on_the_screen_until_a_key_ends_it(kind: Kind) {
     let space = Space::new(kind);
-    let held = "echo held; exec sleep 1000";
-    let mut holder = space.zklock("exec /quiet --identity alone").shell(held).start();
-    holder.line();
+    let _alone = space.holder("/quiet --identity alone");
     let mut terminal = on_screen(&space, "top --interval 20ms").start();
     let mut screen = Parser::new(ROWS, COLUMNS, 0);
     terminal.until_shown(&mut screen, |text| text.contains("/quiet") && text.contains("alone"));
-    let mut busy = space.zklock("exec /busy --identity holder").shell(held).start();
-    busy.line();
-    let _waits = space.zklock("exec /busy --identity patient").shell(held).start();
+    let _busy = space.holder("/busy --identity holder");
+    let _waits = space.waiter("/busy --identity patient");
     terminal.until_shown(&mut screen, |text| {
         let place = |word| text.lines().position(|line| line.contains(word));
         // The lock with a waiter is above the other one, and its waiter is in the second table.
@@ -90,8 +87,7 @@ async fn keys_do_not_keep_the_screen_from_its_next_look(kind: Kind) {
             }
         }
     });
-    let mut holder = space.zklock("exec /new").shell("echo held; exec sleep 1000").start();
-    assert_eq!(holder.line(), "held");
+    let _holder = space.holder("/new");
     terminal.until_shown(&mut screen, |text| text.contains("/new"));
     is_shown.store(true, Ordering::Relaxed);
     typing.join().unwrap();
@@ -101,8 +97,7 @@ async fn keys_do_not_keep_the_screen_from_its_next_look(kind: Kind) {
 #[tokio::test]
 async fn changes_are_on_the_screen_until_a_key_interrupts_them(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = space.zklock("exec /a --identity first").shell("echo held; exec sleep 1000").start();
-    holder.line();
+    let holder = space.holder("/a --identity first");
     let mut terminal = on_screen(&space, "watch --interval 20ms").start();
     let mut screen = Parser::new(ROWS, COLUMNS, 0);
     terminal.until_shown(&mut screen, |text| text.contains("holds    /a  first"));

@@ -12,7 +12,7 @@ async fn settings_come_from_a_file_the_environment_and_the_command_line(kind: Ki
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("zklock.toml");
     let connect = space.connect_string();
-    std::fs::write(&file, format!("connect = '{connect}'\nnamespace = '/file'\nsession_timeout = '10s'\n"))
+    std::fs::write(&file, format!("connect = '{connect}'\nnamespace = '/file'\nsession_timeout = '60s'\n"))
         .unwrap();
     let who = || Zklock::new("exec /a").arg("--config").arg(&file);
     let listing = "exec sleep 1000";

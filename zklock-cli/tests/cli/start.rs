@@ -1,7 +1,6 @@
 //! The start of a program, which stalls: it never begins without its lock.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -17,7 +16,7 @@ use crate::keys::{EXEC, SHELL, SUSPEND};
 use crate::running::{Running, child_with, state};
 use crate::support::{Kind, Space, free, on_both_servers};
 use crate::waiting::until;
-use crate::zklock::Zklock;
+use crate::zklock::{Zklock, fill};
 
 /// A pipe without a writer, as a library that each process loads first: the process stands until somebody writes.
 struct Gate {
@@ -52,7 +51,7 @@ impl Gate {
         fs::rename(empty, self.pipe()).expect("the file is there");
         // A writer that stays lets each reader go on, and a reader that finds no library goes on without it.
         let mut pipe = File::options().read(true).write(true).open(old).expect("the pipe is there");
-        pipe.write_all(&[0; NO_LIBRARY]).expect("the pipe takes as much as it holds");
+        fill(&mut pipe);
         OpenGate { _directory: self, _pipe: pipe }
     }
 }
@@ -69,9 +68,6 @@ struct OpenGate {
     _directory: Gate,
     _pipe: File,
 }
-
-/// The length of the data that each reader gets a part of, which is the size of a pipe.
-const NO_LIBRARY: usize = 1 << 16;
 
 /// Opens a pipe for a moment, which lets the processes go on that wait for it. Fails if there are none.
 fn writer(pipe: PathBuf) -> std::io::Result<File> {
@@ -130,7 +126,7 @@ async fn a_start_that_stalls_is_given_up(kind: Kind) {
 async fn a_program_whose_lock_is_lost_during_its_start_does_not_begin(kind: Kind) {
     let (space, gate) = (Space::new(kind), Gate::new());
     let (client, proxy) = (space.client().await, space.proxy());
-    let mut running = gate.start(space.zklock_at(proxy.connect_string(), "exec /a")).await;
+    let mut running = gate.start(space.brief_at(proxy.connect_string(), "exec /a")).await;
     proxy.blackhole(Direction::Both);
     free(&client, "/a").await;
     assert_eq!(running.code().await, 79);
@@ -144,7 +140,7 @@ async fn a_program_does_not_begin_if_its_zklock_was_stopped_until_its_lock_ended
         let (space, gate) = (Space::new(kind), Gate::new());
         let client = space.client().await;
         let exec = format!("exec /a --on-lost {lost}");
-        let mut running = gate.start(space.zklock(&exec)).await;
+        let mut running = gate.start(space.brief(&exec)).await;
         running.signal(Signal::SIGSTOP);
         free(&client, "/a").await;
         let _gate = gate.open();
@@ -157,14 +153,17 @@ async fn a_program_does_not_begin_if_its_zklock_was_stopped_until_its_lock_ended
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_process_that_a_key_has_stopped_in_front_of_the_program_goes_on(kind: Kind) {
-    let (space, gate) = (Space::new(kind), Gate::new());
-    let mut running = gate.start(space.zklock("exec /a")).await;
-    kill(helper(&running, "__program"), Signal::SIGTSTP).unwrap();
-    let _gate = gate.open();
-    assert_eq!(running.line(), "ran");
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+async fn a_process_that_others_have_stopped_in_front_of_the_program_goes_on(kind: Kind) {
+    // A key of a terminal sends the first one, and a batch system the second one.
+    for signal in [Signal::SIGTSTP, Signal::SIGSTOP] {
+        let (space, gate) = (Space::new(kind), Gate::new());
+        let mut running = gate.start(space.zklock("exec /a")).await;
+        kill(helper(&running, "__program"), signal).unwrap();
+        let _gate = gate.open();
+        assert_eq!(running.line(), "ran", "{signal}");
+        running.signal(Signal::SIGTERM);
+        assert_eq!(running.code().await, 143, "{signal}");
+    }
 }
 
 #[apply(on_both_servers)]

@@ -65,15 +65,12 @@ impl Drop for Tmux {
     }
 }
 
-const HELD: &str = "echo held; exec sleep 1000";
-
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn the_table_of_locks_is_on_the_screen_of_tmux_and_goes_with_a_key(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = space.zklock("exec /busy --identity holder").shell(HELD).start();
-    holder.line();
-    let _waits = space.zklock("exec /busy --identity patient").shell(HELD).start();
+    let _holder = space.holder("/busy --identity holder");
+    let _waits = space.waiter("/busy --identity patient");
     let tmux = Tmux::start(&space, "top --interval 20ms").await;
     let row = |text: &str, word: &str| text.lines().position(|line| line.contains(word));
     let is_shown = |text: &str| {
@@ -90,8 +87,7 @@ async fn the_table_of_locks_is_on_the_screen_of_tmux_and_goes_with_a_key(kind: K
 #[tokio::test]
 async fn changes_are_on_the_screen_of_tmux_until_a_key_interrupts_them(kind: Kind) {
     let space = Space::new(kind);
-    let mut holder = space.zklock("exec /a --identity first").shell(HELD).start();
-    holder.line();
+    let holder = space.holder("/a --identity first");
     let tmux = Tmux::start(&space, "watch --interval 20ms").await;
     tmux.until_shown(|text| text.contains("holds    /a  first"), "the holder is shown").await;
     holder.signal(Signal::SIGTERM);

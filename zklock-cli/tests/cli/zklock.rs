@@ -3,12 +3,15 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, fcntl};
 use tempfile::tempfile;
 
 use crate::running::{Ended, Running};
+use crate::signals::restore_defaults;
 
 /// The command, before it runs.
 pub(crate) struct Zklock {
@@ -23,8 +26,10 @@ pub(crate) struct Zklock {
 }
 
 impl Zklock {
-    /// Returns the command with these arguments, which are separated by spaces. It sees no variable of the tests.
+    /// Returns the command with these arguments, which are separated by spaces. It sees no variable of the tests, and
+    /// no signal that they ignore.
     pub(crate) fn new(arguments: &str) -> Self {
+        restore_defaults();
         let mut command = Command::new(Self::path());
         command.args(arguments.split_whitespace()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -39,6 +44,11 @@ impl Zklock {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// Asks for a session with this timeout.
+    pub(crate) fn session(self, timeout: Duration) -> Self {
+        self.env("ZKLOCK_SESSION_TIMEOUT", format!("{}ms", timeout.as_millis()))
     }
 
     /// Adds one argument.
@@ -162,9 +172,14 @@ impl Zklock {
 
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = pipe().expect("a pipe is made");
-    let size = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("a pipe has a size");
-    writer.write_all(&vec![b' '; size as usize]).expect("the pipe takes its size");
+    fill(&mut writer);
     (reader, writer)
+}
+
+/// Writes as much as an empty pipe takes.
+pub(crate) fn fill(pipe: &mut (impl Write + AsFd)) {
+    let size = fcntl(&*pipe, FcntlArg::F_GETPIPE_SZ).expect("a pipe has a size");
+    pipe.write_all(&vec![0; size as usize]).expect("the pipe takes its size");
 }
 
 fn full_disk() -> File {

@@ -18,7 +18,7 @@ pub struct SurveyedLock {
     /// [`Participant::waiting_here`].
     pub waiting: u32,
     /// The first of its participants, holders before waiters, up to the bound of the survey. Some may have left between
-    /// the requests.
+    /// the requests, and some may have an ACL that keeps this client from reading them.
     pub participants: Vec<Participant>,
 }
 

@@ -1,7 +1,6 @@
 //! The work of a task: random calls at two locks, each of which checks that it excludes others.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use zklock::{Client, FencingToken, Guard, LockError};
 
+use crate::support::polled;
 use crate::support::random::Random;
 
 pub(super) const LOCKS: [&str; 2] = ["/stress/mutex", "/stress/shelf"];
@@ -127,19 +127,6 @@ async fn end<L>(guard: Guard<L>, mut random: Random) -> Result<(), LockError> {
         _ => drop(polled(guard.release(), random.below(3)).await),
     }
     Ok(())
-}
-
-/// Polls a future for this many times, and then drops it.
-async fn polled<F: Future>(future: F, polls: u64) -> Option<F::Output> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        future.as_mut().poll(context).map(Some)
-    })
-    .await
 }
 
 async fn yield_now() {
