@@ -10,6 +10,7 @@
 //! * [`testing`]: a server and its faults inside a test.
 //! * [`migration`]: from Apache Curator, ShedLock, Redis locks and kazoo.
 //! * [`kubernetes`]: readiness, the end of pods, limits and pauses.
+//! * [`security`]: TLS, logins, digests and access control lists.
 //! * [`metrics`]: counts of locks, leaders and sessions, for Prometheus and others.
 //! * [`tracing`]: spans of waits and holds, for OpenTelemetry and others, and warnings about long waits.
 //! * [`guarantees`]: the promise, its conditions, and what it does not cover.
@@ -31,6 +32,8 @@ pub mod testing {}
 pub mod migration {}
 #[doc = include_str!("../doc/guide/kubernetes.md")]
 pub mod kubernetes {}
+#[doc = include_str!("../doc/guide/security.md")]
+pub mod security {}
 #[doc = include_str!("../doc/guide/metrics.md")]
 pub mod metrics {}
 #[doc = include_str!("../doc/guide/tracing.md")]

@@ -119,13 +119,15 @@ pub use global::{
 };
 pub use leader::{is_leader, leader};
 pub use locks::{election, multi, mutex, rwlock, semaphore};
+#[cfg(feature = "tls")]
+pub use zklock_core::Tls;
 pub use zklock_core::{
     Acl, Client, Config, Current, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
     LockEvent, LockEventKind, LockKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
-    Participant, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal, Release, RwLock,
-    Semaphore, SemaphoreGuard, Standing, Survey, Surveyed, SurveyedLock, Verdict, WriteGuard, Writing,
-    current,
+    Participant, Permission, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal,
+    Release, RwLock, Semaphore, SemaphoreGuard, Standing, Survey, Surveyed, SurveyedLock, Verdict,
+    WriteGuard, Writing, current,
 };
 #[cfg(feature = "testing")]
 pub use zklock_macros::test;

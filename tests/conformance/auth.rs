@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use zklock_testkit::conversation::{Message, Reply};
 use zklock_testkit::wire::{
-    Acl, ClientInfo, Create, CreateFlags, ErrorCode, Id, Request, Response, permissions, xid,
+    Acl, ClientInfo, Create, CreateFlags, ErrorCode, Id, Opcode, Request, Response, permissions, xid,
 };
 
 use crate::case::cases;
@@ -30,6 +30,7 @@ cases! {
     a_failed_proof_does_not_end_the_session,
     an_identity_is_answered_with_no_transaction,
     an_identity_counts_for_what_follows,
+    a_login_to_a_server_without_users_is_accepted_and_adds_nobody,
 }
 
 /// `base64(sha1("user:password"))`.
@@ -54,6 +55,14 @@ async fn identities(client: &mut Client) -> Vec<(String, String)> {
 
 async fn a_connection_is_known_by_its_address(server: &Server) {
     let mut client = server.client().await;
+    assert_eq!(identities(&mut client).await, [("ip".into(), "127.0.0.1".into())]);
+}
+
+async fn a_login_to_a_server_without_users_is_accepted_and_adds_nobody(server: &Server) {
+    let mut client = server.client().await;
+    let empty = Bytes::from_static(&[0; 4]);
+    let login = Request::Unknown { opcode: Opcode::SASL, body: empty };
+    assert_eq!(client.ask(login).await, Ok(Response::Token(None)));
     assert_eq!(identities(&mut client).await, [("ip".into(), "127.0.0.1".into())]);
 }
 

@@ -27,6 +27,9 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
+/// The crates that no user gets without asking for them.
+const UNWANTED: [&str; 5] = ["zklock-testkit", "rustls", "aws-lc-rs", "rcgen", "rsasl"];
+
 /// Compiles annotated functions in two editions. Their source says which lints it denies.
 const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo.toml --package lints-2021 \
                           --package lints-2024 --all-targets -- -D warnings";
@@ -35,7 +38,8 @@ const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \
                        --exclude zklock-example-services --exclude zklock-cli --no-verify --allow-dirty";
 
-/// Checks that builds for production contain nothing that only tests need.
+/// Checks that builds for production contain nothing that only tests need, and without the features, nothing of TLS and
+/// SASL.
 pub(crate) fn without_testkit() -> Outcome<Vec<Report>> {
     let trees = ["--package zklock", "--manifest-path tests/downstream/Cargo.toml"];
     trees
@@ -50,8 +54,8 @@ fn tree_without_testkit(tree: &str) -> Outcome<Report> {
     if !names("zklock-core") {
         return Err(format!("`cargo {tree}` does not name zklock-core: {}", report.output).into());
     }
-    if names("zklock-testkit") {
-        return Err(format!("`cargo {tree}` names zklock-testkit").into());
+    if let Some(unwanted) = UNWANTED.into_iter().find(|unwanted| names(unwanted)) {
+        return Err(format!("`cargo {tree}` names {unwanted}").into());
     }
     Ok(report)
 }

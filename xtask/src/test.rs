@@ -41,7 +41,8 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     for (name, arguments, last_line) in EXAMPLES {
         lane.push(example(built.example(name)?, arguments).ends_with(last_line));
     }
-    lane.push(on_zookeeper(&built, EXAMPLES[0])?);
+    lane.push(on_zookeeper(&built, "", EXAMPLES[0])?);
+    lane.push(on_zookeeper(&built, "--tls", EXAMPLES[0])?);
     let servers = &built.example("with_zookeeper")?.path;
     let mut waiting =
         vec![Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true")];
@@ -72,9 +73,13 @@ fn example(program: &Program, arguments: &str) -> Step {
     Step::program(&title, &program.path).arguments(arguments).without_env("ZKLOCK_CONNECT")
 }
 
-/// The example on a real ZooKeeper.
-fn on_zookeeper(built: &Built, (name, arguments, last_line): (&str, &str, &'static str)) -> Outcome<Step> {
+/// The example on a real ZooKeeper, whose connections are encrypted with `--tls`.
+fn on_zookeeper(
+    built: &Built,
+    tls: &str,
+    (name, arguments, last_line): (&str, &str, &'static str),
+) -> Outcome<Step> {
     let (runner, example) = (built.example("with_zookeeper")?, built.example(name)?);
-    let step = Step::program(&format!("example {name} on ZooKeeper"), &runner.path);
-    Ok(step.arguments(&format!("{} {arguments}", example.path.display())).ends_with(last_line))
+    let step = Step::program(&format!("example {name} on ZooKeeper {tls}"), &runner.path);
+    Ok(step.arguments(&format!("{tls} {} {arguments}", example.path.display())).ends_with(last_line))
 }

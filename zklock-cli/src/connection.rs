@@ -15,8 +15,8 @@ use zklock::Config;
 
 use crate::exit::{Code, Failure};
 
-/// The servers and the session. Passwords are read from the variable `ZKLOCK_DIGEST` or from the file alone, because
-/// other users of a machine can read the arguments of programs.
+/// The servers and the session. Passwords are read from variables or from files alone, because other users of a machine
+/// can read the arguments of programs.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
@@ -60,8 +60,29 @@ pub(crate) struct Connection {
     #[arg(long, global = true, env = "ZKLOCK_SYNC_LIMIT", hide_env_values = true, value_name = "DURATION", value_parser = humantime::parse_duration)]
     sync_limit: Option<Duration>,
 
-    /// The access to the nodes that are created: `open` for everyone, or `creator_all` for the same credentials
-    #[arg(long, global = true, env = "ZKLOCK_ACL", hide_env_values = true, value_parser = ["open", "creator_all"])]
+    /// A file with `user:password` in each line, by which access control lists know this client
+    #[arg(long, global = true, env = "ZKLOCK_DIGEST_FILE", hide_env_values = true, value_name = "FILE")]
+    digest_file: Option<String>,
+
+    /// A file with the `user:password` of a login by SASL
+    #[arg(long, global = true, env = "ZKLOCK_SASL_DIGEST_FILE", hide_env_values = true, value_name = "FILE")]
+    sasl_digest_file: Option<String>,
+
+    /// A file with the authorities of the servers' certificates, which encrypts the connection
+    #[arg(long, global = true, env = "ZKLOCK_TLS_CA", hide_env_values = true, value_name = "FILE")]
+    tls_ca: Option<String>,
+
+    /// A file with the certificate of this client
+    #[arg(long, global = true, env = "ZKLOCK_TLS_CERTIFICATE", hide_env_values = true, value_name = "FILE")]
+    tls_certificate: Option<String>,
+
+    /// A file with the key of that certificate
+    #[arg(long, global = true, env = "ZKLOCK_TLS_KEY", hide_env_values = true, value_name = "FILE")]
+    tls_key: Option<String>,
+
+    /// The access to the nodes that are created: `open` for everyone, `creator_all` for the same credentials, or entries
+    /// such as `sasl:billing:cdrwa;world:anyone:r`
+    #[arg(long, global = true, env = "ZKLOCK_ACL", hide_env_values = true)]
     acl: Option<String>,
 
     /// Logs to the standard error; twice for more
@@ -97,9 +118,7 @@ impl Connection {
 
     fn merged(&self) -> Result<Table, Failure> {
         let file = self.config.as_deref().map(read).transpose()?;
-        let mut settings = file.unwrap_or_default();
-        check_digests(&mut settings)?;
-        Ok(self.over(settings, |name| env::var(name).ok()))
+        Ok(self.over(file.unwrap_or_default(), |name| env::var(name).ok()))
     }
 
     /// Puts the settings of the command line and of the environment over those of a file.
@@ -108,7 +127,8 @@ impl Connection {
             ("connect", self.connect.clone()),
             ("namespace", self.namespace.clone()),
             ("identity", self.identity.clone()),
-            ("acl", self.acl.clone()),
+            ("sasl_digest", variable("ZKLOCK_SASL_DIGEST")),
+            ("sasl_digest_file", self.sasl_digest_file.clone()),
             ("heartbeat", variable("ZKLOCK_HEARTBEAT")),
             ("warn_after", variable("ZKLOCK_WARN_AFTER")),
             ("session_timeout", self.session_timeout.map(text)),
@@ -121,8 +141,16 @@ impl Connection {
         for (name, value) in texts {
             settings.extend(value.map(|value| (name.to_owned(), Value::String(value))));
         }
-        if let Some(digest) = variable("ZKLOCK_DIGEST") {
-            settings.insert(DIGESTS.into(), Value::Array(vec![Value::String(digest)]));
+        settings.extend(variable("ZKLOCK_DIGEST").map(|digest| ("digests".to_owned(), digest.into())));
+        let file = self.digest_file.clone().map(|file| Value::Array(vec![file.into()]));
+        settings.extend(file.map(|file| ("digest_files".to_owned(), file)));
+        settings.extend(self.acl.as_deref().map(|list| ("acl".to_owned(), acl(list))));
+        let files = [("ca", &self.tls_ca), ("certificate", &self.tls_certificate), ("key", &self.tls_key)];
+        let files =
+            files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?.into())));
+        let files: Table = files.collect();
+        if !files.is_empty() {
+            settings.insert("tls".to_owned(), Value::Table(files));
         }
         settings.entry("connect").or_insert_with(|| LOCAL.into());
         settings
@@ -149,10 +177,22 @@ pub(crate) struct Settings {
     pub(crate) default_wait: Duration,
     pub(crate) tick_time: Duration,
     pub(crate) sync_limit: Duration,
-    pub(crate) digests: Vec<String>,
+    all: Table,
 }
 
 impl Settings {
+    /// Returns the configuration of a client of one server.
+    pub(crate) fn config_of(&self, server: &Server) -> Result<Config, Failure> {
+        let mut one = self.all.clone();
+        one.insert("connect".to_owned(), Value::String(server.name.clone()));
+        Config::deserialize(Value::Table(one)).map_err(|error| wrong(&error))
+    }
+
+    /// Tells whether the connections are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.all.contains_key("tls")
+    }
+
     /// Reads valid settings.
     fn of(settings: &Table) -> Self {
         let text = |name| settings.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -161,11 +201,10 @@ impl Settings {
             time.unwrap_or_else(|_| Duration::from_secs(default))
         };
         let connect = text("connect").trim();
-        // The slashes of `tcp://` are not in front of a chroot.
-        let chroot = connect.rfind(TCP).map_or(0, |last| last + TCP.len());
+        // The slashes of a scheme are not in front of a chroot.
+        let chroot = connect.rfind(SCHEME).map_or(0, |last| last + SCHEME.len());
         let chroot = connect[chroot..].find('/').map_or(connect.len(), |slash| chroot + slash);
         let (servers, chroot) = connect.split_at(chroot);
-        let digests = settings.get(DIGESTS).and_then(Value::as_array).into_iter().flatten();
         Self {
             servers: servers.split(',').map(Server::of).collect(),
             root: format!("{}{}", chroot.trim_end_matches('/'), text("namespace").trim_end_matches('/')),
@@ -174,7 +213,7 @@ impl Settings {
             default_wait: time("default_wait", 10),
             tick_time: time("tick_time", 2),
             sync_limit: time("sync_limit", 10),
-            digests: digests.filter_map(Value::as_str).map(str::to_owned).collect(),
+            all: settings.clone(),
         }
     }
 }
@@ -184,7 +223,7 @@ impl Server {
     /// is not in front of one.
     fn of(entry: &str) -> Self {
         let name = entry.trim().to_owned();
-        let server = name.strip_prefix(TCP).unwrap_or(&name);
+        let server = name.rsplit_once(SCHEME).map_or(&name[..], |(_, server)| server);
         let address = match server.rsplit_once(':') {
             Some((_, port)) if !port.ends_with(']') => server.to_owned(),
             _ => format!("{server}:2181"),
@@ -205,19 +244,13 @@ fn read(file: &Path) -> Result<Table, Failure> {
     text.parse().map_err(|error| Failure::new(Code::Config, line(error)))
 }
 
-/// Accepts one text as well, and names the key alone: the message of the deserializer shows the value.
-fn check_digests(settings: &mut Table) -> Result<(), Failure> {
-    match settings.get_mut(DIGESTS) {
-        None => return Ok(()),
-        Some(Value::Array(digests)) if digests.iter().all(Value::is_str) => return Ok(()),
-        Some(digest @ Value::String(_)) => {
-            *digest = Value::Array(vec![digest.clone()]);
-            return Ok(());
-        }
-        Some(_) => {}
+/// Reads an access control list: a name, or entries.
+fn acl(list: &str) -> Value {
+    if matches!(list, "open" | "creator_all") {
+        return list.into();
     }
-    let message = "a setting is wrong: `digests` must be a list of texts, each `user:password`";
-    Err(Failure::new(Code::Config, message))
+    let entries = list.split(';').map(|entry| Value::String(entry.trim().to_owned())).collect();
+    Value::Table(Table::from_iter([("entries".to_owned(), Value::Array(entries))]))
 }
 
 fn wrong(error: &toml::de::Error) -> Failure {
@@ -228,10 +261,8 @@ fn text(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
-/// The key of the passwords.
-const DIGESTS: &str = "digests";
-/// The only scheme of servers.
-const TCP: &str = "tcp://";
+/// The end of the scheme of a server.
+const SCHEME: &str = "://";
 /// The server of somebody who tries zklock on their own machine.
 const LOCAL: &str = "127.0.0.1:2181";
 
@@ -265,17 +296,28 @@ mod tests {
     fn credentials_come_from_the_environment() {
         let variable = |name: &str| (name == "ZKLOCK_DIGEST").then(|| "user:secret".to_owned());
         let settings = connection(&[]).over(Table::new(), variable);
-        assert_eq!(settings["digests"][0].as_str(), Some("user:secret"));
+        assert_eq!(settings["digests"].as_str(), Some("user:secret"));
         assert_eq!(settings["connect"].as_str(), Some(LOCAL));
     }
 
     #[test]
+    fn files_and_lists_come_from_the_command_line() {
+        let arguments = ["--digest-file", "/d", "--tls-ca", "/ca", "--acl", "sasl:a:r; world:anyone:r"];
+        let settings = connection(&arguments).over(Table::new(), |_| None);
+        assert_eq!(settings["digest_files"][0].as_str(), Some("/d"));
+        assert_eq!(settings["tls"]["ca"].as_str(), Some("/ca"));
+        assert_eq!(settings["acl"]["entries"][1].as_str(), Some("world:anyone:r"));
+        Config::deserialize(Value::Table(settings)).unwrap();
+    }
+
+    #[test]
     fn the_servers_are_read_from_the_list_one_by_one() {
-        let settings = "connect = 'zk1, tcp://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
+        let settings =
+            "connect = 'zk1, tcp+tls://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
         let settings = Settings::of(&settings);
         let named: Vec<_> =
             settings.servers.iter().map(|server| (&server.name[..], &server.address[..])).collect();
-        let expected = [("zk1", "zk1:2181"), ("tcp://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
+        let expected = [("zk1", "zk1:2181"), ("tcp+tls://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
         assert_eq!(named, expected);
         assert_eq!((settings.root.as_str(), settings.tick_time), ("/prod/app", Duration::from_secs(2)));
     }
@@ -291,16 +333,10 @@ mod tests {
         let message = read(&file).unwrap_err().to_string();
         assert!(message.contains("line ") && !message.contains("topsecret"), "{message}");
         for digests in ["{ user = 'topsecret' }", "[['user:topsecret']]", "['a:b', { c = 'topsecret' }]"] {
-            let mut settings = format!("digests = {digests}").parse().unwrap();
-            let message = check_digests(&mut settings).unwrap_err().to_string();
+            let settings = format!("connect = 'a'\ndigests = {digests}").parse().unwrap();
+            let error = Config::deserialize(Value::Table(settings)).unwrap_err();
+            let message = wrong(&error).to_string();
             assert!(message.contains("digests") && !message.contains("topsecret"), "{message}");
         }
-    }
-
-    #[test]
-    fn one_credential_needs_no_list() {
-        let mut settings = "digests = 'user:secret'".parse().unwrap();
-        check_digests(&mut settings).unwrap();
-        assert_eq!(Settings::of(&settings).digests, ["user:secret"]);
     }
 }

@@ -5,17 +5,20 @@
 mod cause;
 mod holder;
 mod io;
+mod kinds;
 mod loss;
 mod message;
+mod permission;
 mod token;
 
 use std::time::Duration;
 
-use self::message::{already_installed, behind, not_installed};
+use self::message::{already_installed, behind, lacking, not_installed};
 
 pub use self::cause::{Phase, Refusal};
 pub use self::holder::Holder;
 pub use self::loss::LossReason;
+pub use self::permission::Permission;
 pub use self::token::InvalidToken;
 
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
@@ -187,11 +190,14 @@ pub enum LockError {
     },
 
     /// The ACLs on the server deny this client a request on this path.
-    #[error("access to {path} denied: check the ACLs and this client's digests")]
+    #[error("access to {path} denied{}; check the ACLs and this client's credentials", lacking(*permission))]
     #[non_exhaustive]
     Denied {
         /// The path.
         path: String,
+        /// The permission that the client lacks there, or on the nearest parent that exists. `None` if a transaction
+        /// needs several.
+        permission: Option<Permission>,
     },
 
     /// The servers refuse this client's credentials.
@@ -200,6 +206,16 @@ pub enum LockError {
     AuthFailed {
         /// The servers of the connect string.
         endpoints: String,
+    },
+
+    /// The servers refuse an encrypted connection, or this client refuses their certificates.
+    #[error("no encrypted connection to ZooKeeper: {reason}")]
+    #[non_exhaustive]
+    Tls {
+        /// The servers of the connect string.
+        endpoints: String,
+        /// The reason of each server.
+        reason: String,
     },
 
     /// A request was refused, and was not applied.
@@ -246,49 +262,6 @@ impl LockError {
     pub fn contended(path: String) -> Self {
         Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
     }
-
-    /// Returns whether the deadline passed.
-    pub fn is_timeout(&self) -> bool {
-        matches!(self, Self::Timeout { .. })
-    }
-
-    /// Returns whether the deadline passed while the caller waited behind others, or behind a sibling call under the
-    /// same hold.
-    pub fn is_contended(&self) -> bool {
-        matches!(self, Self::Timeout { phase: Phase::Queued | Phase::Sibling, .. })
-    }
-
-    /// Returns whether a lock or leadership was lost while it was held.
-    pub fn is_lost(&self) -> bool {
-        matches!(self, Self::Lost { .. })
-    }
-
-    /// Returns whether this client was asked to do the leader's work, but does not lead.
-    pub fn is_not_leader(&self) -> bool {
-        matches!(self, Self::NotLeader { .. })
-    }
-
-    /// Returns whether the client was shut down, or the candidate was closed.
-    pub fn is_closed(&self) -> bool {
-        matches!(self, Self::Closed { .. })
-    }
-
-    /// Returns whether the caller's input or configuration is invalid, so that trying again cannot help.
-    pub fn is_invalid(&self) -> bool {
-        matches!(
-            self,
-            Self::InvalidPath { .. }
-                | Self::InvalidWait { .. }
-                | Self::InvalidConfig { .. }
-                | Self::InvalidPermits { .. }
-                | Self::InvalidGroup { .. }
-                | Self::Reentrant { .. }
-                | Self::Upgrade { .. }
-                | Self::WouldBlockRuntime { .. }
-                | Self::NotInstalled { .. }
-                | Self::AlreadyInstalled { .. }
-        )
-    }
 }
 
 #[cfg(test)]
@@ -327,10 +300,13 @@ mod tests {
 
     #[test]
     fn an_io_error_keeps_the_lock_error_inside() {
-        let error = std::io::Error::from(LockError::Denied { path: "/a".into() });
+        let error = std::io::Error::from(LockError::Denied {
+            path: "/a".into(),
+            permission: Some(Permission::Create),
+        });
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
-        assert!(matches!(inner, Some(LockError::Denied { path }) if path == "/a"));
+        assert!(matches!(inner, Some(LockError::Denied { path, .. }) if path == "/a"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use client::{Client, Readiness};
 #[doc(hidden)]
 pub use current::held;
 pub use current::{Current, current};
-pub use error::{Holder, InvalidToken, LockError, LossReason, Phase, Refusal};
+pub use error::{Holder, InvalidToken, LockError, LossReason, Permission, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
@@ -52,7 +52,9 @@ pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
-pub use session::ops::Acl;
+pub use session::acl::Acl;
+#[cfg(feature = "tls")]
+pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
 pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
 pub use token::FencingToken;

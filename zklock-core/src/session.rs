@@ -7,6 +7,7 @@
 //!
 //! * [`opening`] opens the session.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
+//! * [`acl`] is the access control list of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
@@ -17,6 +18,8 @@
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
+//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
+//!   encrypted connections.
 //!
 //! # Epochs
 //!
@@ -24,6 +27,7 @@
 //! appear as a change from connected to connected. Every observed change therefore starts a new
 //! *epoch*, and knowledge from earlier epochs is verified in the new one.
 
+pub(crate) mod acl;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
@@ -31,17 +35,22 @@ pub(crate) mod drive;
 pub(crate) mod fault;
 mod heartbeat;
 pub(crate) mod janitor;
+#[cfg(feature = "sasl-digest")]
+pub(crate) mod login;
 mod lookout;
 pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 mod presence;
 mod roll;
+pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
 mod succession;
 pub(crate) mod tally;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 mod traffic;
 
 use std::collections::HashSet;

@@ -4,15 +4,20 @@
 //! install them.
 //!
 //! `cargo run -p zklock-testkit --example with_zookeeper -- COMMAND [ARGUMENT…]`
+//!
+//! With `--tls` in front of the command, the connection is encrypted, and the server requires a client certificate. The
+//! files are in `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`. This needs the feature `tls`.
 
 use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use zklock_testkit::{Curator, Installation, PostgreSql, Tool, ZooKeeper};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let mut arguments = env::args_os().skip(1);
+    let mut arguments = env::args_os().skip(1).peekable();
+    let is_encrypted = arguments.next_if(|argument| argument == "--tls").is_some();
     let command = arguments.next().ok_or("a command is missing")?;
     let (zookeeper, curator) = (Installation::find_or_install()?, Curator::find_or_install()?);
     let (postgresql, promtool) = (PostgreSql::find_or_install()?, Tool::Promtool.find_or_install()?);
@@ -20,8 +25,49 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     eprintln!("ZooKeeper is {:?}, run by {:?}", zookeeper.classpath(), zookeeper.java());
     eprintln!("Curator is {:?}, run by {:?}", curator.classpath(), curator.java());
     eprintln!("PostgreSQL is in {:?}, promtool is {promtool:?}, tmux is {tmux:?}", postgresql.programs());
+    let mut command = Command::new(command);
+    command.args(arguments);
+    if is_encrypted { encrypted(command) } else { plain(command) }
+}
+
+fn plain(mut command: Command) -> Result<ExitCode, Box<dyn Error>> {
     let server = ZooKeeper::start()?;
-    let status =
-        Command::new(command).args(arguments).env("ZKLOCK_CONNECT", server.connect_string()).status()?;
+    run(&mut command, [("ZKLOCK_CONNECT", server.connect_string().into())])
+}
+
+#[cfg(feature = "tls")]
+fn encrypted(mut command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    use zklock_testkit::{Authority, ClientCertificates, Tls, Validity};
+
+    let authority = Authority::new();
+    let tls = Tls::new(&authority).client_certificates(ClientCertificates::Required);
+    let server = ZooKeeper::builder().tls(tls).start()?;
+    let client = authority.identity(["client"], Validity::Now);
+    let directory = tempfile::tempdir()?;
+    let texts = [authority.certificate_pem(), client.certificate_pem(), client.key_pem()];
+    let files = ["ca.pem", "client.pem", "client.key"].map(|name| directory.path().join(name));
+    for (file, text) in files.iter().zip(texts) {
+        std::fs::write(file, text)?;
+    }
+    let [ca, certificate, key] = files.map(OsString::from);
+    let variables = [
+        ("ZKLOCK_CONNECT", server.secure_connect_string().into()),
+        ("ZKLOCK_TLS_CA", ca),
+        ("ZKLOCK_TLS_CERTIFICATE", certificate),
+        ("ZKLOCK_TLS_KEY", key),
+    ];
+    run(&mut command, variables)
+}
+
+#[cfg(not(feature = "tls"))]
+fn encrypted(_: Command) -> Result<ExitCode, Box<dyn Error>> {
+    Err("`--tls` needs the feature `tls`".into())
+}
+
+fn run<const N: usize>(
+    command: &mut Command,
+    variables: [(&str, OsString); N],
+) -> Result<ExitCode, Box<dyn Error>> {
+    let status = command.envs(variables).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

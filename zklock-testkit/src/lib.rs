@@ -21,6 +21,9 @@
 //! kills the server and removes its directory when the pipe closes. Dropping [`ZooKeeper`] closes the pipe,
 //! and so does the kernel when the owner is killed.
 //!
+//! With the feature `tls`, a real server also has a port with TLS: see `ZooKeeperBuilder::tls` and `Authority`, which
+//! makes certificates for tests. [`ZooKeeperBuilder::user`] and [`ZooKeeperBuilder::superuser`] need no feature.
+//!
 //! Starting real servers requires Linux, for `/proc` and for loopback addresses other than 127.0.0.1, and a
 //! POSIX `/bin/sh`.
 
@@ -36,6 +39,8 @@ mod ports;
 mod proxy;
 mod server;
 mod session_password;
+#[cfg(feature = "tls")]
+mod tls;
 pub mod wire;
 mod zookeeper;
 
@@ -47,4 +52,6 @@ pub use installation::{Curator, Installation, PostgreSql, Tool};
 pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 pub use server::{EmbeddedServer, EmbeddedServerBuilder};
 pub use session_password::session_password;
+#[cfg(feature = "tls")]
+pub use tls::{Authority, ClientCertificates, Identity, Tls, Validity};
 pub use zookeeper::{ZooKeeper, ZooKeeperBuilder};

@@ -5,7 +5,7 @@
 //! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
 //! comments are those of ZooKeeper's source.
 //!
-//! Enforced quotas, SASL and reconfiguration are not supported.
+//! Enforced quotas, users of SASL and reconfiguration are not supported.
 //!
 //! This module may use only `session_password` and `wire`.
 
@@ -173,6 +173,10 @@ impl Model {
                 self.close(connection);
             }
             Request::CreateSession { timeout } => self.greet_again(connection, session, timeout),
+            // A server without users accepts any login, and knows nobody by it.
+            Request::Unknown { opcode: Opcode::SASL, .. } => {
+                self.reply(connection, xid, Ok(Response::Token(None)));
+            }
             Request::Unknown { opcode: Opcode::RECONFIG, .. } => {
                 self.next_txn();
                 self.reply(connection, xid, Err(ErrorCode::RECONFIG_DISABLED));

@@ -1,6 +1,6 @@
 //! A real ZooKeeper server as a child process.
 //!
-//! This module may use only `error`, `eventually`, `four_letter`, `installation` and `ports`.
+//! This module may use only `error`, `eventually`, `four_letter`, `installation`, `ports` and `tls`.
 
 use std::fs;
 use std::io;
@@ -15,9 +15,16 @@ use crate::error::tail;
 use crate::{Error, eventually, four_letter};
 
 mod builder;
+mod directory;
+mod logins;
+mod private;
+#[cfg(feature = "tls")]
+mod secure;
 mod supervisor;
 
 pub use builder::ZooKeeperBuilder;
+#[cfg(feature = "tls")]
+use secure::SecurePort;
 use supervisor::Supervisor;
 
 /// The time limit for a server to be ready after its start.
@@ -50,6 +57,8 @@ const PROBE_WITHIN: Duration = Duration::from_millis(250);
 pub struct ZooKeeper {
     address: SocketAddr,
     connect_string: String,
+    #[cfg(feature = "tls")]
+    secure: Option<SecurePort>,
     // Dropped before the directory, so that the server no longer writes to it.
     supervisor: Mutex<Supervisor>,
     directory: TempDir,
@@ -58,7 +67,14 @@ pub struct ZooKeeper {
 impl ZooKeeper {
     fn new(directory: TempDir, supervisor: Supervisor) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        Self { address, connect_string: String::new(), supervisor: Mutex::new(supervisor), directory }
+        Self {
+            address,
+            connect_string: String::new(),
+            #[cfg(feature = "tls")]
+            secure: None,
+            supervisor: Mutex::new(supervisor),
+            directory,
+        }
     }
 
     fn set_address(&mut self, address: SocketAddr) {
@@ -199,12 +215,80 @@ impl ZooKeeper {
     /// Returns whether the server at the address is ready and is this one: the port may have been taken.
     fn serves(&self) -> bool {
         let answers = |word, part: &str| self.probe(word).is_ok_and(|text| text.contains(part));
+        answers("ruok", "imok")
+            && answers("srvr", "Mode: ")
+            && self.probe("conf").is_ok_and(|conf| self.is_described_by(&conf))
+    }
+
+    /// Returns whether an answer to `conf` is that of this server, with all its ports open.
+    fn is_described_by(&self, conf: &str) -> bool {
         let name = self.directory().file_name().unwrap_or_default().to_string_lossy();
-        answers("ruok", "imok") && answers("srvr", "Mode: ") && answers("conf", &name)
+        // The server opens the port with TLS after the other one.
+        #[cfg(feature = "tls")]
+        let is_open = self.secure.as_ref().is_none_or(|port| port.is_open(conf));
+        #[cfg(not(feature = "tls"))]
+        let is_open = true;
+        conf.contains(&*name) && is_open
     }
 
     /// Sends a four-letter word with a short time limit; the caller sends it again if the limit is exceeded.
     pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, PROBE_WITHIN)
+    }
+}
+
+/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`].
+#[cfg(feature = "tls")]
+impl ZooKeeper {
+    /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
+    /// connects to.
+    ///
+    /// The port without TLS, at [`connect_string`](Self::connect_string), is open as well.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn secure_connect_string(&self) -> &str {
+        self.secure_port().connect_string()
+    }
+
+    /// Returns the address of the port with TLS, for clients that are told in another way to use TLS.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn secure_address(&self) -> SocketAddr {
+        self.secure_port().address()
+    }
+
+    /// Replaces the certificate and the key of the port with TLS, as of the next [`restart`](Self::restart).
+    ///
+    /// ZooKeeper 3.8.0 does not reload certificates, so clients get the old one until then.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Authority, Tls, Validity, ZooKeeper};
+    ///
+    /// let authority = Authority::new();
+    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
+    /// let address = zookeeper.secure_address().ip().to_string();
+    /// zookeeper.replace_certificate(&authority.identity([address], Validity::Expired))?;
+    /// zookeeper.restart()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Io`] if the file cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn replace_certificate(&self, identity: &crate::Identity) -> Result<(), Error> {
+        self.secure_port();
+        secure::write_identity(identity, self.directory())
+    }
+
+    fn secure_port(&self) -> &SecurePort {
+        self.secure.as_ref().expect("the server was started with TLS")
     }
 }

@@ -4,13 +4,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use zklock_testkit::{Curator, Error, Installation, PostgreSql, Tool, ZooKeeper};
 
+#[path = "launcher/logins.rs"]
+mod logins;
 #[path = "launcher/process.rs"]
 mod process;
+#[cfg(feature = "tls")]
+#[path = "launcher/tls.rs"]
+mod tls;
 
 use process::{Owner, owner_orders, process_state, tell_of, wait_to_be_killed, wait_until};
 
@@ -190,4 +196,18 @@ fn without_java_the_error_says_what_to_install() {
     let classpath = OsString::from(directory.path());
     let error = Installation::find_with(|name| (name == "ZOOKEEPER_CLASSPATH").then(|| classpath.clone()));
     assert!(error.unwrap_err().to_string().contains("apt-get install default-jdk-headless"));
+}
+
+/// Checks that a server has this text in a file, and that nobody but its owner may read the files that have it.
+#[track_caller]
+fn assert_private(zookeeper: &ZooKeeper, text: &str) {
+    let entries = fs::read_dir(zookeeper.directory()).unwrap().map(|entry| entry.unwrap().path());
+    let holds =
+        |path: &PathBuf| fs::read(path).is_ok_and(|data| String::from_utf8_lossy(&data).contains(text));
+    let holders: Vec<_> = entries.filter(holds).collect();
+    assert!(!holders.is_empty(), "no file has the text");
+    for file in holders {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use zklock::Config;
 use zookeeper_client as zk;
 
 use super::clock::{self, Rate};
@@ -69,15 +70,29 @@ async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Resu
 }
 
 async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, String> {
+    let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
     let connector = zk::Client::connector().with_session_timeout(timeout);
-    let with_digest =
-        |connector: zk::Connector, digest: &String| connector.with_auth("digest", digest.as_bytes());
-    let connector = settings.digests.iter().fold(connector, with_digest);
-    let connected = tokio::time::timeout(settings.connect_timeout, connector.connect(&server.address)).await;
+    let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
+    let (connector, address) = if settings.is_encrypted() {
+        // Without the end after the first attempt, the reason of a refusal would take as long as the bound.
+        (connector.with_fail_eagerly(), format!("tcp+tls://{}", server.address))
+    } else {
+        (connector, server.address.clone())
+    };
+    let connected = tokio::time::timeout(settings.connect_timeout, connector.connect(&address)).await;
     match connected {
         Ok(Ok(client)) => Ok(client),
+        Ok(Err(error)) if settings.is_encrypted() => Err(reason(config, &error).await),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("no answer in time".to_owned()),
+    }
+}
+
+/// Returns the reason of a failure, which the client library does not tell.
+async fn reason(config: Config, error: &zk::Error) -> String {
+    match config.connect().await {
+        Err(reason) => reason.to_string(),
+        Ok(_) => error.to_string(),
     }
 }
 

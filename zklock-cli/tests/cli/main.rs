@@ -19,6 +19,7 @@ mod operations;
 mod peer;
 mod running;
 mod screen;
+mod secure;
 mod serve;
 #[path = "../../../tests/it/support/server.rs"]
 #[allow(dead_code, reason = "nothing here restarts a server")]

@@ -216,7 +216,7 @@ impl Contest<'_> {
 fn passing(fault: Fault, path: &NodePath) -> Result<(), LockError> {
     match fault {
         Fault::NoNode | Fault::Unknown(_) | Fault::SessionOver => Ok(()),
-        Fault::Denied | Fault::Refused(_) => Err(fault.into_error(path.relative())),
+        Fault::Denied(_) | Fault::Refused(_) => Err(fault.into_error(path.relative())),
     }
 }
 

@@ -1,15 +1,21 @@
 //! The configuration of a client.
 
+mod credentials;
 mod defaults;
 mod env;
+mod invalid;
+mod security;
 mod validation;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::LockError;
 use crate::session::Heartbeat;
-use crate::session::ops::Acl;
+use crate::session::acl::Acl;
+#[cfg(feature = "tls")]
+use crate::session::tls::Tls;
 
 use super::Client;
 use super::queueing::{Queueing, Release};
@@ -47,8 +53,19 @@ pub struct Config {
     connect_timeout: Duration,
     #[cfg_attr(feature = "serde", serde(default = "defaults::warn_after", with = "humantime_serde"))]
     warn_after: Duration,
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "credentials::deserialize"))]
     digests: Vec<String>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    digest_files: Vec<PathBuf>,
+    #[cfg(feature = "sasl-digest")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    sasl_digest: Option<String>,
+    #[cfg(feature = "sasl-digest")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    sasl_digest_file: Option<PathBuf>,
+    #[cfg(feature = "tls")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    tls: Option<Tls>,
     #[cfg_attr(feature = "serde", serde(default))]
     acl: Acl,
     #[cfg_attr(feature = "serde", serde(default = "defaults::identity"))]
@@ -81,6 +98,13 @@ impl Config {
             connect_timeout: defaults::connect_timeout(),
             warn_after: defaults::warn_after(),
             digests: Vec::new(),
+            digest_files: Vec::new(),
+            #[cfg(feature = "sasl-digest")]
+            sasl_digest: None,
+            #[cfg(feature = "sasl-digest")]
+            sasl_digest_file: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             acl: Acl::default(),
             identity: defaults::identity(),
             tick_time: defaults::tick_time(),
@@ -178,20 +202,6 @@ impl Config {
         self
     }
 
-    /// Adds digest credentials, by which ACLs identify this client.
-    #[must_use]
-    pub fn digest(mut self, user: &str, password: &str) -> Self {
-        self.digests.push(format!("{user}:{password}"));
-        self
-    }
-
-    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
-    #[must_use]
-    pub fn acl(mut self, acl: Acl) -> Self {
-        self.acl = acl;
-        self
-    }
-
     /// Sets the name under which other participants see this client's contenders, by default the host, the
     /// process id and a random number.
     ///
@@ -229,6 +239,7 @@ impl Config {
     ///   lease.
     /// * [`LockError::Connect`] if no server opens a session within the connect timeout.
     /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
+    /// * [`LockError::Tls`] if the servers and this client do not trust each other's certificates.
     ///
     /// # Cancel safety
     ///
@@ -294,15 +305,5 @@ mod tests {
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();
         assert!(error.to_string().contains("unknown field `timeout`"), "{error}");
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let config = Config::new("a:1").digest("user", "secret");
-        assert!(!format!("{config:?}").contains("secret"));
-        let mut malformed = config;
-        malformed.digests = vec!["topsecret".into()];
-        let error = malformed.validated().err().expect("it has no colon");
-        assert!(!error.to_string().contains("secret"));
     }
 }

@@ -1,5 +1,8 @@
 //! Parses ZooKeeper's connect string: `host:port,host:port/chroot`.
 
+#[cfg(feature = "tls")]
+use rustls::pki_types::ServerName;
+
 use crate::path;
 
 /// The servers and the chroot of a connect string.
@@ -17,7 +20,7 @@ impl ConnectString {
     ///
     /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
     /// paths, and is created with them.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str, scheme: Scheme) -> Result<Self, String> {
         let text = text.trim();
         let hosts_start = text.rfind("://").map_or(0, |scheme| scheme + "://".len());
         let (servers, chroot) = match text[hosts_start..].find('/') {
@@ -26,19 +29,50 @@ impl ConnectString {
         };
         let chroot = path::validate_root(chroot)
             .map_err(|reason| format!("the chroot {chroot:?} is invalid: {reason}"))?;
-        let servers: Vec<_> = servers.split(',').map(str::trim).collect();
-        for server in &servers {
-            validate_server(server).map_err(|reason| format!("the server {server:?} {reason}"))?;
-        }
+        let servers = servers
+            .split(',')
+            .map(str::trim)
+            .map(|server| scheme.entry(server).map_err(|reason| format!("the server {server:?} {reason}")));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
         Ok(Self { servers: servers.join(","), chroot: chroot.to_owned() })
     }
 }
 
-fn validate_server(server: &str) -> Result<(), &'static str> {
-    let address = server.strip_prefix("tcp://").unwrap_or(server);
-    if address.contains("://") {
-        return Err("has an unsupported scheme");
+/// The way to talk to all servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Plain,
+    #[cfg(feature = "tls")]
+    Tls,
+}
+
+impl Scheme {
+    /// Returns the entry of a server, as the client library reads it.
+    fn entry(self, server: &str) -> Result<String, &'static str> {
+        let (scheme, address) = match server.split_once("://") {
+            Some((scheme, address)) => (Some(scheme), address),
+            None => (None, server),
+        };
+        match (self, scheme) {
+            (Self::Plain, None | Some("tcp")) => host(address).map(|_| server.to_owned()),
+            #[cfg(feature = "tls")]
+            (Self::Plain, Some("tcp+tls")) => Err("needs the certificates of `Config::tls`"),
+            #[cfg(not(feature = "tls"))]
+            (Self::Plain, Some("tcp+tls")) => Err("needs the feature `tls` of zklock"),
+            #[cfg(feature = "tls")]
+            (Self::Tls, None | Some("tcp+tls")) => match ServerName::try_from(host(address)?) {
+                Ok(_) => Ok(format!("tcp+tls://{address}")),
+                Err(_) => Err("has a host that no certificate can name"),
+            },
+            #[cfg(feature = "tls")]
+            (Self::Tls, Some("tcp")) => Err("is not encrypted, although there are certificates"),
+            _ => Err("has an unsupported scheme"),
+        }
     }
+}
+
+/// Returns the host of a valid address, without the brackets of an IPv6 address.
+fn host(address: &str) -> Result<&str, &'static str> {
     // The last colon of a bracketed IPv6 address does not separate a port.
     let (host, port) = match address.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -48,7 +82,7 @@ fn validate_server(server: &str) -> Result<(), &'static str> {
         return Err("has no valid host");
     }
     match port.map(str::parse::<u16>) {
-        None | Some(Ok(1..)) => Ok(()),
+        None | Some(Ok(1..)) => Ok(host.trim_start_matches('[').trim_end_matches(']')),
         Some(Ok(0) | Err(_)) => Err("has no valid port"),
     }
 }
@@ -60,7 +94,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, servers: &str, chroot: &str) {
         let expected = ConnectString { servers: servers.into(), chroot: chroot.into() };
-        assert_eq!(ConnectString::parse(text), Ok(expected));
+        assert_eq!(ConnectString::parse(text, Scheme::Plain), Ok(expected));
     }
 
     #[test]
@@ -88,7 +122,24 @@ mod tests {
             ("a:1/app//b", "the chroot \"/app//b\" is invalid: it has an empty segment"),
             ("a:1/app/", "the chroot \"/app/\" is invalid: it must not end with `/`"),
         ] {
-            assert_eq!(ConnectString::parse(text), Err(named.to_owned()), "{text:?}");
+            assert_eq!(ConnectString::parse(text, Scheme::Plain), Err(named.to_owned()), "{text:?}");
+        }
+    }
+    #[cfg(feature = "tls")]
+    #[test]
+    fn all_servers_are_encrypted_or_none() {
+        let parse = |text| ConnectString::parse(text, Scheme::Tls).map(|parsed| parsed.servers);
+        assert_eq!(parse("a:1, tcp+tls://b:2/x").unwrap(), "tcp+tls://a:1,tcp+tls://b:2");
+        assert_eq!(parse("[::1]:2281,127.0.0.1").unwrap(), "tcp+tls://[::1]:2281,tcp+tls://127.0.0.1");
+        for (text, scheme, named) in [
+            ("tcp://a:1", Scheme::Tls, "is not encrypted, although there are certificates"),
+            ("a:1,tcp+tls://b:2", Scheme::Plain, "needs the certificates of `Config::tls`"),
+            ("a_b!:1", Scheme::Tls, "has a host that no certificate can name"),
+            ("[fe80::1%eth0]:1", Scheme::Tls, "has a host that no certificate can name"),
+            ("ssl://a:1", Scheme::Tls, "has an unsupported scheme"),
+        ] {
+            let error = ConnectString::parse(text, scheme).unwrap_err();
+            assert!(error.ends_with(named), "{text}: {error}");
         }
     }
 }

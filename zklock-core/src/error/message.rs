@@ -1,6 +1,7 @@
 //! The parts of messages that depend on what is known.
 
 use super::holder::Holder;
+use super::permission::Permission;
 
 pub(super) fn behind(holder: Option<&Holder>) -> String {
     holder.map(|holder| format!(": {holder}")).unwrap_or_default()
@@ -21,4 +22,9 @@ pub(super) fn already_installed(name: Option<&str>) -> String {
         Some(name) => format!("a client is already installed as {name:?}"),
         None => "a client is already installed".to_owned(),
     }
+}
+
+/// Returns the part of a message that names a permission.
+pub(super) fn lacking(permission: Option<Permission>) -> String {
+    permission.map_or_else(String::new, |permission| format!(": this client may not {permission} there"))
 }

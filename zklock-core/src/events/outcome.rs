@@ -26,6 +26,7 @@ impl Outcome {
             LockError::Timeout { .. } => Self::TimedOut,
             LockError::Denied { .. }
             | LockError::AuthFailed { .. }
+            | LockError::Tls { .. }
             | LockError::Refused { .. }
             | LockError::MixedRecipes { .. }
             | LockError::PermitsDiffer { .. }

@@ -111,7 +111,7 @@ impl ReadyPermit {
 /// Returns `true` if the write was applied, or will certainly not be.
 fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
     match answer {
-        Ok(_) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => true,
+        Ok(_) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => true,
         Err(Fault::Unknown(_) | Fault::SessionOver) => false,
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     async fn a_definite_answer_settles_the_write() {
         let held = Held::new().await;
         let answers =
-            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied), Err(Fault::Refused(Refusal::BadVersion))];
+            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied(None)), Err(Fault::Refused(Refusal::BadVersion))];
         for answer in answers {
             let permit = held.ready().await;
             assert_eq!(held.writing(), [Writing::UnderWay; 2]);

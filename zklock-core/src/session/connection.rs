@@ -58,7 +58,7 @@ async fn until_answered(session: &Session) {
         match session.ops().heartbeat(kind).await {
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
             Err(Fault::SessionOver) => pending().await,
-            Ok(()) | Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => return,
+            Ok(()) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => return,
         }
     }
 }

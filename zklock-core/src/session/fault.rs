@@ -2,15 +2,15 @@
 
 use zookeeper_client as zk;
 
-use crate::error::{LockError, Refusal};
+use crate::error::{LockError, Permission, Refusal};
 
 /// The reason why a request has no result.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// Definite: the node, or its parent, does not exist.
     NoNode,
-    /// Definite: the ACL denies the request.
-    Denied,
+    /// Definite: the ACL denies the request, because the client lacks this permission.
+    Denied(Option<Permission>),
     /// Definite: the request was not applied, for this reason.
     Refused(Refusal),
     /// The connection broke, and the request may or may not have been applied.
@@ -28,7 +28,7 @@ impl Fault {
         matches!(
             self,
             Self::NoNode
-                | Self::Denied
+                | Self::Denied(_)
                 | Self::Refused(Refusal::NodeExists | Refusal::NotEmpty | Refusal::BadVersion)
         )
     }
@@ -53,11 +53,32 @@ impl Fault {
         }
     }
 
+    /// Names the permission that a denied request needed.
+    pub(crate) fn lacking(self, permission: Permission) -> Self {
+        match self {
+            Self::Denied(_) => Self::Denied(Some(permission)),
+            other => other,
+        }
+    }
+
+    /// Classifies the failure of a transaction, whose requests need these permissions.
+    pub(crate) fn of_transaction(
+        error: zk::MultiWriteError,
+        needed: impl FnOnce(usize) -> Permission,
+    ) -> Self {
+        match error {
+            zk::MultiWriteError::OperationFailed { index, source } => {
+                Self::from(source).lacking(needed(index))
+            }
+            zk::MultiWriteError::RequestFailed { source } => source.into(),
+        }
+    }
+
     /// Converts the fault of a request on `path` into the error that the caller gets.
     pub(crate) fn into_error(self, path: &str) -> LockError {
         let path = path.to_owned();
         match self {
-            Self::Denied => LockError::Denied { path },
+            Self::Denied(permission) => LockError::Denied { path, permission },
             Self::NoNode => LockError::Refused { path, refusal: Refusal::NoNode },
             Self::Refused(refusal) => LockError::Refused { path, refusal },
             Self::Unknown(reason) => LockError::OutcomeUnknown { path, reason },
@@ -71,7 +92,7 @@ impl From<zk::Error> for Fault {
         use zk::Error as E;
         match error {
             E::NoNode => Self::NoNode,
-            E::NoAuth => Self::Denied,
+            E::NoAuth => Self::Denied(None),
             E::NodeExists => Self::Refused(Refusal::NodeExists),
             E::NotEmpty => Self::Refused(Refusal::NotEmpty),
             E::BadVersion => Self::Refused(Refusal::BadVersion),
@@ -182,7 +203,7 @@ mod tests {
 
     fn kind(error: zk::Error) -> &'static str {
         match Fault::from(error) {
-            Fault::NoNode | Fault::Denied | Fault::Refused(_) => "definite",
+            Fault::NoNode | Fault::Denied(_) | Fault::Refused(_) => "definite",
             Fault::Unknown(_) => "unknown",
             Fault::SessionOver => "over",
         }

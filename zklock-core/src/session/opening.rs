@@ -9,12 +9,16 @@ use zookeeper_client as zk;
 
 use crate::error::LockError;
 
+use super::acl::NodeAcl;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::lookout::Lookouts;
-use super::ops::{Acl, Ops};
+use super::ops::Ops;
 use super::roll::RollCall;
+use super::security::Security;
 use super::succession::Succession;
 use super::tally::Tally;
+#[cfg(feature = "tls")]
+use super::tls;
 use super::traffic::Traffic;
 use super::{Health, Link, Session, connection, heartbeat};
 
@@ -29,9 +33,8 @@ pub(crate) struct Opening {
     pub(crate) tick: Duration,
     pub(crate) sync_limit: Duration,
     pub(crate) heartbeat: Heartbeat,
-    /// The `user:password` of each digest. They are secret, so this type does not implement `Debug`.
-    pub(crate) digests: Vec<String>,
-    pub(crate) acl: Acl,
+    pub(crate) security: Security,
+    pub(crate) acl: NodeAcl,
     pub(crate) tally: Arc<Tally>,
 }
 
@@ -68,6 +71,9 @@ pub(crate) enum OpenError {
     Unreachable(String),
     /// The servers refused the credentials.
     AuthFailed,
+    /// Client and servers do not trust each other's certificates.
+    #[cfg(feature = "tls")]
+    Untrusted(String),
     /// The configuration cannot work.
     Invalid(LockError),
 }
@@ -115,24 +121,38 @@ impl Opening {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl, self.tally.clone()),
+            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl.clone(), self.tally.clone()),
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
+        #[cfg(feature = "tls")]
+        if let Some(transport) = self.security.transport.clone() {
+            tokio::spawn(tls::keep_fresh(session.clone(), transport));
+        }
         Ok(session)
     }
 
     async fn connect(&self, timeout: Duration) -> Result<zk::Client, OpenError> {
-        let mut connector = zk::Client::connector()
+        let connector = zk::Client::connector()
             .with_session_timeout(timeout)
             .with_connection_timeout(self.silence.of(timeout))
             .with_fail_eagerly();
-        for digest in &self.digests {
-            connector = connector.with_auth("digest", digest.as_bytes());
-        }
-        Ok(connector.connect(&self.attempts()).await?)
+        let connector = self.security.equip(connector).await;
+        let client = match connector.connect(&self.attempts()).await {
+            Ok(client) => client,
+            #[cfg(feature = "tls")]
+            Err(error) => {
+                let within = self.silence.of(timeout);
+                return Err(self.security.reason(error.into(), &self.servers, within).await);
+            }
+            #[cfg(not(feature = "tls"))]
+            Err(error) => return Err(error.into()),
+        };
+        #[cfg(feature = "sasl-digest")]
+        self.security.check_login(&client).await?;
+        Ok(client)
     }
 
     /// Returns the servers in the connect string of the client library.
@@ -158,6 +178,8 @@ impl Opening {
                 LockError::Connect { endpoints, waited, reason: reason.clone() }
             }
             OpenError::AuthFailed => LockError::AuthFailed { endpoints },
+            #[cfg(feature = "tls")]
+            OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
             OpenError::Invalid(error) => error.clone(),
         }
     }
@@ -177,8 +199,8 @@ mod tests {
             tick: Duration::ZERO,
             sync_limit: Duration::ZERO,
             heartbeat: Heartbeat::Write,
-            digests: Vec::new(),
-            acl: Acl::Open,
+            security: Security::default(),
+            acl: NodeAcl::default(),
             tally: Arc::default(),
         };
         assert_eq!(opening.attempts(), attempts);

@@ -14,9 +14,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::join;
 use zookeeper_client as zk;
 
+use crate::error::{Permission, Refusal};
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
+use super::acl::NodeAcl;
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
@@ -26,28 +28,6 @@ pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
 pub(crate) use self::watching::Watched;
-
-/// The access control list (ACL) of the nodes that a client creates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
-#[non_exhaustive]
-pub enum Acl {
-    /// Any client may do anything: ZooKeeper's `world:anyone:cdrwa`.
-    #[default]
-    Open,
-    /// Only clients that authenticate with one of the same digests may do anything: ZooKeeper's
-    /// `auth::cdrwa`.
-    CreatorAll,
-}
-
-impl Acl {
-    fn acls(self) -> zk::Acls<'static> {
-        match self {
-            Self::Open => zk::Acls::anyone_all(),
-            Self::CreatorAll => zk::Acls::creator_all(),
-        }
-    }
-}
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -60,12 +40,12 @@ pub(crate) struct Ops {
     client: RwLock<Option<Arc<zk::Client>>>,
     clock: LeaseClock,
     watched: Budget,
-    acl: Acl,
+    acl: NodeAcl,
     tally: Arc<Tally>,
 }
 
 impl Ops {
-    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: Acl, tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: NodeAcl, tally: Arc<Tally>) -> Self {
         Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl, tally }
     }
 
@@ -75,7 +55,7 @@ impl Ops {
 
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
-    pub(super) fn staged(clock: LeaseClock, acl: Acl) -> Self {
+    pub(super) fn staged(clock: LeaseClock, acl: NodeAcl) -> Self {
         let (client, watched, tally) = Default::default();
         Self { client, clock, watched, acl, tally }
     }
@@ -94,7 +74,8 @@ impl Ops {
         let client = self.client()?;
         let options = zk::CreateMode::Container.with_acls(self.acl.acls());
         let sent = self.clock.now();
-        self.note(Ack::Write, sent, client.mkdir(dir, &options).await)
+        let made = client.mkdir(dir, &options).await;
+        self.note(Ack::Write, sent, made).map_err(|fault| fault.lacking(Permission::Create))
     }
 
     /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
@@ -156,7 +137,7 @@ impl Ops {
         let sent = self.clock.now();
         match self.note(Ack::Write, sent, client.delete(path, None).await) {
             Err(Fault::NoNode) => Ok(()),
-            outcome => outcome,
+            outcome => outcome.map_err(|fault| fault.lacking(Permission::Delete)),
         }
     }
 
@@ -175,8 +156,10 @@ impl Ops {
         writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acl.acls()))?;
         writer.add_delete(old, Some(version))?;
         let sent = self.clock.now();
-        let outcome = match writer.commit().await.map_err(zk::Error::from) {
-            Err(zk::Error::NodeExists) => Ok(()),
+        let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
+        let committed = writer.commit().await.map_err(|error| Fault::of_transaction(error, needed));
+        let outcome = match committed {
+            Err(Fault::Refused(Refusal::NodeExists)) => Ok(()),
             outcome => outcome.map(drop),
         };
         self.note(Ack::Write, sent, outcome)
@@ -195,7 +178,7 @@ impl Ops {
     /// Reports the outcome of [`catch_up`]. It is refused only by a quorum, and that serves as well.
     fn caught_up(&self, sent: Moment, outcome: Result<(), zk::Error>) -> Result<(), Fault> {
         match self.note(Ack::Write, sent, outcome) {
-            Err(Fault::NoNode | Fault::Denied | Fault::Refused(_)) => Ok(()),
+            Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => Ok(()),
             outcome => outcome,
         }
     }
@@ -206,7 +189,11 @@ impl Ops {
 
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
     fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
-        let outcome = outcome.map_err(E::into);
+        let outcome = outcome.map_err(|error| match ack {
+            // Only requests that read the data or the children of a node can be denied.
+            Ack::Read => error.into().lacking(Permission::Read),
+            Ack::Write => error.into(),
+        });
         self.clock.answered(ack, sent, &outcome);
         self.tally.note_request(ack);
         outcome

@@ -109,7 +109,7 @@ pub(super) async fn gone(session: Arc<Session>, path: String, sentry: &Sentry) {
         match fault {
             Fault::NoNode => return,
             Fault::Unknown(_) => sleep(PAUSE).await,
-            Fault::Denied | Fault::Refused(_) => {
+            Fault::Denied(_) | Fault::Refused(_) => {
                 sentry.note_unwatchable();
                 return pending().await;
             }

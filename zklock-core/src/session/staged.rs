@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::acl::NodeAcl;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
 use super::lookout::Lookouts;
-use super::ops::{Acl, Ops};
+use super::ops::Ops;
 use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
 use super::succession::Succession;
@@ -34,7 +35,7 @@ impl Session {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::staged(clock, Acl::default()),
+            ops: Ops::staged(clock, NodeAcl::default()),
         })
     }
 

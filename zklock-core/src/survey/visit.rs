@@ -41,7 +41,7 @@ pub(super) async fn look(worker: Arc<Worker>, node: NodePath, detail: Detail) ->
         match visit(&session, &node, detail).await {
             Ok(visited) => return Ok(visited),
             Err(Fault::Unknown(_) | Fault::SessionOver) => sleep(PAUSE).await,
-            Err(Fault::Denied) => return Ok(Visited { left_out: 1, ..Visited::default() }),
+            Err(Fault::Denied(_)) => return Ok(Visited { left_out: 1, ..Visited::default() }),
             Err(refused) => return Err(refused.into_error(&shown_path(&node))),
         }
     }
@@ -122,7 +122,7 @@ async fn lock(
             let names = some.iter().map(|place| place.name.clone());
             let described = match ops.describe_each(queue.full(), names).await {
                 // One of them has an ACL of its own. They are counted all the same.
-                Err(Fault::Denied) => continue,
+                Err(Fault::Denied(_)) => continue,
                 described => described?,
             };
             for described in described {

@@ -18,8 +18,11 @@ const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
 const CURATOR_JAR: &str = "/usr/share/java/curator-recipes.jar";
 
-/// The jar of the logger, the only dependency that the other jars do not name themselves.
+/// The jar of the logger, which the other jars do not name themselves.
 const LOGGER_JAR: &str = "/usr/share/java/slf4j-simple.jar";
+
+/// The jar that ZooKeeper needs to serve TLS, and that the other jars do not name. It comes with ZooKeeper's package.
+const NETTY_JAR: &str = "/usr/share/java/netty-codec.jar";
 
 /// The directory with one subdirectory for each installed version of PostgreSQL.
 const POSTGRESQL: &str = "/usr/lib/postgresql";
@@ -30,7 +33,7 @@ const LOCK: &str = "/run/zklock-testkit.lock";
 const APT_GET: &str = "/usr/bin/apt-get";
 
 pub(super) fn classpath() -> Option<Vec<PathBuf>> {
-    Path::new(SERVER_JAR).is_file().then(|| vec![SERVER_JAR.into(), LOGGER_JAR.into()])
+    Path::new(SERVER_JAR).is_file().then(|| vec![SERVER_JAR.into(), LOGGER_JAR.into(), NETTY_JAR.into()])
 }
 
 pub(super) fn curator_classpath() -> Option<Vec<PathBuf>> {

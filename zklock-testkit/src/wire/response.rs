@@ -57,6 +57,8 @@ pub enum Response {
     Count(i32),
     /// The identities of a connection.
     WhoAmI(Vec<ClientInfo>),
+    /// A part of a login by SASL; null if the server knows no users.
+    Token(Option<Bytes>),
 }
 
 impl Response {
@@ -94,6 +96,7 @@ impl Response {
             Opcode::GET_EPHEMERALS => Self::Ephemerals(reader.vector(Reader::string)?),
             Opcode::GET_ALL_CHILDREN_NUMBER => Self::Count(reader.int()?),
             Opcode::WHO_AM_I => Self::WhoAmI(reader.vector(ClientInfo::read)?),
+            Opcode::SASL => Self::Token(reader.buffer()?),
             _ => Self::Empty,
         })
     }
@@ -128,6 +131,7 @@ impl Response {
             Self::Zero => writer.int(0),
             Self::Count(count) => writer.int(*count),
             Self::WhoAmI(infos) => writer.vector(infos, |writer, info| info.write(writer)),
+            Self::Token(token) => writer.buffer(token.as_deref()),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The options of a real server, and its start.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
-use super::ZooKeeper;
-use super::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use super::logins::Logins;
+#[cfg(feature = "tls")]
+use super::secure::SecurePort;
+use super::supervisor::Supervisor;
+use super::{ZooKeeper, directory, private};
+#[cfg(feature = "tls")]
+use crate::Tls;
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -27,12 +29,8 @@ const JVM_OPTIONS: [&str; 7] = [
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
 
-/// The settings of the loggers that ZooKeeper may have: Debian's, that of 3.8 and later, and the older one.
-const LOG_SETTINGS: [(&str, &str); 3] = [
-    ("simplelogger.properties", include_str!("log/simplelogger.properties")),
-    ("logback.xml", include_str!("log/logback.xml")),
-    ("log4j.properties", include_str!("log/log4j.properties")),
-];
+/// The file with the users and their passwords, which the system property of Java names.
+const LOGINS: &str = "logins.conf";
 
 /// The options of a [`ZooKeeper`].
 #[derive(Debug, Clone)]
@@ -43,6 +41,9 @@ pub struct ZooKeeperBuilder {
     min_session_timeout: Duration,
     max_session_timeout: Option<Duration>,
     properties: Vec<(String, String)>,
+    logins: Logins,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 impl ZooKeeperBuilder {
@@ -53,6 +54,9 @@ impl ZooKeeperBuilder {
             min_session_timeout: Duration::from_secs(1),
             max_session_timeout: None,
             properties: Vec::new(),
+            logins: Logins::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -86,6 +90,68 @@ impl ZooKeeperBuilder {
         self
     }
 
+    /// Adds a user who logs in with the mechanism DIGEST-MD5 of SASL. ACLs name the user as `sasl:NAME`.
+    ///
+    /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
+    /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name or the password has a control character or `${`, which Java would replace.
+    pub fn user(mut self, name: &str, password: &str) -> Self {
+        self.logins.add(name, password);
+        self
+    }
+
+    /// Makes clients superusers that prove the user and the password of this digest, as
+    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
+    ///
+    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// // The password is `admin`.
+    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
+    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the digest has a character other than ASCII letters, digits and punctuation, or a backslash.
+    pub fn superuser(mut self, digest: &str) -> Self {
+        self.logins.set_superuser(digest);
+        self
+    }
+
+    /// Opens a second port, whose clients use TLS: see
+    /// [`secure_connect_string`](ZooKeeper::secure_connect_string).
+    ///
+    /// Both ports of such a server are served by Netty, and not by the code that serves the port of other servers. This
+    /// needs the feature `tls`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Authority, Tls, ZooKeeper};
+    ///
+    /// let authority = Authority::new();
+    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
+    /// println!("trust {} at {}", authority.certificate_pem(), zookeeper.secure_connect_string());
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Starts the server and waits until it is ready; this blocks the thread.
     ///
     /// # Errors
@@ -94,17 +160,33 @@ impl ZooKeeperBuilder {
     /// which contain the end of the server's log; and [`Error::Io`] if the directory or the process cannot be
     /// created or no port is free.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(|| ports::free(1).map(|addresses| addresses[0]))
+        self.start_at(Places::find)
     }
 
-    fn start_at(self, mut next_address: impl FnMut() -> io::Result<SocketAddr>) -> Result<ZooKeeper, Error> {
+    fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<ZooKeeper, Error> {
         let mut zookeeper = self.prepare(&self.find_installation()?)?;
         ports::start_on_free(|| {
-            let address = next_address().map_err(Error::io("find a free port"))?;
-            self.configure(&mut zookeeper, address, "")?;
+            let places = next_places().map_err(Error::io("find free ports"))?;
+            let secure = self.open_secure_port(&mut zookeeper, &places)?;
+            self.configure(&mut zookeeper, places.plain, &secure)?;
             zookeeper.restart()
         })?;
         Ok(zookeeper)
+    }
+
+    /// Gives the server a port with TLS, if it is to have one, and returns the settings of that port.
+    #[cfg(feature = "tls")]
+    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, places: &Places) -> Result<String, Error> {
+        let Some(tls) = &self.tls else { return Ok(String::new()) };
+        let port = SecurePort::create(tls, places.secure, zookeeper.directory())?;
+        let settings = port.settings(tls);
+        zookeeper.secure = Some(port);
+        Ok(settings)
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn open_secure_port(&self, _: &mut ZooKeeper, _: &Places) -> Result<String, Error> {
+        Ok(String::new())
     }
 
     pub(crate) fn find_installation(&self) -> Result<Installation, Error> {
@@ -113,23 +195,26 @@ impl ZooKeeperBuilder {
 
     /// Creates a server that has neither an address nor a process yet.
     pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
-        let directory = new_directory().map_err(Error::io("create the directory of the server"))?;
+        let directory = directory::create().map_err(Error::io("create the directory of the server"))?;
+        if let Some(users) = self.logins.file() {
+            private::write(&directory.path().join(LOGINS), &users).map_err(Error::io("write the users"))?;
+        }
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
         Ok(ZooKeeper::new(directory, supervisor))
     }
 
-    /// Writes the settings for the next start of a server: its address, and those `shared` by all servers of
-    /// an ensemble.
+    /// Writes the settings for the next start of a server: its address, and those that are `added`, such as the ones that
+    /// all servers of an ensemble share.
     pub(crate) fn configure(
         &self,
         zookeeper: &mut ZooKeeper,
         address: SocketAddr,
-        shared: &str,
+        added: &str,
     ) -> Result<(), Error> {
         zookeeper.set_address(address);
-        let settings = self.settings(address) + shared;
-        fs::write(zookeeper.directory().join("zoo.cfg"), settings).map_err(Error::io("write zoo.cfg"))
+        let settings = [&*self.settings(address), &*self.logins.settings(), added].concat();
+        private::write(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
 
     fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
@@ -139,6 +224,9 @@ impl ZooKeeperBuilder {
             .map_err(|error| Error::io("join the class path")(io::Error::other(error)))?;
         let mut command = vec![OsString::from(installation.java())];
         command.extend(JVM_OPTIONS.map(OsString::from));
+        command.extend(
+            self.logins.file().map(|_| format!("-Djava.security.auth.login.config=./{LOGINS}").into()),
+        );
         command.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}").into()));
         command.extend(["-cp".into(), classpath]);
         command.extend([MAIN_CLASS, "./zoo.cfg"].map(OsString::from));
@@ -182,15 +270,22 @@ impl ZooKeeper {
     }
 }
 
-fn new_directory() -> io::Result<TempDir> {
-    let parent = std::path::absolute(std::env::temp_dir())?;
-    let directory = tempfile::Builder::new().prefix(DIRECTORY_PREFIX).tempdir_in(parent)?;
-    let log = directory.path().join("log");
-    fs::create_dir(&log)?;
-    for (name, content) in LOG_SETTINGS {
-        fs::write(log.join(name), content)?;
+/// The addresses that a server listens on.
+struct Places {
+    plain: SocketAddr,
+    #[cfg(feature = "tls")]
+    secure: SocketAddr,
+}
+
+impl Places {
+    fn find() -> io::Result<Self> {
+        let found = ports::free(2)?;
+        Ok(Self {
+            plain: found[0],
+            #[cfg(feature = "tls")]
+            secure: found[1],
+        })
     }
-    Ok(directory)
 }
 
 #[cfg(test)]
@@ -202,11 +297,24 @@ mod tests {
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let free = ports::free(1).unwrap();
-        let mut addresses = [taken.local_addr().unwrap(), free[0]].into_iter();
-        let zookeeper = ZooKeeper::builder().start_at(|| Ok(addresses.next().unwrap())).unwrap();
+        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        places[0].plain = taken.local_addr().unwrap();
+        let mut places = places.into_iter();
+        let zookeeper = ZooKeeper::builder().start_at(|| Ok(places.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
         assert_eq!(zookeeper.four_letter("ruok").unwrap(), "imok");
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn a_port_with_tls_that_is_taken_is_replaced() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
+        places[0].secure = taken.local_addr().unwrap();
+        let mut places = places.into_iter();
+        let builder = ZooKeeper::builder().tls(Tls::new(&crate::Authority::new()));
+        let zookeeper = builder.start_at(|| Ok(places.next().unwrap())).unwrap();
+        assert_ne!(zookeeper.secure_address(), taken.local_addr().unwrap());
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Reads a configuration from environment variables.
 
+use std::env::VarError;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::client::queueing::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
-use crate::session::ops::Acl;
+use crate::session::acl::Acl;
+#[cfg(feature = "tls")]
+use crate::session::tls::{Files, Tls};
 
 use super::Config;
-use super::validation::invalid;
+use super::invalid::invalid;
 
 impl Config {
     /// Reads the configuration from environment variables.
@@ -21,20 +25,30 @@ impl Config {
     /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
     /// * `ZKLOCK_QUEUEING`: `process` or `task`.
     /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
-    /// * `ZKLOCK_DIGEST`: `user:password`.
-    /// * `ZKLOCK_ACL`: `open` or `creator_all`.
+    /// * `ZKLOCK_DIGEST`: `user:password`. `ZKLOCK_DIGEST_FILE`: a file with one of these per line.
+    /// * `ZKLOCK_SASL_DIGEST`: `user:password`, or `ZKLOCK_SASL_DIGEST_FILE`: a file with it. They need the feature
+    ///   `sasl-digest`.
+    /// * `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`: files. They need the feature
+    ///   `tls`, and the first one is necessary for the others.
+    /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] names the variable that is missing or malformed.
+    /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
-        Self::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        Self::from_lookup(|name| match std::env::var(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+        })
     }
 
-    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, LockError> {
-        let connect = lookup("ZKLOCK_CONNECT").ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+    fn from_lookup(
+        lookup: impl Fn(&'static str) -> Result<Option<String>, LockError>,
+    ) -> Result<Self, LockError> {
+        let connect = lookup("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
         let mut config = Self::new(connect);
-        let duration = |name, slot: &mut Duration| match lookup(name) {
+        let duration = |name, slot: &mut Duration| match lookup(name)? {
             None => Ok(()),
             Some(text) => humantime::parse_duration(&text)
                 .map(|value| *slot = value)
@@ -48,23 +62,71 @@ impl Config {
         duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
         let mut server_timeout = Duration::ZERO;
         duration("ZKLOCK_SERVER_TIMEOUT", &mut server_timeout)?;
-        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT").map(|_| server_timeout);
-        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT").as_deref())?;
-        config.queueing = queueing(lookup("ZKLOCK_QUEUEING").as_deref())?;
-        config.release = release(lookup("ZKLOCK_RELEASE").as_deref())?;
-        config.namespace = lookup("ZKLOCK_NAMESPACE").unwrap_or_default();
-        config.identity = lookup("ZKLOCK_IDENTITY").unwrap_or(config.identity);
-        config.digests.extend(lookup("ZKLOCK_DIGEST"));
-        config.acl = acl(lookup("ZKLOCK_ACL").as_deref())?;
+        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT")?.map(|_| server_timeout);
+        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT")?.as_deref())?;
+        config.queueing = queueing(lookup("ZKLOCK_QUEUEING")?.as_deref())?;
+        config.release = release(lookup("ZKLOCK_RELEASE")?.as_deref())?;
+        config.namespace = lookup("ZKLOCK_NAMESPACE")?.unwrap_or_default();
+        config.identity = lookup("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
+        config.digests.extend(lookup("ZKLOCK_DIGEST")?);
+        config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
+        config.set_security(&lookup)?;
+        config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref());
         Ok(config)
+    }
+
+    /// Takes the login and the certificates. Without their features, they are errors: a client that ignores them would
+    /// be another one to the servers, or unencrypted.
+    fn set_security(
+        &mut self,
+        lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
+    ) -> Result<(), LockError> {
+        let missing = |name, feature| invalid(name, format!("it needs the feature `{feature}` of zklock"));
+        for name in ["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"] {
+            if cfg!(not(feature = "sasl-digest")) && lookup(name)?.is_some() {
+                return Err(missing(name, "sasl-digest"));
+            }
+        }
+        for name in ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"] {
+            if cfg!(not(feature = "tls")) && lookup(name)?.is_some() {
+                return Err(missing(name, "tls"));
+            }
+        }
+        #[cfg(feature = "sasl-digest")]
+        {
+            self.sasl_digest = lookup("ZKLOCK_SASL_DIGEST")?;
+            self.sasl_digest_file = lookup("ZKLOCK_SASL_DIGEST_FILE")?.map(PathBuf::from);
+        }
+        #[cfg(feature = "tls")]
+        {
+            self.tls = tls(lookup)?;
+        }
+        Ok(())
     }
 }
 
-fn acl(text: Option<&str>) -> Result<Acl, LockError> {
+#[cfg(feature = "tls")]
+fn tls(
+    lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
+) -> Result<Option<Tls>, LockError> {
+    let path = |name| Ok::<_, LockError>(lookup(name)?.map(PathBuf::from));
+    let (certificate, key) = (path("ZKLOCK_TLS_CERTIFICATE")?, path("ZKLOCK_TLS_KEY")?);
+    match path("ZKLOCK_TLS_CA")? {
+        Some(ca) => {
+            let tls = Tls::try_from(Files { ca, certificate, key });
+            tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
+        }
+        None if certificate.is_some() || key.is_some() => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
+        None => Ok(None),
+    }
+}
+
+fn acl(text: Option<&str>) -> Acl {
     match text {
-        None | Some("open") => Ok(Acl::Open),
-        Some("creator_all") => Ok(Acl::CreatorAll),
-        Some(other) => Err(invalid("ZKLOCK_ACL", format!("{other:?} is neither `open` nor `creator_all`"))),
+        None | Some("open") => Acl::Open,
+        Some("creator_all") => Acl::CreatorAll,
+        // The subject of a certificate has commas.
+        Some(entries) => Acl::entries(entries.split(';').map(str::trim)),
     }
 }
 
@@ -102,7 +164,7 @@ mod tests {
     fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
         let value =
             |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        Config::from_lookup(value)
+        Config::from_lookup(|name| Ok(value(name)))
     }
 
     #[test]
@@ -137,7 +199,10 @@ mod tests {
         assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));
         assert_eq!(opening.heartbeat, Heartbeat::Read);
         assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
-        assert_eq!((opening.digests, opening.acl), (vec!["user:password".to_owned()], Acl::CreatorAll));
+        assert_eq!(
+            (opening.security.digests, opening.acl),
+            (vec!["user:password".to_owned()], Acl::CreatorAll.checked().unwrap())
+        );
     }
 
     #[test]
@@ -149,12 +214,46 @@ mod tests {
                 "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is not a duration such as `30s`",
             ),
             (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DIGEST_FILE", "/no/such/file")],
+                "invalid setting `digest_files`: cannot read /no/such/file: ",
+            ),
+            (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
-                "invalid setting `ZKLOCK_ACL`: \"closed\" is neither `open` nor `creator_all`",
+                "invalid setting `acl`: entry 1 is not `scheme:id:permissions`",
             ),
         ] {
-            let error = from(&variables).unwrap_err().to_string();
+            let config = from(&variables).and_then(Config::validated);
+            let error = config.err().expect("a setting is wrong").to_string();
             assert!(error.starts_with(message), "{error}");
+        }
+    }
+    #[cfg(all(feature = "sasl-digest", feature = "tls"))]
+    #[test]
+    fn a_login_and_certificates_can_be_given() {
+        let error = |variables: &[(&str, &str)]| {
+            let config = from(&[&[("ZKLOCK_CONNECT", "a:1")], variables].concat());
+            config.and_then(Config::validated).err().expect("a setting is wrong").to_string()
+        };
+        let files = [("ZKLOCK_TLS_CA", "/ca"), ("ZKLOCK_TLS_CERTIFICATE", "/c"), ("ZKLOCK_TLS_KEY", "/k")];
+        assert!(error(&files).starts_with("invalid setting `tls`: cannot read /ca: "));
+        assert_eq!(
+            error(&files[..2]),
+            "invalid setting `ZKLOCK_TLS_CERTIFICATE`: a certificate needs its key"
+        );
+        assert_eq!(error(&files[1..]), "invalid setting `ZKLOCK_TLS_CA`: it is not set");
+        assert!(error(&[("ZKLOCK_SASL_DIGEST_FILE", "/f")]).contains("`sasl_digest_file`: cannot read /f: "));
+        assert!(error(&[("ZKLOCK_SASL_DIGEST", "secret")]).ends_with("it is not `user:password`"));
+    }
+
+    #[cfg(not(any(feature = "sasl-digest", feature = "tls")))]
+    #[test]
+    fn a_login_and_certificates_are_not_ignored() {
+        for (name, feature) in [("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest"), ("ZKLOCK_TLS_CA", "tls")] {
+            let error = from(&[("ZKLOCK_CONNECT", "a:1"), (name, "/file")]).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("invalid setting `{name}`: it needs the feature `{feature}` of zklock")
+            );
         }
     }
 }

@@ -9,19 +9,22 @@ use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
 use crate::path;
-use crate::session::ops::Acl;
 use crate::session::sentry::REVOKE;
 use crate::session::{Opening, Silence};
 
 use super::Config;
+use super::invalid::invalid;
 
 impl Config {
     pub(in crate::client) fn validated(self) -> Result<Settings, LockError> {
-        let connect = ConnectString::parse(&self.connect).map_err(|reason| invalid("connect", reason))?;
+        let connect = ConnectString::parse(&self.connect, self.scheme())
+            .map_err(|reason| invalid("connect", reason))?;
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
         self.check_durations()?;
-        self.check_credentials()?;
+        self.check_identity()?;
+        let security = self.security()?;
+        let acl = self.acl.checked().map_err(|reason| invalid("acl", reason))?;
         if let Queueing::Process { turns: 0, .. } = self.queueing {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
@@ -41,8 +44,8 @@ impl Config {
                 heartbeat: self.heartbeat,
                 tick: self.tick_time,
                 sync_limit: self.sync_limit,
-                digests: self.digests,
-                acl: self.acl,
+                security,
+                acl,
                 tally: Arc::default(),
             },
         })
@@ -60,14 +63,7 @@ impl Config {
         limited("sync_limit", self.sync_limit, LONGEST_SESSION)
     }
 
-    fn check_credentials(&self) -> Result<(), LockError> {
-        if let Some(digest) = self.digests.iter().find(|digest| !digest.contains(':')) {
-            let user = digest.chars().take(3).collect::<String>();
-            return Err(invalid("digests", format!("the digest that starts with {user:?} has no `:`")));
-        }
-        if self.acl == Acl::CreatorAll && self.digests.is_empty() {
-            return Err(invalid("acl", "creator_all needs a digest, or no client could use the nodes"));
-        }
+    fn check_identity(&self) -> Result<(), LockError> {
         if self.identity.len() > LONGEST_IDENTITY {
             return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
         }
@@ -90,10 +86,6 @@ fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<
         return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
     }
     Ok(())
-}
-
-pub(super) fn invalid(setting: &'static str, reason: impl Into<String>) -> LockError {
-    LockError::InvalidConfig { setting, reason: reason.into() }
 }
 
 /// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::join;
 use zookeeper_client as zk;
 
+use crate::error::Permission;
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
@@ -44,6 +45,16 @@ pub(crate) enum Write {
     Delete,
 }
 
+impl Write {
+    fn permission(&self) -> Permission {
+        match self {
+            Self::SetData(_) => Permission::Write,
+            Self::Create(_) | Self::CreateBelow { .. } => Permission::Create,
+            Self::Delete => Permission::Delete,
+        }
+    }
+}
+
 /// The outcome of such a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guarded {
@@ -66,6 +77,15 @@ pub(crate) enum Glimpse {
 pub(crate) enum Base {
     Missing,
     Version(i32),
+}
+
+impl Base {
+    fn permission(self) -> Permission {
+        match self {
+            Self::Missing => Permission::Create,
+            Self::Version(_) => Permission::Write,
+        }
+    }
 }
 
 /// The outcome of a stamped write: a write that returns the server time at which it was applied.
@@ -109,7 +129,7 @@ impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
         let acls = self.acl.acls();
-        let committed = self.commit_under(&guards, |writer| match write {
+        let committed = self.commit_under(&guards, write.permission(), |writer| match write {
             Write::SetData(data) => writer.add_set_data(path, data, None),
             Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Write::CreateBelow { parents, data } => {
@@ -134,7 +154,7 @@ impl Ops {
         let client = self.client()?;
         let sent = self.clock.now();
         let read = client.get_data(path);
-        let (read, looked) = join!(read, self.commit_under(&guards, |_| Ok(())));
+        let (read, looked) = join!(read, self.commit_under(&guards, Permission::Read, |_| Ok(())));
         let read = self.note(Ack::Read, sent, read);
         match (looked?, read) {
             (Committed::Unguarded(index), _) => Ok(Glimpse::Unguarded(index)),
@@ -153,7 +173,7 @@ impl Ops {
         base: Base,
     ) -> Result<Stamped, Fault> {
         let acls = self.acl.acls();
-        let committed = self.commit_under(&guards, |writer| match base {
+        let committed = self.commit_under(&guards, base.permission(), |writer| match base {
             Base::Missing => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Base::Version(version) => writer.add_set_data(path, data, Some(version)),
         });
@@ -164,10 +184,12 @@ impl Ops {
         })
     }
 
-    /// Commits the request that `add` adds, in one transaction with a check that all of `guards` exist.
+    /// Commits the requests that `add` adds, which need this permission, in one transaction with a check that all of
+    /// `guards` exist.
     async fn commit_under(
         &self,
         guards: &Guards,
+        permission: Permission,
         add: impl FnOnce(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
     ) -> Result<Committed, Fault> {
         let client = self.client()?;
@@ -185,7 +207,8 @@ impl Ops {
                 Ok(Committed::Unguarded(index))
             }
             outcome => {
-                let outcome = outcome.map_err(zk::Error::from);
+                let needed = |index| if index < guards.0.len() { Permission::Read } else { permission };
+                let outcome = outcome.map_err(|error| Fault::of_transaction(error, needed));
                 self.note(Ack::Write, sent, outcome).map(|mut results| Committed::Applied(results.pop()))
             }
         }
@@ -230,7 +253,8 @@ impl Ops {
     pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
-        self.note(Ack::Write, sent, client.set_data(path, data, version).await).map(drop)
+        let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
+        written.map(drop).map_err(|fault| fault.lacking(Permission::Write))
     }
 
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
@@ -242,7 +266,7 @@ impl Ops {
             Err(zk::Error::NodeExists) => Ok(()),
             outcome => outcome.map(drop),
         };
-        self.note(Ack::Write, sent, outcome)
+        self.note(Ack::Write, sent, outcome).map_err(|fault| fault.lacking(Permission::Create))
     }
 }
 

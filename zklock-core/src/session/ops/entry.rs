@@ -4,6 +4,7 @@ use futures_util::future::{OptionFuture, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
 
+use crate::error::Permission;
 use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
@@ -69,7 +70,9 @@ impl Ops {
             Flight::ListAndWatch => self.watching(&client, dir),
         };
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
-        let node = self.note(Ack::Write, sent, created).map(|(stat, sequence)| Node {
+        let created = self.note(Ack::Write, sent, created);
+        let created = created.map_err(|fault| fault.lacking(Permission::Create));
+        let node = created.map(|(stat, sequence)| Node {
             // The server prints the sequence as a signed 32-bit number, which the library widens.
             name: format!("{prefix}{:010}", sequence.into_i64()),
             zxid: stat.czxid,

@@ -1,0 +1,37 @@
+//! Encrypted connections, names of clients, and access control lists, on a real ZooKeeper.
+
+mod matrix;
+mod names;
+mod rights;
+mod rotation;
+mod secrets;
+mod secured;
+mod tls;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use zklock::LockError;
+
+/// The longest wait for a state that must come.
+const SOON: Duration = Duration::from_secs(20);
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(SOON, future).await.expect("the future did not complete in time")
+}
+
+/// Waits until a condition holds.
+async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let met = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(timeout(SOON, met).await.is_ok(), "timed out waiting until {what}");
+}
+
+#[track_caller]
+fn failed<T: Debug>(result: Result<T, LockError>) -> LockError {
+    result.expect_err("it fails")
+}

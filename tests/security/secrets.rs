@@ -1,0 +1,106 @@
+//! Nothing that others may read shows a password or a key.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tracing::level_filters::LevelFilter;
+use zklock::{Acl, Config, Tls};
+
+use crate::secured::{Credentials, DIGEST_PASSWORD, SASL_PASSWORD, Transport, namespace, secured};
+use crate::{failed, soon, until};
+
+const WRONG_PASSWORD: &str = "wr0ng-s3cret";
+
+/// All lines of all levels and crates, and other texts.
+#[derive(Clone, Default)]
+struct Texts(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Texts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Texts {
+    fn add(&mut self, text: &str) {
+        io::Write::write_all(self, text.as_bytes()).unwrap();
+        io::Write::write_all(self, b"\n").unwrap();
+    }
+
+    fn all(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Returns the forms in which a secret could be shown.
+fn forms(secret: &str) -> [String; 2] {
+    let bytes = format!("{:?}", secret.as_bytes());
+    [secret.to_owned(), bytes.trim_matches(['[', ']']).to_owned()]
+}
+
+/// Uses all that a client can do with its credentials, and collects what it tells.
+async fn tell(texts: &mut Texts) {
+    let (secured, namespace) = (secured(), namespace());
+    let config = secured.config(Transport::Certified, Credentials::Digest, &namespace);
+    let config = config.sasl_digest("worker", SASL_PASSWORD).acl(Acl::CreatorAll);
+    texts.add(&format!("{config:?}"));
+    let client = config.clone().connect().await.unwrap();
+    let mut events = client.events();
+    let mutex = client.mutex("/orders/7").unwrap();
+    let guard = soon(mutex.lock()).await.unwrap();
+    guard.upsert("/ledger", b"1").await.unwrap();
+    texts.add(&format!("{client:?} {mutex:?} {guard:?} {:?}", mutex.participants().await.unwrap()));
+    guard.release().await.unwrap();
+    let latch = client.leader_latch("/leader").unwrap();
+    texts.add(&format!("{:?} {latch:?}", soon(latch.leadership()).await.unwrap()));
+    let stranger = secured.stranger(&namespace).await;
+    texts.add(&format!("{:?}", failed(stranger.mutex("/orders/7").unwrap().participants().await)));
+    client.shutdown(Duration::from_secs(10)).await;
+    drop((client, mutex, latch));
+    while let Some(event) = soon(events.next()).await {
+        texts.add(&format!("{event:?}"));
+    }
+    for refused in [
+        config.clone().sasl_digest("worker", WRONG_PASSWORD).connect_timeout(Duration::from_secs(5)),
+        config.clone().tls(Tls::ca_pem(WRONG_PASSWORD)),
+        config.clone().tls(secured.tls().identity_pem(WRONG_PASSWORD, secured.key())),
+        config.clone().acl(Acl::entries([format!("digest:user:{WRONG_PASSWORD}:r")])),
+        config.digest("", WRONG_PASSWORD),
+    ] {
+        let error = failed(soon(refused.connect()).await);
+        texts.add(&format!("{error} {error:?}"));
+    }
+    let malformed = format!(r#"{{"connect": "a", "digests": "user:{WRONG_PASSWORD}"}}"#);
+    texts.add(&serde_json::from_str::<Config>(&malformed).unwrap_err().to_string());
+}
+
+#[tokio::test]
+async fn no_text_shows_a_secret_at_any_level() {
+    let mut texts = Texts::default();
+    let writer = texts.clone();
+    let log = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+    log.with_max_level(LevelFilter::TRACE).init();
+    let metrics = PrometheusBuilder::new().install_recorder().unwrap();
+    tell(&mut texts).await;
+    until("the metrics are recorded", async || metrics.render().contains("zklock_sessions_total")).await;
+    texts.add(&metrics.render());
+    texts.add(&String::from_utf8_lossy(&std::fs::read("/proc/self/cmdline").unwrap()));
+    let all = texts.all();
+    for told in ["session opened", "zookeeper_client", "DEBUG", "zklock_sessions_total", "invalid setting"] {
+        assert!(all.contains(told), "the texts have nothing of {told}");
+    }
+    let key: Vec<_> = secured().key().lines().filter(|line| !line.starts_with("--")).collect();
+    for secret in [DIGEST_PASSWORD, SASL_PASSWORD, WRONG_PASSWORD].into_iter().chain(key) {
+        for form in forms(secret) {
+            let line = all.lines().find(|line| line.contains(&form));
+            assert!(line.is_none(), "a secret is shown: {}", line.unwrap_or_default());
+        }
+    }
+}

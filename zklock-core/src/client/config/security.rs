@@ -1,0 +1,192 @@
+//! The settings by which a client proves who it is, and knows its servers.
+
+use std::path::PathBuf;
+
+use crate::client::connect_string::Scheme;
+use crate::error::LockError;
+use crate::session::acl::Acl;
+#[cfg(feature = "sasl-digest")]
+use crate::session::login::Login;
+use crate::session::security::{Connector, Security};
+#[cfg(feature = "tls")]
+use crate::session::tls::{Tls, Transport};
+
+use super::invalid::invalid;
+use super::{Config, credentials};
+
+impl Config {
+    /// Adds digest credentials, by which ACLs identify this client. A client may have several.
+    ///
+    /// The password crosses the network unencrypted, unless the connection has TLS.
+    #[must_use]
+    pub fn digest(mut self, user: &str, password: &str) -> Self {
+        self.digests.push(format!("{user}:{password}"));
+        self
+    }
+
+    /// Adds the digest credentials in a file, `user:password` in each line.
+    ///
+    /// The file is read when the client is started. It has at most 64 KiB of UTF-8. Empty lines are skipped, and blanks
+    /// belong to the password. A file that cannot be read, and one without digests, are invalid.
+    #[must_use]
+    pub fn digest_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.digest_files.push(file.into());
+        self
+    }
+
+    /// Logs in by SASL with the mechanism DIGEST-MD5, with which the password does not cross the network.
+    ///
+    /// ACLs know the client by its user. The user is printable ASCII without blanks, quotes and backslashes, and the
+    /// password is printable ASCII. Servers without users let any client in. Those from 3.7 on tell that they do not know
+    /// the client, which is then refused with [`LockError::AuthFailed`].
+    #[cfg(feature = "sasl-digest")]
+    #[must_use]
+    pub fn sasl_digest(mut self, user: &str, password: &str) -> Self {
+        self.sasl_digest = Some(format!("{user}:{password}"));
+        self
+    }
+
+    /// Logs in as by [`sasl_digest`](Self::sasl_digest), with the `user:password` in a file, which has one line.
+    ///
+    /// The file is read when the client is started.
+    #[cfg(feature = "sasl-digest")]
+    #[must_use]
+    pub fn sasl_digest_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.sasl_digest_file = Some(file.into());
+        self
+    }
+
+    /// Encrypts all connections, with these certificates. None are encrypted by default.
+    ///
+    /// Each server of the connect string needs its secure port, which has no default. The servers may be written as
+    /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
+    #[must_use]
+    pub fn acl(mut self, acl: Acl) -> Self {
+        self.acl = acl;
+        self
+    }
+
+    /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
+    #[doc(hidden)]
+    pub async fn equip(&self, connector: Connector) -> Result<Connector, LockError> {
+        Ok(self.security()?.equip(connector).await)
+    }
+
+    /// Reads and checks the credentials and the certificates.
+    pub(super) fn security(&self) -> Result<Security, LockError> {
+        let security = Security {
+            digests: credentials::digests(self.digests.clone(), &self.digest_files)?,
+            #[cfg(feature = "sasl-digest")]
+            login: self.login()?,
+            #[cfg(feature = "tls")]
+            transport: self.transport()?,
+        };
+        if self.acl.needs_user() && !self.proves_a_name(&security) {
+            let reason =
+                "it needs a digest, a login or a client certificate, or no client could use the nodes";
+            return Err(invalid("acl", reason));
+        }
+        Ok(security)
+    }
+
+    #[cfg(feature = "sasl-digest")]
+    fn login(&self) -> Result<Option<Login>, LockError> {
+        let login = match (&self.sasl_digest, &self.sasl_digest_file) {
+            (None, None) => return Ok(None),
+            (Some(login), None) => login.clone(),
+            (None, Some(file)) => {
+                credentials::only(file).map_err(|reason| invalid("sasl_digest_file", reason))?
+            }
+            (Some(_), Some(_)) => return Err(invalid("sasl_digest", "there is a file as well")),
+        };
+        let (user, password) =
+            login.split_once(':').ok_or_else(|| invalid("sasl_digest", "it is not `user:password`"))?;
+        Login::new(user, password).map(Some).map_err(|reason| invalid("sasl_digest", reason))
+    }
+
+    #[cfg(feature = "tls")]
+    fn transport(&self) -> Result<Option<Transport>, LockError> {
+        self.tls.clone().map(Transport::new).transpose().map_err(|reason| invalid("tls", reason))
+    }
+
+    /// Tells whether ACLs can identify the client.
+    fn proves_a_name(&self, security: &Security) -> bool {
+        #[cfg(feature = "sasl-digest")]
+        if security.login.is_some() {
+            return true;
+        }
+        #[cfg(feature = "tls")]
+        if self.tls.as_ref().is_some_and(Tls::has_identity) {
+            return true;
+        }
+        !security.digests.is_empty()
+    }
+
+    pub(super) fn scheme(&self) -> Scheme {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return Scheme::Tls;
+        }
+        Scheme::Plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(config: Config) -> String {
+        let error = config.acl(Acl::CreatorAll).security().err().expect("a setting is wrong").to_string();
+        assert!(!error.contains("secret"), "{error}");
+        error
+    }
+
+    #[test]
+    fn a_client_that_closes_its_nodes_proves_who_it_is() {
+        let config = Config::new("a:1");
+        assert!(reason(config.clone()).starts_with("invalid setting `acl`: it needs a digest"));
+        assert!(config.digest("user", "secret").acl(Acl::CreatorAll).security().is_ok());
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config = Config::new("a:1").digest("user", "secret");
+        #[cfg(feature = "sasl-digest")]
+        let config = config.sasl_digest("user", "secret");
+        #[cfg(feature = "tls")]
+        let config = config.tls(Tls::ca_pem("ca").identity_pem("certificate", "secret"));
+        assert!(!format!("{config:?}").contains("secret"));
+    }
+
+    #[cfg(feature = "sasl-digest")]
+    #[test]
+    fn a_login_that_cannot_be_used_is_refused_with_its_setting() {
+        let config = || Config::new("a:1");
+        let both = config().sasl_digest("a", "secret").sasl_digest_file("/file");
+        assert_eq!(reason(both), "invalid setting `sasl_digest`: there is a file as well");
+        let missing = reason(config().sasl_digest_file("/no/such/file"));
+        assert!(missing.starts_with("invalid setting `sasl_digest_file`: cannot read /no/such/file"));
+        let empty = reason(config().sasl_digest("", "secret"));
+        assert_eq!(empty, "invalid setting `sasl_digest`: the user is empty");
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn certificates_that_cannot_be_used_are_refused_with_the_cause() {
+        let with = |tls| reason(Config::new("a:1").tls(tls));
+        let reason = with(Tls::ca_file("/no/such/ca.pem"));
+        assert!(reason.starts_with("invalid setting `tls`: cannot read /no/such/ca.pem"), "{reason}");
+        assert_eq!(
+            with(Tls::ca_pem("text")),
+            "invalid setting `tls`: the authorities: it has no certificate"
+        );
+    }
+}
