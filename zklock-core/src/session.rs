@@ -5,7 +5,7 @@
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`opening`] opens the session.
+//! * [`opening`] opens the session, and [`failure`] classifies the failures to open one.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
 //! * [`acl`] is the access control list of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
@@ -32,6 +32,7 @@ pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
 pub(crate) mod drive;
+mod failure;
 pub(crate) mod fault;
 mod heartbeat;
 pub(crate) mod janitor;
@@ -69,7 +70,8 @@ use self::roll::RollCall;
 use self::succession::Succession;
 use self::traffic::Traffic;
 
-pub(crate) use self::opening::{OpenError, Opening, Silence};
+pub(crate) use self::failure::OpenError;
+pub(crate) use self::opening::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
 pub(crate) use self::roll::Ownership;

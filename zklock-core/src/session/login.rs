@@ -2,7 +2,7 @@
 
 use zookeeper_client as zk;
 
-use super::opening::OpenError;
+use super::failure::OpenError;
 
 /// A user and a password for the mechanism DIGEST-MD5. The password is secret, so this type does not implement `Debug`.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Opens a session, and classifies the failures to open one.
+//! Opens a session.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::error::LockError;
 
 use super::acl::NodeAcl;
 use super::clock::{Heartbeat, LeaseClock, Terms};
+use super::failure::OpenError;
 use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
@@ -60,41 +61,6 @@ impl Silence {
                 let shortest = Duration::from_millis(500).min(session * 2 / 5);
                 (session / 12).min(within / 4).max(shortest)
             }
-        }
-    }
-}
-
-/// The reason why no session was opened.
-#[derive(Clone, Debug)]
-pub(crate) enum OpenError {
-    /// No session could be opened now. Another attempt may succeed.
-    Unreachable(String),
-    /// The servers refused the credentials.
-    AuthFailed,
-    /// Client and servers do not trust each other's certificates.
-    #[cfg(feature = "tls")]
-    Untrusted(String),
-    /// The configuration cannot work.
-    Invalid(LockError),
-}
-
-impl OpenError {
-    /// Returns `true` if another attempt cannot succeed.
-    pub(crate) fn is_final(&self) -> bool {
-        !matches!(self, Self::Unreachable(_))
-    }
-}
-
-impl From<zk::Error> for OpenError {
-    fn from(error: zk::Error) -> Self {
-        match error {
-            zk::Error::AuthFailed => Self::AuthFailed,
-            zk::Error::BadArguments(reason) => {
-                Self::Invalid(LockError::InvalidConfig { setting: "connect", reason: (*reason).to_owned() })
-            }
-            zk::Error::NoHosts => Self::Unreachable("no server accepted the connection".into()),
-            zk::Error::Timeout => Self::Unreachable("no server answered".into()),
-            other => Self::Unreachable(other.to_string()),
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 #[cfg(feature = "sasl-digest")]
 use zookeeper_client as zk;
 
+#[cfg(any(feature = "sasl-digest", feature = "tls"))]
+use super::failure::OpenError;
 #[cfg(feature = "sasl-digest")]
 use super::login::Login;
-#[cfg(any(feature = "sasl-digest", feature = "tls"))]
-use super::opening::OpenError;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
