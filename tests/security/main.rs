@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use zklock::LockError;
 
 /// The longest wait for a state that must come.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(SOON, future).await.expect("the future did not complete in time")

@@ -77,7 +77,7 @@ async fn tell(texts: &mut Texts) {
         let error = failed(soon(refused.connect()).await);
         texts.add(&format!("{error} {error:?}"));
     }
-    let malformed = format!(r#"{{"connect": "a", "digests": "user:{WRONG_PASSWORD}"}}"#);
+    let malformed = format!(r#"{{"connect": "a", "digests": {{"user": "{WRONG_PASSWORD}"}}}}"#);
     texts.add(&serde_json::from_str::<Config>(&malformed).unwrap_err().to_string());
 }
 

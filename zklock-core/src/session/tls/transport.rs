@@ -1,11 +1,13 @@
 //! The certificates that connections use.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use rustls::ClientConfig;
-use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::material::{Material, Texts};
@@ -21,6 +23,8 @@ struct Inner {
     /// Those of the connections from now on.
     certs: zk::TlsDynamicCerts,
     used: Mutex<Used>,
+    /// Whether a thread reads the files.
+    is_reading: AtomicBool,
 }
 
 /// The texts that are in use, and what they are for a handshake.
@@ -35,7 +39,8 @@ impl Transport {
         let texts = Texts::read(&tls)?;
         let Material { certs, config } = texts.check(&tls)?;
         let used = Mutex::new(Used { texts, config });
-        Ok(Self(Arc::new(Inner { tls, certs: zk::TlsDynamicCerts::new(certs), used })))
+        let (certs, is_reading) = (zk::TlsDynamicCerts::new(certs), AtomicBool::new(false));
+        Ok(Self(Arc::new(Inner { tls, certs, used, is_reading })))
     }
 
     /// Returns the options of a connection.
@@ -45,9 +50,18 @@ impl Transport {
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
     pub(in crate::session) async fn renew(&self) {
+        // A thread that waits for the files is enough, however long it takes.
+        if self.0.is_reading.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let transport = self.clone();
-        let renewed = spawn_blocking(move || transport.0.renew()).await;
-        if let Ok(Err(error)) = renewed {
+        let renewed = timeout(RENEW_WITHIN, apart(move || transport.0.renew())).await;
+        if let Ok(None) = renewed {
+            // No thread could be started.
+            self.0.is_reading.store(false, Ordering::Release);
+        }
+        let late = || Err("the files were not read in time".to_owned());
+        if let Err(error) = renewed.ok().flatten().unwrap_or_else(late) {
             tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
         }
     }
@@ -55,15 +69,20 @@ impl Transport {
     /// Returns the reason why these servers and this client do not trust each other, if that is why there is no
     /// connection.
     pub(in crate::session) async fn refusal(&self, servers: &str, within: Duration) -> Option<String> {
-        let (transport, servers) = (self.clone(), servers.to_owned());
-        let config = transport.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
-        spawn_blocking(move || handshake::refusal(&servers, &config, within)).await.ok().flatten()
+        let config = self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
+        let count = servers.split(',').count().try_into().unwrap_or(u32::MAX);
+        let servers = servers.to_owned();
+        let found = apart(move || handshake::refusal(&servers, &config, within));
+        // The search for an address has no bound of its own.
+        timeout(within.saturating_mul(count), found).await.ok().flatten().flatten()
     }
 }
 
 impl Inner {
     fn renew(&self) -> Result<(), String> {
-        let texts = Texts::read(&self.tls)?;
+        let texts = Texts::read(&self.tls);
+        self.is_reading.store(false, Ordering::Release);
+        let texts = texts?;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.texts == texts {
             return Ok(());
@@ -74,6 +93,14 @@ impl Inner {
         tracing::info!("the certificates for TLS were read again");
         Ok(())
     }
+}
+
+/// Runs work that blocks on a thread of its own, for which neither the client nor its end has to wait.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (reply, answer) = oneshot::channel();
+    let thread = thread::Builder::new().name("zklock-tls".into());
+    thread.spawn(move || reply.send(work()).ok()).ok()?;
+    answer.await.ok()
 }
 
 /// Reads rotated certificates while the connection of a session is broken, until the session ends.
@@ -92,5 +119,7 @@ pub(in crate::session) async fn keep_fresh(session: Arc<Session>, transport: Tra
     }
 }
 
+/// The longest wait for the files, which may be on a file system that does not answer.
+const RENEW_WITHIN: Duration = Duration::from_secs(5);
 /// The pause between two looks at the files.
 const PAUSE: Duration = Duration::from_secs(1);
