@@ -35,7 +35,7 @@ fn server(authority: &Authority) -> ZooKeeper {
 }
 
 #[tokio::test]
-async fn a_lock_outlives_a_new_certificate_of_the_server_and_of_the_client() {
+async fn a_lock_outlives_a_new_certificate_of_the_server() {
     let authority = Authority::new();
     let zookeeper = server(&authority);
     let files = Files(tempfile::tempdir().unwrap());

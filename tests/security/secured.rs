@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use zklock::{Client, Config, Tls};
 use zklock_testkit::{Authority, ClientCertificates, Identity, Validity, ZooKeeper};
+
+use crate::SOON;
 
 /// The passwords, which nothing may show.
 pub(crate) const DIGEST_PASSWORD: &str = "dig3st-s3cret";
@@ -43,7 +44,8 @@ pub(crate) fn secured() -> &'static Secured {
     SECURED.get_or_init(|| {
         let authority = Authority::new();
         let tls = zklock_testkit::Tls::new(&authority).client_certificates(ClientCertificates::Wanted);
-        let zookeeper = ZooKeeper::builder().tls(tls).user("worker", SASL_PASSWORD).start();
+        let zookeeper = ZooKeeper::builder().tls(tls).user("worker", SASL_PASSWORD);
+        let zookeeper = zookeeper.max_session_timeout(SOON).start();
         let worker = authority.identity(["worker"], Validity::Now);
         Secured { zookeeper: zookeeper.expect("the server starts"), authority, worker }
     })
@@ -71,7 +73,12 @@ impl Secured {
             Credentials::Digest => config.digest("worker", DIGEST_PASSWORD),
             Credentials::Login => config.sasl_digest("worker", SASL_PASSWORD),
         };
-        config.namespace(namespace).default_wait(Duration::from_secs(10))
+        // One cold server has all clients of all tests.
+        config.namespace(namespace).default_wait(SOON).connect_timeout(SOON).session_timeout(SOON)
+    }
+
+    pub(crate) fn secure_address(&self) -> SocketAddr {
+        self.zookeeper.secure_address()
     }
 
     pub(crate) fn plain_address(&self) -> SocketAddr {

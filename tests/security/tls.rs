@@ -72,18 +72,35 @@ async fn a_client_without_a_required_certificate_is_refused_and_one_with_it_is_n
 }
 
 #[tokio::test]
-async fn a_port_without_tls_is_told_from_one_that_is_down() {
-    let zookeeper = ZooKeeper::start().unwrap();
-    let tls = Tls::ca_pem(Authority::new().certificate_pem());
-    let config = Config::new(zookeeper.connect_string()).tls(tls.clone()).connect_timeout(PATIENCE);
-    assert_refused(config, "the server ended the TLS handshake").await;
-    let down = Config::new("127.0.0.1:1").tls(tls).connect_timeout(Duration::from_secs(1));
-    let error = failed(soon(down.connect()).await);
-    assert!(matches!(error, LockError::Connect { .. }), "{error}");
+async fn a_wrong_authority_is_told_although_another_server_is_down() {
+    let secured = secured();
+    let address = secured.secure_address();
+    let other = Tls::ca_pem(Authority::new().certificate_pem());
+    let config = Config::new(format!("127.0.0.1:1,{address}")).tls(other);
+    let error = failed(soon(config.connect_timeout(Duration::from_secs(2)).connect()).await);
+    let LockError::Connect { reason, .. } = &error else { panic!("{error}") };
+    assert!(reason.contains("invalid peer certificate"), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_in_the_handshake_is_waited_for_no_longer_than_the_bound() {
+async fn a_port_without_tls_is_told_from_one_that_is_down() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    let tls = Tls::ca_pem(Authority::new().certificate_pem());
+    let plain = zookeeper.connect_string();
+    for (servers, told) in [
+        (plain.to_owned(), Some("the server ended the TLS handshake")),
+        (format!("{plain},127.0.0.1:1"), Some("the server ended the TLS handshake")),
+        ("127.0.0.1:1".to_owned(), None),
+    ] {
+        let config = Config::new(&servers).tls(tls.clone()).connect_timeout(Duration::from_secs(2));
+        let error = failed(soon(config.connect()).await);
+        let LockError::Connect { reason, .. } = &error else { panic!("{error}") };
+        assert_eq!(told.is_some(), reason.contains(told.unwrap_or("TLS")), "{servers}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_in_the_handshake_is_waited_for_until_the_bound() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let tls = Tls::ca_pem(Authority::new().certificate_pem());
     let config = Config::new(silent.local_addr().unwrap().to_string()).tls(tls);

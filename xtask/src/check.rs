@@ -21,6 +21,8 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::cargo("doc --locked --workspace --no-deps --all-features --document-private-items")
             .env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo("clippy --locked --package zklock -- -D warnings"),
+        Step::cargo("clippy --locked --package zklock-core --features tls -- -D warnings"),
+        Step::cargo("clippy --locked --package zklock-core --features sasl-digest -- -D warnings"),
         Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(downstream).in_shared_target(),
         Step::cargo(EVERY_LINT).in_shared_target(),

@@ -51,6 +51,8 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     let builds = vec![
         Step::cargo("test --locked --workspace --all-features --doc"),
         Step::cargo(downstream).in_shared_target(),
+        // Settings of features that are not there.
+        Step::cargo("test --locked --package zklock-core --lib client::"),
     ];
     Ok(Tests { lanes: vec![waiting, lane], builds, report })
 }

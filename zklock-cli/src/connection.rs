@@ -118,6 +118,11 @@ impl Connection {
 
     fn merged(&self) -> Result<Table, Failure> {
         let file = self.config.as_deref().map(read).transpose()?;
+        for name in PASSWORDS {
+            if env::var_os(name).is_some_and(|value| value.to_str().is_none()) {
+                return Err(Failure::new(Code::Config, format!("a setting is wrong: `{name}` is not UTF-8")));
+            }
+        }
         Ok(self.over(file.unwrap_or_default(), |name| env::var(name).ok()))
     }
 
@@ -127,8 +132,9 @@ impl Connection {
             ("connect", self.connect.clone()),
             ("namespace", self.namespace.clone()),
             ("identity", self.identity.clone()),
-            ("sasl_digest", variable("ZKLOCK_SASL_DIGEST")),
+            ("sasl_digest", variable(PASSWORDS[1])),
             ("sasl_digest_file", self.sasl_digest_file.clone()),
+            ("acl", self.acl.clone()),
             ("heartbeat", variable("ZKLOCK_HEARTBEAT")),
             ("warn_after", variable("ZKLOCK_WARN_AFTER")),
             ("session_timeout", self.session_timeout.map(text)),
@@ -138,19 +144,26 @@ impl Connection {
             ("tick_time", self.tick_time.map(text)),
             ("sync_limit", self.sync_limit.map(text)),
         ];
+        let login = [variable(PASSWORDS[1]), self.sasl_digest_file.clone()];
+        if login.iter().any(Option::is_some) {
+            // A login replaces that of the file, whichever form it has.
+            settings.remove("sasl_digest");
+            settings.remove("sasl_digest_file");
+        }
         for (name, value) in texts {
             settings.extend(value.map(|value| (name.to_owned(), Value::String(value))));
         }
-        settings.extend(variable("ZKLOCK_DIGEST").map(|digest| ("digests".to_owned(), digest.into())));
+        settings.extend(variable(PASSWORDS[0]).map(|digest| ("digests".to_owned(), digest.into())));
         let file = self.digest_file.clone().map(|file| Value::Array(vec![file.into()]));
         settings.extend(file.map(|file| ("digest_files".to_owned(), file)));
-        settings.extend(self.acl.as_deref().map(|list| ("acl".to_owned(), acl(list))));
         let files = [("ca", &self.tls_ca), ("certificate", &self.tls_certificate), ("key", &self.tls_key)];
         let files =
             files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?.into())));
         let files: Table = files.collect();
-        if !files.is_empty() {
-            settings.insert("tls".to_owned(), Value::Table(files));
+        if !files.is_empty()
+            && let Value::Table(tls) = settings.entry("tls").or_insert_with(|| Table::new().into())
+        {
+            tls.extend(files);
         }
         settings.entry("connect").or_insert_with(|| LOCAL.into());
         settings
@@ -166,8 +179,8 @@ pub(crate) struct Server {
     pub(crate) address: String,
 }
 
-/// The settings of a session at each server.
-#[derive(Clone, Debug)]
+/// The settings of a session at each server. They have passwords, so this type does not implement `Debug`.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) servers: Vec<Server>,
     /// The chroot and the namespace; empty or a path.
@@ -244,15 +257,6 @@ fn read(file: &Path) -> Result<Table, Failure> {
     text.parse().map_err(|error| Failure::new(Code::Config, line(error)))
 }
 
-/// Reads an access control list: a name, or entries.
-fn acl(list: &str) -> Value {
-    if matches!(list, "open" | "creator_all") {
-        return list.into();
-    }
-    let entries = list.split(';').map(|entry| Value::String(entry.trim().to_owned())).collect();
-    Value::Table(Table::from_iter([("entries".to_owned(), Value::Array(entries))]))
-}
-
 fn wrong(error: &toml::de::Error) -> Failure {
     Failure::new(Code::Config, format!("a setting is wrong: {}", error.message()))
 }
@@ -261,6 +265,8 @@ fn text(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
+/// The variables that have passwords: of a digest, and of a login.
+const PASSWORDS: [&str; 2] = ["ZKLOCK_DIGEST", "ZKLOCK_SASL_DIGEST"];
 /// The end of the scheme of a server.
 const SCHEME: &str = "://";
 /// The server of somebody who tries zklock on their own machine.
@@ -306,8 +312,12 @@ mod tests {
         let settings = connection(&arguments).over(Table::new(), |_| None);
         assert_eq!(settings["digest_files"][0].as_str(), Some("/d"));
         assert_eq!(settings["tls"]["ca"].as_str(), Some("/ca"));
-        assert_eq!(settings["acl"]["entries"][1].as_str(), Some("world:anyone:r"));
         Config::deserialize(Value::Table(settings)).unwrap();
+        let file = "sasl_digest = 'a:b'\n[tls]\nca = '/a'\ncertificate = '/c'\nkey = '/k'".parse().unwrap();
+        let settings = connection(&["--tls-ca", "/ca", "--sasl-digest-file", "/login"]).over(file, |_| None);
+        let tls = &settings["tls"];
+        assert_eq!((tls["ca"].as_str(), tls["certificate"].as_str()), (Some("/ca"), Some("/c")));
+        assert!(!settings.contains_key("sasl_digest") && settings.contains_key("sasl_digest_file"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::output::Output;
 use crate::program::{Signals, Status};
 
 use self::report::{Report, Severity};
+use self::words::Words;
 
 /// Looks at each server until a signal ends it, and tells the most severe finding by the exit code.
 pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<ExitCode, Failure> {
@@ -40,7 +41,11 @@ pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<ExitCo
 async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure> {
     let mut worst = Severity::Good;
     for server in &settings.servers {
-        let words = words::ask(&server.address, settings.connect_timeout).await;
+        // The words are asked for unencrypted.
+        let words = match settings.is_encrypted() {
+            true => Words::default(),
+            false => words::ask(&server.address, settings.connect_timeout).await,
+        };
         let session = session::look(server, settings).await;
         let report = Report::new(server, settings, words, session);
         worst = worst.max(report.severity());

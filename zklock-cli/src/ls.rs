@@ -1,11 +1,12 @@
 //! `zklock ls` and `zklock who`: the locks below a path, and the participants of one.
 //!
-//! Uses the floors below: `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
 
 use std::process::ExitCode;
 
 use zklock::{Client, Participant, SurveyedLock};
 
+use crate::access;
 use crate::arguments::{Ls, Who};
 use crate::exit::Failure;
 use crate::left_out::LeftOut;
@@ -32,6 +33,7 @@ pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result
 pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
     let survey = client.survey(&options.path)?.depth(0).participants(options.most);
     let surveyed = survey.take().await?;
+    access::check(client, &options.path, &surveyed).await?;
     LeftOut::of(&surveyed, options.most).tell(output);
     let participants = || surveyed.locks.iter().flat_map(|lock| &lock.participants);
     match output.form() {

@@ -4,6 +4,7 @@
 //! * [`exec`], [`lead`]: run a program under a lock, or while this process leads; [`lock`] takes the lock.
 //! * [`ls`], [`watch`], [`top`]: the locks and their participants; [`view`] shows them, and
 //!   [`looks`] looks again and again, and [`left_out`] counts what they do not show.
+//!   [`access`] checks that the participants of a lock can be seen.
 //! * [`force`]: takes locks away.
 //! * [`doctor`], [`serve`]: look at servers, and run one for development.
 //! * [`session`]: one client for the length of a command.
@@ -11,6 +12,7 @@
 //! * [`shell`]: completions and manual pages.
 //! * [`output`], [`exit`]: the results for people and for programs, and the exit codes.
 
+mod access;
 mod arguments;
 mod connection;
 mod doctor;

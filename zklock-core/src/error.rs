@@ -195,8 +195,9 @@ pub enum LockError {
     Denied {
         /// The path.
         path: String,
-        /// The permission that the client lacks there, or on the nearest parent that exists. `None` if a transaction
-        /// needs several.
+        /// The permission that the client lacks: at the path, at a node right below it such as that of a participant, at
+        /// the nearest parent that exists, or at the node of the lock under which a write is made. `None` if the servers
+        /// do not tell which request they deny.
         permission: Option<Permission>,
     },
 

@@ -43,7 +43,7 @@ impl Report {
     ) -> Self {
         let advice = match &session {
             Ok(findings) => advice(settings, &words, findings),
-            Err(_) => vec!["check the address, the network and the credentials".to_owned()],
+            Err(_) => vec!["check the address, the network, the certificates and the credentials".to_owned()],
         };
         let notes = session.as_ref().map(|found| notes(settings, &words, found)).unwrap_or_default();
         Self { server: server.name.clone(), asked: settings.session_timeout, words, session, advice, notes }
@@ -192,11 +192,16 @@ impl fmt::Display for Report {
         let Self { server, words, session, .. } = self;
         writeln!(f, "{server}")?;
         let mut line = |name: &str, value: &dyn fmt::Display| writeln!(f, "  {name:<11} {value}");
-        let unasked = || "unknown: the server does not answer `srvr`".to_owned();
+        let unasked = || "unknown: no answer to `srvr`, which is not asked on an encrypted port".to_owned();
         let mode = words.mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();
         line("version", &words.version.as_ref().map_or_else(unasked, |version| format!("{version}{mode}")))?;
         let tick = words.time("tickTime").map(|tick| format!("{tick:?}"));
-        line("tick time", &tick.unwrap_or_else(|| "unknown: the server does not answer `conf`".to_owned()))?;
+        line(
+            "tick time",
+            &tick.unwrap_or_else(|| {
+                "unknown: no answer to `conf`, which is not asked on an encrypted port".to_owned()
+            }),
+        )?;
         match session {
             Err(reason) => line("session", &format_args!("none: {reason}"))?,
             Ok(found) => {

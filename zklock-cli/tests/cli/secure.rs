@@ -62,6 +62,23 @@ fn a_program_runs_under_a_lock_at_an_encrypted_port() {
 }
 
 #[test]
+fn participants_that_may_not_be_seen_are_a_refusal() {
+    let secure = Secure::start();
+    let ca = secure.file("ca.pem");
+    let held = secure.encrypted("exec /a", &ca).arg("--acl").arg("sasl:worker:cdrwa;world:anyone:d");
+    let mut held = held.arg("--sasl-digest-file").arg(secure.file("login"));
+    held = held.shell("echo held; exec sleep 1000");
+    let mut running = held.start();
+    assert_eq!(running.line(), "held");
+    for arguments in ["who /a", "break /a --yes"] {
+        let denied = secure.encrypted(arguments, &ca).run();
+        assert_eq!(denied.code, 77, "{arguments}: {} {}", denied.out, denied.err);
+        assert!(denied.err.contains("may not read nodes there"), "{}", denied.err);
+    }
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+}
+
+#[test]
 fn a_connection_that_is_not_trusted_is_refused_with_its_reason() {
     let secure = Secure::start();
     for arguments in ["exec /a", "doctor"] {

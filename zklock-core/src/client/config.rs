@@ -58,7 +58,7 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(default))]
     digest_files: Vec<PathBuf>,
     #[cfg(feature = "sasl-digest")]
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "credentials::deserialize_one"))]
     sasl_digest: Option<String>,
     #[cfg(feature = "sasl-digest")]
     #[cfg_attr(feature = "serde", serde(default))]
@@ -88,7 +88,8 @@ impl Config {
     /// Creates a configuration with default settings for the servers of a connect string.
     ///
     /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181. The
-    /// chroot is created when it is first needed.
+    /// chroot is created when it is first needed. A server may have the scheme `tcp://`, or `tcp+tls://` if
+    /// certificates are set (feature `tls`); an encrypted server needs a port.
     pub fn new(connect: impl Into<String>) -> Self {
         Self {
             connect: connect.into(),

@@ -60,10 +60,17 @@ impl Scheme {
             #[cfg(not(feature = "tls"))]
             (Self::Plain, Some("tcp+tls")) => Err("needs the feature `tls` of zklock"),
             #[cfg(feature = "tls")]
-            (Self::Tls, None | Some("tcp+tls")) => match ServerName::try_from(host(address)?) {
-                Ok(_) => Ok(format!("tcp+tls://{address}")),
-                Err(_) => Err("has a host that no certificate can name"),
-            },
+            (Self::Tls, None | Some("tcp+tls")) => {
+                ServerName::try_from(host(address)?)
+                    .map_err(|_| "has a host that no certificate can name")?;
+                // The default port has no TLS.
+                let port = address.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+                if port {
+                    Ok(format!("tcp+tls://{address}"))
+                } else {
+                    Err("needs the number of its secure port")
+                }
+            }
             #[cfg(feature = "tls")]
             (Self::Tls, Some("tcp")) => Err("is not encrypted, although there are certificates"),
             _ => Err("has an unsupported scheme"),
@@ -130,16 +137,24 @@ mod tests {
     fn all_servers_are_encrypted_or_none() {
         let parse = |text| ConnectString::parse(text, Scheme::Tls).map(|parsed| parsed.servers);
         assert_eq!(parse("a:1, tcp+tls://b:2/x").unwrap(), "tcp+tls://a:1,tcp+tls://b:2");
-        assert_eq!(parse("[::1]:2281,127.0.0.1").unwrap(), "tcp+tls://[::1]:2281,tcp+tls://127.0.0.1");
+        assert_eq!(parse("[::1]:2281,127.0.0.1:1").unwrap(), "tcp+tls://[::1]:2281,tcp+tls://127.0.0.1:1");
         for (text, scheme, named) in [
             ("tcp://a:1", Scheme::Tls, "is not encrypted, although there are certificates"),
             ("a:1,tcp+tls://b:2", Scheme::Plain, "needs the certificates of `Config::tls`"),
             ("a_b!:1", Scheme::Tls, "has a host that no certificate can name"),
             ("[fe80::1%eth0]:1", Scheme::Tls, "has a host that no certificate can name"),
             ("ssl://a:1", Scheme::Tls, "has an unsupported scheme"),
+            ("a", Scheme::Tls, "needs the number of its secure port"),
+            ("[::1]", Scheme::Tls, "needs the number of its secure port"),
         ] {
             let error = ConnectString::parse(text, scheme).unwrap_err();
             assert!(error.ends_with(named), "{text}: {error}");
         }
+    }
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn an_encrypted_server_needs_the_feature() {
+        let error = ConnectString::parse("tcp+tls://a:1", Scheme::Plain).unwrap_err();
+        assert!(error.ends_with("needs the feature `tls` of zklock"), "{error}");
     }
 }

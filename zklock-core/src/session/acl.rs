@@ -14,6 +14,7 @@ use zookeeper_client as zk;
 /// | call | permissions |
 /// |---|---|
 /// | take and release a lock, lead | `c`, `d` and `r` on the lock's node, and `r` on those of contenders |
+/// | take permits of a semaphore, `exclusive` | the same on its two queues, and `w` on its node to state the number |
 /// | list participants, survey | `r` on the lock's node and on those of contenders |
 /// | ask a holder to release | `w` on the nodes of contenders |
 /// | take a lock away | `d` on the lock's node |
@@ -23,7 +24,6 @@ use zookeeper_client as zk;
 /// The node of a lock that was created with one list keeps it. Clients with other lists need not agree, but each of them
 /// needs the permissions of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Acl {
     /// Any client may do anything: ZooKeeper's `world:anyone:cdrwa`.
@@ -43,6 +43,15 @@ impl Acl {
     /// Returns a list with these entries, each `scheme:id:permissions`.
     pub fn entries<E: Into<String>>(entries: impl IntoIterator<Item = E>) -> Self {
         Self::Entries(entries.into_iter().map(Into::into).collect())
+    }
+
+    /// Reads `open`, `creator_all`, or entries with `;` between them. The subject of a certificate has commas.
+    pub(crate) fn of_text(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "creator_all" => Self::CreatorAll,
+            entries => Self::entries(entries.split(';').map(str::trim)),
+        }
     }
 
     /// Checks the entries. The error names one by its number, because a wrong one may have a password.
@@ -68,6 +77,24 @@ impl Acl {
             Self::CreatorAll => true,
             Self::Entries(entries) => entries.iter().any(|entry| entry.starts_with("auth:")),
         }
+    }
+}
+
+/// Reads a text, or a list of entries. The error shows none of them.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Acl {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged, expecting = "`acl` must be a text or a list of entries")]
+        enum Given {
+            Text(String),
+            Entries(Vec<String>),
+        }
+
+        Ok(match Given::deserialize(from)? {
+            Given::Text(text) => Self::of_text(&text),
+            Given::Entries(entries) => Self::Entries(entries),
+        })
     }
 }
 
@@ -151,6 +178,18 @@ mod tests {
                 known(P::ADMIN, "digest", hash),
             ]
         );
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn a_list_is_read_from_a_text_or_a_list_and_not_shown_in_errors() {
+        let read = |text: &str| serde_json::from_str::<Acl>(text);
+        assert_eq!(read(r#""creator_all""#).unwrap(), Acl::CreatorAll);
+        let entries = Acl::entries(["sasl:a:r", "world:anyone:r"]);
+        assert_eq!(read(r#""sasl:a:r; world:anyone:r""#).unwrap(), entries);
+        assert_eq!(read(r#"["sasl:a:r", "world:anyone:r"]"#).unwrap(), entries);
+        let error = read(r#"{"digest": "user:secret"}"#).unwrap_err().to_string();
+        assert!(error.contains("must be a text") && !error.contains("secret"), "{error}");
     }
 
     #[test]

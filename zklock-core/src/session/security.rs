@@ -11,7 +11,7 @@ use super::failure::OpenError;
 #[cfg(feature = "sasl-digest")]
 use super::login::Login;
 #[cfg(feature = "tls")]
-use super::tls::Transport;
+use super::tls::{Transport, Verdict};
 
 pub(crate) use zookeeper_client::Connector;
 
@@ -56,10 +56,14 @@ impl Security {
     /// Finds the reason of a failure that the client library does not tell.
     #[cfg(feature = "tls")]
     pub(super) async fn reason(&self, failed: OpenError, servers: &str, within: Duration) -> OpenError {
-        let refusal = match (&failed, &self.transport) {
-            (OpenError::Unreachable(_), Some(transport)) => transport.refusal(servers, within).await,
+        let verdict = match (&failed, &self.transport) {
+            (OpenError::Unreachable(_), Some(transport)) => transport.verdict(servers, within).await,
             _ => None,
         };
-        refusal.map_or(failed, OpenError::Untrusted)
+        match verdict {
+            Some(Verdict::Distrust(reasons)) => OpenError::Untrusted(reasons),
+            Some(Verdict::Unclear(reasons)) => OpenError::Unreachable(reasons),
+            None => failed,
+        }
     }
 }

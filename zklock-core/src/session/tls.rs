@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub(super) use self::handshake::Verdict;
 pub(crate) use self::transport::Transport;
 pub(super) use self::transport::keep_fresh;
 
@@ -26,7 +27,7 @@ pub(super) use self::transport::keep_fresh;
 /// then, the client logs that and goes on with the earlier certificates.
 ///
 /// The cryptography is that of the process's default provider of the crate `rustls`. If there is none, the client
-/// installs `aws-lc-rs`.
+/// installs `aws-lc-rs`, whose build needs a C compiler.
 ///
 /// # Examples
 ///
@@ -49,12 +50,14 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Trusts the authorities in a file, which may also have revocation lists.
+    /// Trusts the authorities in a file.
+    ///
+    /// It may also have revocation lists. Then it needs one of each authority in the chain of a server.
     pub fn ca_file(file: impl Into<PathBuf>) -> Self {
         Self { authorities: Pem::File(file.into()), identity: None }
     }
 
-    /// Trusts the authorities in a text, which may also have revocation lists.
+    /// Trusts the authorities in a text, as [`ca_file`](Self::ca_file) does.
     pub fn ca_pem(text: impl Into<String>) -> Self {
         Self { authorities: Pem::text(text), identity: None }
     }

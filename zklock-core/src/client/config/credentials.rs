@@ -84,6 +84,21 @@ pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<V
     })
 }
 
+/// Reads a text. The error shows nothing of another value.
+#[cfg(all(feature = "serde", feature = "sasl-digest"))]
+pub(super) fn deserialize_one<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "`sasl_digest` must be a text, `user:password`")]
+    enum Given {
+        Text(String),
+    }
+
+    let Given::Text(text) = Given::deserialize(from)?;
+    Ok(Some(text))
+}
+
 /// The longest file of digests, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
 
@@ -138,6 +153,12 @@ mod tests {
             let text = format!(r#"{{"connect": "a", "digests": {digests}}}"#);
             let error = serde_json::from_str::<crate::Config>(&text).unwrap_err().to_string();
             assert!(error.contains("must be a list of texts") && !error.contains("secret"), "{error}");
+        }
+        #[cfg(feature = "sasl-digest")]
+        {
+            let error =
+                serde_json::from_str::<crate::Config>(r#"{"connect": "a", "sasl_digest": 5}"#).unwrap_err();
+            assert!(error.to_string().contains("`sasl_digest` must be a text"), "{error}");
         }
         let one = serde_json::from_str::<crate::Config>(r#"{"connect": "a", "digests": "u:p"}"#).unwrap();
         assert_eq!(one.security().unwrap().digests, ["u:p"]);

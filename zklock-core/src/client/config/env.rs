@@ -71,7 +71,7 @@ impl Config {
         config.digests.extend(lookup("ZKLOCK_DIGEST")?);
         config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
         config.set_security(&lookup)?;
-        config.acl = acl(lookup("ZKLOCK_ACL")?.as_deref());
+        config.acl = lookup("ZKLOCK_ACL")?.as_deref().map_or(Acl::Open, Acl::of_text);
         Ok(config)
     }
 
@@ -118,15 +118,6 @@ fn tls(
         }
         None if certificate.is_some() || key.is_some() => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
         None => Ok(None),
-    }
-}
-
-fn acl(text: Option<&str>) -> Acl {
-    match text {
-        None | Some("open") => Acl::Open,
-        Some("creator_all") => Acl::CreatorAll,
-        // The subject of a certificate has commas.
-        Some(entries) => Acl::entries(entries.split(';').map(str::trim)),
     }
 }
 

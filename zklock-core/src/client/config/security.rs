@@ -15,7 +15,7 @@ use super::invalid::invalid;
 use super::{Config, credentials};
 
 impl Config {
-    /// Adds digest credentials, by which ACLs identify this client. A client may have several.
+    /// Adds digest credentials, by which ACLs identify this client. A client may have several. A user has no `:`.
     ///
     /// The password crosses the network unencrypted, unless the connection has TLS.
     #[must_use]
@@ -36,8 +36,8 @@ impl Config {
 
     /// Logs in by SASL with the mechanism DIGEST-MD5, with which the password does not cross the network.
     ///
-    /// ACLs know the client by its user. The user is printable ASCII without blanks, quotes and backslashes, and the
-    /// password is printable ASCII. Servers without users let any client in. Those from 3.7 on tell that they do not know
+    /// ACLs know the client by its user. The user is printable ASCII without blanks, quotes, backslashes and
+    /// `:`, and the password is printable ASCII. Servers without users let any client in. Those from 3.7 on tell that they do not know
     /// the client, which is then refused with [`LockError::AuthFailed`].
     #[cfg(feature = "sasl-digest")]
     #[must_use]
@@ -58,7 +58,7 @@ impl Config {
 
     /// Encrypts all connections, with these certificates. None are encrypted by default.
     ///
-    /// Each server of the connect string needs its secure port, which has no default. The servers may be written as
+    /// Each server of the connect string needs the number of its secure port. The servers may be written as
     /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
     #[cfg(feature = "tls")]
     #[must_use]

@@ -3,26 +3,53 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
-/// Returns the reasons, if the servers that can be reached refuse an encrypted connection or are refused, all of them.
+/// The reasons why there is no encrypted connection, for each server that has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Verdict {
+    /// No server and this client trust each other.
+    Distrust(String),
+    /// Another attempt may succeed.
+    Unclear(String),
+}
+
+/// Looks for the reasons why there is no encrypted connection to any of these servers. Returns `None` if no server has
+/// one.
 ///
-/// Blocks the thread for up to `within` for each server. A server that cannot be reached, or that accepts the connection,
-/// ends the search: another attempt may succeed.
-pub(super) fn refusal(servers: &str, config: &Arc<ClientConfig>, within: Duration) -> Option<String> {
-    let refused = servers.split(',').map(|server| match shake(server, config.clone(), within) {
-        Err(Failure::Refused(reason)) => Some(format!("{}: {reason}", address(server))),
+/// Blocks the thread for about `within`, and for the search of addresses.
+pub(super) fn verdict(servers: &str, config: &Arc<ClientConfig>, within: Duration) -> Option<Verdict> {
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        let look = |server| thread::Builder::new().spawn_scoped(scope, move || shake(server, config, within));
+        let looks: Vec<_> = servers.split(',').map(|server| (server, look(server))).collect();
+        let outcome = |look: io::Result<ScopedJoinHandle<'_, _>>| look.ok()?.join().ok();
+        let ended = looks.into_iter().map(|(server, look)| (server, outcome(look)));
+        ended.map(|(server, outcome)| (server, outcome.unwrap_or(Err(Failure::Unreachable)))).collect()
+    });
+    let told = outcomes.iter().filter_map(|(server, outcome)| match outcome {
+        Err(Failure::Distrust(reason) | Failure::Unclear(reason)) => {
+            Some(format!("{}: {reason}", address(server)))
+        }
         Ok(()) | Err(Failure::Unreachable) => None,
     });
-    refused.collect::<Option<Vec<_>>>().map(|reasons| reasons.join("; "))
+    let told = told.collect::<Vec<_>>().join("; ");
+    if told.is_empty() {
+        return None;
+    }
+    let is_distrust = |(_, outcome): &(_, _)| matches!(outcome, Err(Failure::Distrust(_)));
+    Some(if outcomes.iter().all(is_distrust) { Verdict::Distrust(told) } else { Verdict::Unclear(told) })
 }
 
 enum Failure {
     Unreachable,
-    Refused(String),
+    /// The connection ended in the handshake. The server may have too many, or no TLS.
+    Unclear(String),
+    /// A certificate is refused, by either side.
+    Distrust(String),
 }
 
 fn address(server: &str) -> &str {
@@ -38,21 +65,20 @@ fn host_and_port(address: &str) -> (&str, u16) {
     (host.trim_start_matches('[').trim_end_matches(']'), port)
 }
 
-fn shake(server: &str, config: Arc<ClientConfig>, within: Duration) -> Result<(), Failure> {
+fn shake(server: &str, config: &Arc<ClientConfig>, within: Duration) -> Result<(), Failure> {
     let (host, port) = host_and_port(address(server));
     let deadline = Instant::now() + within;
     let mut stream = Bounded::connect(host, port, deadline).map_err(|_| Failure::Unreachable)?;
     let name = ServerName::try_from(host.to_owned());
-    let name = name.map_err(|error| Failure::Refused(error.to_string()))?;
-    let tls = ClientConnection::new(config, name);
-    let mut tls = tls.map_err(|error| Failure::Refused(error.to_string()))?;
+    let name = name.map_err(|error| Failure::Distrust(error.to_string()))?;
+    let tls = ClientConnection::new(config.clone(), name);
+    let mut tls = tls.map_err(|error| Failure::Distrust(error.to_string()))?;
     while tls.is_handshaking() {
         tls.complete_io(&mut stream).map_err(|error| failure(&error))?;
     }
-    // With TLS 1.3, a server refuses the client's certificate after the handshake, in front of its first answer.
-    let mut stream = Stream::new(&mut tls, &mut stream);
-    let answered = stream.write_all(QUESTION).and_then(|()| stream.read(&mut [0; 1]));
-    match answered {
+    // With TLS 1.3, a server refuses the client's certificate after the handshake. One that accepts it waits for us.
+    stream.deadline = deadline.min(Instant::now() + within / 4);
+    match Stream::new(&mut tls, &mut stream).read(&mut [0; 1]) {
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(failure(&error)),
         _ => Ok(()),
     }
@@ -62,8 +88,8 @@ fn failure(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => Failure::Unreachable,
         // The reason of the TLS library, or of the other side.
-        ErrorKind::InvalidData => Failure::Refused(error.to_string()),
-        _ => Failure::Refused("the server ended the TLS handshake".to_owned()),
+        ErrorKind::InvalidData => Failure::Distrust(error.to_string()),
+        _ => Failure::Unclear("the server ended the TLS handshake; it may have no TLS".to_owned()),
     }
 }
 
@@ -75,10 +101,14 @@ struct Bounded {
 
 impl Bounded {
     fn connect(host: &str, port: u16, deadline: Instant) -> io::Result<Self> {
-        let mut addresses = (host, port).to_socket_addrs()?;
-        let address = addresses.next().ok_or(ErrorKind::NotFound)?;
-        let stream = TcpStream::connect_timeout(&address, left(deadline)?)?;
-        Ok(Self { stream, deadline })
+        let mut failure = io::Error::from(ErrorKind::NotFound);
+        for address in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, left(deadline)?) {
+                Ok(stream) => return Ok(Self { stream, deadline }),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
     }
 }
 
@@ -106,7 +136,5 @@ impl Write for Bounded {
     }
 }
 
-/// A four-letter word. Each server answers or closes the connection.
-const QUESTION: &[u8] = b"srvr";
 /// The port of a server without one in the connect string.
 const DEFAULT_PORT: u16 = 2181;

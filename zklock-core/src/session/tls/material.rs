@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
@@ -42,10 +43,18 @@ impl Texts {
             .map_err(|reason| wrong(&tls.authorities, "the authorities", &reason))?;
         let ca = zk::TlsCa::from_pem(&self.authorities)
             .map_err(|error| wrong(&tls.authorities, "the authorities", &error.to_string()))?;
-        let builder = ClientConfig::builder_with_provider(provider())
+        let lists = revocations(&self.authorities)
+            .map_err(|reason| wrong(&tls.authorities, "the revocation lists", &reason))?;
+        let provider = provider();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let verifier = verifier
+            .with_crls(lists)
+            .build()
+            .map_err(|error| wrong(&tls.authorities, "the revocation lists", &error.to_string()))?;
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
-            .with_root_certificates(roots);
+            .with_webpki_verifier(verifier);
         let certs = zk::TlsCerts::builder().with_ca(ca);
         let (certs, config) = match (&tls.identity, &self.identity) {
             (Some((chain_pem, key_pem)), Some((chain, key))) => {
@@ -96,6 +105,11 @@ fn chain_of(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
 fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let certificates = CertificateDer::pem_slice_iter(text.as_bytes());
     certificates.collect::<Result<_, _>>().map_err(|_| "it is malformed PEM".to_owned())
+}
+
+fn revocations(text: &str) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
+    let lists = CertificateRevocationListDer::pem_slice_iter(text.as_bytes());
+    lists.collect::<Result<_, _>>().map_err(|_| "it is malformed PEM".to_owned())
 }
 
 fn key_of(text: &str) -> Result<PrivateKeyDer<'static>, String> {

@@ -10,8 +10,9 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
+use super::Tls;
+use super::handshake::{self, Verdict};
 use super::material::{Material, Texts};
-use super::{Tls, handshake};
 use crate::session::{Health, Session};
 
 /// The certificates of a client, which are read again when they may have been rotated.
@@ -25,6 +26,8 @@ struct Inner {
     used: Mutex<Used>,
     /// Whether a thread reads the files.
     is_reading: AtomicBool,
+    /// The last reason that was logged.
+    told: Mutex<String>,
 }
 
 /// The texts that are in use, and what they are for a handshake.
@@ -40,7 +43,7 @@ impl Transport {
         let Material { certs, config } = texts.check(&tls)?;
         let used = Mutex::new(Used { texts, config });
         let (certs, is_reading) = (zk::TlsDynamicCerts::new(certs), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { tls, certs, used, is_reading })))
+        Ok(Self(Arc::new(Inner { tls, certs, used, is_reading, told: Mutex::default() })))
     }
 
     /// Returns the options of a connection.
@@ -62,19 +65,26 @@ impl Transport {
         }
         let late = || Err("the files were not read in time".to_owned());
         if let Err(error) = renewed.ok().flatten().unwrap_or_else(late) {
-            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+            self.warn(error);
         }
     }
 
-    /// Returns the reason why these servers and this client do not trust each other, if that is why there is no
-    /// connection.
-    pub(in crate::session) async fn refusal(&self, servers: &str, within: Duration) -> Option<String> {
+    /// Looks for the reasons why there is no connection to any of these servers.
+    pub(in crate::session) async fn verdict(&self, servers: &str, within: Duration) -> Option<Verdict> {
         let config = self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
-        let count = servers.split(',').count().try_into().unwrap_or(u32::MAX);
         let servers = servers.to_owned();
-        let found = apart(move || handshake::refusal(&servers, &config, within));
+        let found = apart(move || handshake::verdict(&servers, &config, within));
         // The search for an address has no bound of its own.
-        timeout(within.saturating_mul(count), found).await.ok().flatten().flatten()
+        timeout(within * 2, found).await.ok().flatten().flatten()
+    }
+
+    /// Logs why the certificates cannot be used, once for each reason.
+    fn warn(&self, error: String) {
+        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != error {
+            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+            *told = error;
+        }
     }
 }
 
