@@ -1,6 +1,7 @@
 //! Certificates that are replaced while a client runs.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use zklock::{Config, LockError, Tls};
@@ -73,4 +74,25 @@ async fn a_client_that_was_refused_connects_when_its_certificate_is_replaced() {
     fs::write(files.0.path().join("client.key"), "").unwrap();
     zookeeper.restart().unwrap();
     until("the client is connected again", async || client.readiness().is_ready()).await;
+}
+
+#[tokio::test]
+async fn files_that_do_not_answer_delay_neither_a_reconnect_nor_the_end_of_a_client() {
+    let authority = Authority::new();
+    let zookeeper = server(&authority);
+    let files = Files(tempfile::tempdir().unwrap());
+    files.write(&authority, &authority.identity(["worker"], Validity::Now));
+    let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
+    let client = config.session_timeout(Duration::from_secs(60)).connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    // A pipe without a writer, which a reader waits for without an end.
+    let ca = files.0.path().join("ca.pem");
+    fs::remove_file(&ca).unwrap();
+    assert!(Command::new("mkfifo").arg(&ca).status().unwrap().success());
+    zookeeper.restart().unwrap();
+    until("the lock is proved again", async || guard.verify().await.is_ok()).await;
+    guard.release().await.unwrap();
+    soon(client.shutdown(Duration::ZERO)).await;
+    // The thread that waits for the file ends, if there is one.
+    drop(fs::File::options().read(true).write(true).open(ca).unwrap());
 }

@@ -116,7 +116,9 @@ async fn certificates_that_cannot_be_used_are_refused_before_the_first_connectio
     let (worker, other) =
         (authority.identity(["a"], Validity::Now), authority.identity(["b"], Validity::Now));
     let ca = || Tls::ca_pem(authority.certificate_pem());
+    let list = "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n";
     let wrong = [
+        (Tls::ca_pem([authority.certificate_pem(), list].concat()), "the revocation lists: "),
         (Tls::ca_pem(worker.key_pem()), "the authorities: it has no certificate"),
         (
             ca().identity_pem(worker.certificate_pem(), other.key_pem()),

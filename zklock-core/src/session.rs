@@ -18,6 +18,7 @@
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
+//! * [`bounded`] reads files of credentials and certificates.
 //! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
 //!   encrypted connections.
 //!
@@ -28,6 +29,7 @@
 //! *epoch*, and knowledge from earlier epochs is verified in the new one.
 
 pub(crate) mod acl;
+pub(crate) mod bounded;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;

@@ -1,10 +1,9 @@
 //! The digests of a client, which are secrets: no error shows a part of them.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::LockError;
+use crate::session::bounded;
 
 use super::invalid::invalid;
 
@@ -34,7 +33,7 @@ pub(super) fn only(file: &Path) -> Result<String, String> {
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
-    let text = text(file).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = bounded::text(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     let mut digests = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
@@ -47,18 +46,6 @@ fn read(file: &Path) -> Result<Vec<String>, String> {
         return Err(format!("{name} has no digest"));
     }
     Ok(digests)
-}
-
-fn text(file: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is longer than {LONGEST_FILE} bytes"),
-        ));
-    }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// Tells whether this names a user. ZooKeeper's password may be empty.

@@ -56,17 +56,14 @@ fn address(server: &str) -> &str {
     server.rsplit_once("://").map_or(server, |(_, address)| address)
 }
 
-/// Splits an address into its host and its port.
-fn host_and_port(address: &str) -> (&str, u16) {
-    let (host, port) = match address.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(DEFAULT_PORT)),
-        _ => (address, DEFAULT_PORT),
-    };
-    (host.trim_start_matches('[').trim_end_matches(']'), port)
+/// Splits an address, which has a port, into its host and its port.
+fn host_and_port(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
 }
 
 fn shake(server: &str, config: &Arc<ClientConfig>, within: Duration) -> Result<(), Failure> {
-    let (host, port) = host_and_port(address(server));
+    let (host, port) = host_and_port(address(server)).ok_or(Failure::Unreachable)?;
     let deadline = Instant::now() + within;
     let mut stream = Bounded::connect(host, port, deadline).map_err(|_| Failure::Unreachable)?;
     let name = ServerName::try_from(host.to_owned());
@@ -135,6 +132,3 @@ impl Write for Bounded {
         self.stream.flush()
     }
 }
-
-/// The port of a server without one in the connect string.
-const DEFAULT_PORT: u16 = 2181;

@@ -1,7 +1,5 @@
 //! Certificates and keys, read and checked.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -12,6 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use super::{Pem, Tls};
+use crate::session::bounded;
 
 /// The texts of the certificates, and of the key.
 #[derive(Clone, PartialEq, Eq)]
@@ -124,20 +123,10 @@ fn read(pem: &Pem) -> Result<String, String> {
     match pem {
         Pem::Text(text) => Ok(text.to_string()),
         Pem::File(file) => {
-            let read = File::open(file).and_then(text);
+            let read = bounded::text(file, LONGEST_FILE);
             read.map_err(|error| format!("cannot read {}: {error}", file.display()))
         }
     }
-}
-
-fn text(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST_FILE {
-        let reason = format!("it is longer than {LONGEST_FILE} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
-    }
-    Ok(text)
 }
 
 /// The name of a text in errors.

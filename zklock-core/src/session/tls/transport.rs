@@ -26,8 +26,8 @@ struct Inner {
     used: Mutex<Used>,
     /// Whether a thread reads the files.
     is_reading: AtomicBool,
-    /// The last reason that was logged.
-    told: Mutex<String>,
+    /// Why the certificates could not be used the last time.
+    told: Mutex<Option<String>>,
 }
 
 /// The texts that are in use, and what they are for a handshake.
@@ -64,9 +64,7 @@ impl Transport {
             self.0.is_reading.store(false, Ordering::Release);
         }
         let late = || Err("the files were not read in time".to_owned());
-        if let Err(error) = renewed.ok().flatten().unwrap_or_else(late) {
-            self.warn(error);
-        }
+        self.tell(renewed.ok().flatten().unwrap_or_else(late).err());
     }
 
     /// Looks for the reasons why there is no connection to any of these servers.
@@ -78,13 +76,13 @@ impl Transport {
         timeout(within * 2, found).await.ok().flatten().flatten()
     }
 
-    /// Logs why the certificates cannot be used, once for each reason.
-    fn warn(&self, error: String) {
+    /// Logs why the certificates cannot be used, if that is news.
+    fn tell(&self, failure: Option<String>) {
         let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if *told != error {
+        if let Some(error) = failure.as_deref().filter(|_| failure != *told) {
             tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
-            *told = error;
         }
+        *told = failure;
     }
 }
 
