@@ -287,10 +287,11 @@ impl fmt::Debug for Config {
 }
 
 #[cfg(test)]
-#[cfg(feature = "serde")]
 mod tests {
+    #[cfg(feature = "serde")]
     use super::*;
 
+    #[cfg(feature = "serde")]
     #[test]
     fn a_configuration_is_read_from_what_serde_reads() {
         let text = r#"{"connect": "a:1/x", "session_timeout": "12s", "acl": "creator_all",
@@ -301,6 +302,7 @@ mod tests {
         assert_eq!((settings.root.as_str(), settings.identity.as_str()), ("/x", "me"));
     }
 
+    #[cfg(feature = "serde")]
     #[test]
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();
