@@ -18,6 +18,7 @@ mod builder;
 mod directory;
 mod logins;
 mod private;
+mod replacing;
 #[cfg(feature = "tls")]
 mod secure;
 mod supervisor;
@@ -259,33 +260,6 @@ impl ZooKeeper {
     /// Panics if the server was started without TLS.
     pub fn secure_address(&self) -> SocketAddr {
         self.secure_port().address()
-    }
-
-    /// Replaces the certificate and the key of the port with TLS, as of the next [`restart`](Self::restart).
-    ///
-    /// ZooKeeper 3.8.0 does not reload certificates, so clients get the old one until then.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::{Authority, Tls, Validity, ZooKeeper};
-    ///
-    /// let authority = Authority::new();
-    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
-    /// let address = zookeeper.secure_address().ip().to_string();
-    /// zookeeper.replace_certificate(&authority.identity([address], Validity::Expired))?;
-    /// zookeeper.restart()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
-    pub fn replace_certificate(&self, identity: &crate::Identity) -> Result<(), Error> {
-        self.secure_port();
-        secure::write_identity(identity, self.directory())
     }
 
     fn secure_port(&self) -> &SecurePort {

@@ -1,11 +1,14 @@
 //! A certificate authority.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
+    CrlDistributionPoint, DistinguishedName, DnType, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose,
+    RevokedCertParams, SerialNumber,
 };
 
 use super::identity::{Identity, Validity};
@@ -27,6 +30,8 @@ use super::identity::{Identity, Validity};
 pub struct Authority {
     issuer: Arc<CertifiedIssuer<'static, KeyPair>>,
     certificate: Arc<str>,
+    /// The places of the revocation list that the certificates name.
+    lists: Vec<CrlDistributionPoint>,
 }
 
 impl Authority {
@@ -36,16 +41,34 @@ impl Authority {
     ///
     /// Panics if the system has no random numbers for a key.
     pub fn new() -> Self {
+        Self::naming(Vec::new())
+    }
+
+    /// Makes an authority whose certificates name a file as the place of its [revocation
+    /// list](Self::revocation_list).
+    ///
+    /// A ZooKeeper with the setting `ssl.crl` reads the file, and refuses all clients of the authority without it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the path is not absolute, or not ASCII, or if the system has no random numbers for a key.
+    pub fn with_list_at(file: &Path) -> Self {
+        let path = file.to_str().filter(|path| path.is_ascii() && file.is_absolute());
+        let path = path.expect("the path of a revocation list is absolute and ASCII");
+        Self::naming(vec![CrlDistributionPoint { uris: vec![format!("file://{path}")] }])
+    }
+
+    fn naming(lists: Vec<CrlDistributionPoint>) -> Self {
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = DistinguishedName::new();
         parameters.distinguished_name.push(DnType::CommonName, "zklock-testkit");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         Validity::Now.set(&mut parameters);
         let key = KeyPair::generate().expect("a key can be made");
         let issuer = CertifiedIssuer::self_signed(parameters, key).expect("the parameters are complete");
         let certificate = issuer.pem().into();
-        Self { issuer: Arc::new(issuer), certificate }
+        Self { issuer: Arc::new(issuer), certificate, lists }
     }
 
     /// Returns the certificate of the authority as PEM, for clients to trust.
@@ -73,7 +96,40 @@ impl Authority {
         names: impl IntoIterator<Item = N>,
         validity: Validity,
     ) -> Identity {
-        Identity::issue(&self.issuer, names.into_iter().map(Into::into).collect(), validity)
+        let names = names.into_iter().map(Into::into).collect();
+        Identity::issue((&self.issuer, &self.lists), names, validity)
+    }
+
+    /// Returns a revocation list of the authority as PEM, with the certificates that it has revoked so far.
+    ///
+    /// It is valid from yesterday until tomorrow.
+    ///
+    /// ```
+    /// use zklock_testkit::{Authority, Validity};
+    ///
+    /// let authority = Authority::new();
+    /// let stolen = authority.identity(["worker"], Validity::Now);
+    /// let list = authority.revocation_list([&stolen]);
+    /// assert!(list.starts_with("-----BEGIN X509 CRL-----"));
+    /// ```
+    pub fn revocation_list<'a>(&self, revoked: impl IntoIterator<Item = &'a Identity>) -> String {
+        let revoked = revoked.into_iter().map(|identity| RevokedCertParams {
+            serial_number: identity.serial(),
+            revocation_time: SystemTime::now().into(),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let (this_update, next_update) = Validity::Now.days();
+        let list = CertificateRevocationListParams {
+            this_update: this_update.into(),
+            next_update: next_update.into(),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let signed = list.signed_by(&self.issuer).expect("the authority may sign lists");
+        signed.pem().expect("a list can be PEM")
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::logins::Logins;
+use super::logins::{LOGINS, Logins};
 #[cfg(feature = "tls")]
 use super::secure::SecurePort;
 use super::supervisor::Supervisor;
@@ -28,9 +28,6 @@ const JVM_OPTIONS: [&str; 7] = [
     "-Dzookeeper.forceSync=no",
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
-
-/// The file with the users and their passwords, which the system property of Java names.
-const LOGINS: &str = "logins.conf";
 
 /// The options of a [`ZooKeeper`].
 #[derive(Debug, Clone)]

@@ -44,12 +44,17 @@ impl Logins {
 
     /// Returns the file of the users, in the syntax of JAAS, if there are users.
     pub(super) fn file(&self) -> Option<String> {
+        (!self.users.is_empty()).then(|| self.section("Server"))
+    }
+
+    /// Returns a section of a file of users. A server reads the one with the name `Server`.
+    pub(super) fn section(&self, name: &str) -> String {
         let options = self
             .users
             .iter()
             .map(|(name, password)| format!("  {}={}\n", quoted(&format!("user_{name}")), quoted(password)));
         let options: String = options.collect();
-        (!self.users.is_empty()).then(|| format!("Server {{\n  {LOGIN_MODULE} required\n{options}  ;\n}};\n"))
+        format!("{name} {{\n  {LOGIN_MODULE} required\n{options}  ;\n}};\n")
     }
 }
 
@@ -64,6 +69,9 @@ impl fmt::Debug for Logins {
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
 }
+
+/// The file with the users and their passwords, which the system property of Java names.
+pub(super) const LOGINS: &str = "logins.conf";
 
 const SASL_PROVIDER: &str = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::private;
 use crate::Error;
-use crate::tls::{Identity, Tls};
+use crate::tls::{Authority, Identity, Tls};
 
 /// The port of a server at which its clients use TLS.
 #[derive(Debug)]
@@ -19,8 +19,7 @@ pub(super) struct SecurePort {
 impl SecurePort {
     /// Writes the files of a port to the directory of its server.
     pub(super) fn create(tls: &Tls, address: SocketAddr, directory: &Path) -> Result<Self, Error> {
-        private::write(&directory.join(AUTHORITY), tls.authority().certificate_pem())
-            .map_err(Error::io("write the certificate of the authority"))?;
+        write_authority(tls.authority(), directory)?;
         write_identity(&tls.identity_at(address.ip()), directory)?;
         Ok(Self { address, connect_string: format!("tcp+tls://{address}") })
     }
@@ -53,6 +52,12 @@ impl SecurePort {
     pub(super) fn connect_string(&self) -> &str {
         &self.connect_string
     }
+}
+
+/// Writes the certificate of the authority whose clients the server accepts, which it reads when it starts.
+pub(super) fn write_authority(authority: &Authority, directory: &Path) -> Result<(), Error> {
+    private::write(&directory.join(AUTHORITY), authority.certificate_pem())
+        .map_err(Error::io("write the certificate of the authority"))
 }
 
 /// Writes the certificate and the key that the server reads when it starts.

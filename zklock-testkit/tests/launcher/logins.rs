@@ -52,6 +52,18 @@ async fn a_node_of_one_user_is_closed_to_others_and_open_to_the_superuser() {
 }
 
 #[tokio::test]
+async fn replaced_users_are_known_after_a_restart() {
+    let zookeeper = ZooKeeper::builder().user("worker", "secret").start().unwrap();
+    zookeeper.replace_users([("other", "secrets"), ("worker", "changed")]).unwrap();
+    zookeeper.restart().unwrap();
+    assert_eq!(log_in(&zookeeper, "worker", "secret").await.unwrap_err(), Error::AuthFailed);
+    assert_eq!(names_of(&log_in(&zookeeper, "worker", "changed").await.unwrap()).await, ["worker"]);
+    zookeeper.replace_users([]).unwrap();
+    zookeeper.restart().unwrap();
+    assert!(names_of(&log_in(&zookeeper, "worker", "secret").await.unwrap()).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_refused_without_a_retry() {
     let zookeeper = ZooKeeper::builder().user("worker", "secret").start().unwrap();
     assert_eq!(log_in(&zookeeper, "worker", "guess").await.unwrap_err(), Error::AuthFailed);

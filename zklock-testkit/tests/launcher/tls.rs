@@ -1,5 +1,6 @@
 //! Real servers with TLS, and the clients that they and their certificates are for.
 
+use std::fs;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -124,6 +125,57 @@ async fn a_server_that_wants_certificates_accepts_none_and_refuses_foreign_ones(
     let own = authority.identity(["worker"], Validity::Now);
     let client = connect(&zookeeper, showing(trusting(&authority), &own)).await.unwrap();
     assert_eq!(names_of(&client).await, ["CN=worker"]);
+}
+
+#[tokio::test]
+async fn a_replaced_authority_of_the_clients_is_asked_after_a_restart() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let zookeeper = start(&old, ClientCertificates::Required);
+    let (before, after) = (old.identity(["worker"], Validity::Now), new.identity(["worker"], Validity::Now));
+    connect(&zookeeper, showing(trusting(&old), &before)).await.unwrap();
+    zookeeper.replace_authority(&new).unwrap();
+    zookeeper.restart().unwrap();
+    assert_refused(&zookeeper, showing(trusting(&old), &before), "the old authority").await;
+    connect(&zookeeper, showing(trusting(&old), &after)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_revocation_lists_refuses_revoked_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("revoked.crl");
+    let authority = Authority::with_list_at(&list);
+    let (good, stolen) =
+        (authority.identity(["good"], Validity::Now), authority.identity(["stolen"], Validity::Now));
+    let tls = Tls::new(&authority).client_certificates(ClientCertificates::Required);
+    let builder = ZooKeeper::builder().tls(tls).system_property("zookeeper.ssl.crl", "true");
+    fs::write(&list, authority.revocation_list([])).unwrap();
+    let zookeeper = builder.start().unwrap();
+    for identity in [&good, &stolen] {
+        connect(&zookeeper, showing(trusting(&authority), identity)).await.unwrap();
+    }
+    fs::write(&list, authority.revocation_list([&stolen])).unwrap();
+    zookeeper.restart().unwrap();
+    connect(&zookeeper, showing(trusting(&authority), &good)).await.unwrap();
+    assert_refused(&zookeeper, showing(trusting(&authority), &stolen), "a revoked one").await;
+    fs::remove_file(&list).unwrap();
+    zookeeper.restart().unwrap();
+    assert_refused(&zookeeper, showing(trusting(&authority), &good), "no list").await;
+}
+
+#[tokio::test]
+async fn a_client_with_a_revocation_list_refuses_a_revoked_server() {
+    let authority = Authority::new();
+    let zookeeper = start(&authority, ClientCertificates::Ignored);
+    let own = authority.identity([address_of(&zookeeper)], Validity::Now);
+    zookeeper.replace_certificate(&own).unwrap();
+    zookeeper.restart().unwrap();
+    let with = |list: String| {
+        let text = [authority.certificate_pem(), &list].concat();
+        TlsOptions::new().with_pem_ca(&text).unwrap()
+    };
+    let other = authority.identity(["other"], Validity::Now);
+    connect(&zookeeper, with(authority.revocation_list([&other]))).await.unwrap();
+    assert_refused(&zookeeper, with(authority.revocation_list([&own, &other])), "revoked").await;
 }
 
 #[test]
