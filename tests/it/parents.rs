@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LossReason, MutexGuard};
+use zklock::{Acl, Client, Config, LockError, LossReason, MutexGuard, Permits};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -204,6 +204,41 @@ async fn parents_that_exist_keep_their_acl(kind: Kind) {
     }
     assert_eq!(schemes, ["world", "digest", "digest", "digest", "digest"]);
     guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_parents(kind: Kind) {
+    let space = Space::new(kind);
+    let parents = Acl::entries(["auth::cdrwa", "world:anyone:cr"]);
+    let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll).parent_acl(parents);
+    let client = config.connect().await.unwrap();
+    let guard = lock(&client).await;
+    let permit = client.semaphore("/rooms/a", 2).unwrap().acquire().await.unwrap();
+    let shared = client.semaphore("/halls/a", Permits::shared("/counts/halls/a", 3)).unwrap();
+    let shared = shared.acquire().await.unwrap();
+    guard.upsert("/data/a/b", b"").await.unwrap();
+    assert!(guard.once_per("/ticks/a/b", Duration::from_secs(60)).await.unwrap());
+
+    let owner = space.outsider().await;
+    owner.auth("digest", b"owner:secret").await.unwrap();
+    let (mut nodes, mut above) = (vec![space.namespace.clone()], Vec::new());
+    while let Some(node) = nodes.pop() {
+        let (acls, _) = owner.get_acl(&node).await.unwrap();
+        let schemes: Vec<_> = acls.iter().map(|acl| acl.scheme()).collect();
+        match schemes[..] {
+            ["digest"] => {}
+            ["digest", "world"] => above.push(node[space.namespace.len()..].to_owned()),
+            _ => panic!("{node}: {acls:?}"),
+        }
+        nodes.extend(owner.list_children(&node).await.unwrap().iter().map(|name| format!("{node}/{name}")));
+    }
+    above.sort();
+    let expected = ["", "/counts", "/counts/halls", "/data", "/data/a", "/halls", "/rooms", "/shop"];
+    assert_eq!(above, [&expected[..], &["/shop/orders", "/ticks", "/ticks/a"]].concat());
+    for released in [guard.release().await, permit.release().await, shared.release().await] {
+        released.unwrap();
+    }
 }
 
 /// Creates the namespace with these permissions for everyone, and below it a node that is open to all.

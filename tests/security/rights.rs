@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use zklock::{Acl, Client, Config, LockError, Permission};
 use zklock_testkit::Proxy;
+use zookeeper_client as zk;
 
 use crate::secured::{Credentials, Transport, namespace, secured};
 use crate::{failed, soon};
@@ -58,6 +59,17 @@ async fn without_create_no_lock_is_entered_and_without_read_none_is_listed() {
 }
 
 #[tokio::test]
+async fn without_delete_a_lock_is_entered_and_kept_until_the_session_ends() {
+    let scene = Scene::new("cr").await;
+    let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
+    assert_eq!(lacks(&failed(held.release().await)), Some(Permission::Delete));
+    let mutex = scene.owner.mutex("/a").unwrap();
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    soon(scene.worker.shutdown(Duration::ZERO)).await;
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_call_that_may_not_list_the_queue_is_denied_and_leaves_nothing() {
     let scene = Scene::new("cd").await;
     let held = scene.owner.mutex("/a").unwrap().lock().await.unwrap();
@@ -66,6 +78,78 @@ async fn a_call_that_may_not_list_the_queue_is_denied_and_leaves_nothing() {
     let participants = scene.owner.mutex("/a").unwrap().participants().await.unwrap();
     assert_eq!(participants.len(), 1);
     held.release().await.unwrap();
+}
+
+/// A team whose locks are closed to others, with a list for the parents, and a client of nobody.
+async fn team(parents: Acl, locks: Acl) -> (Client, Client, String) {
+    let (secured, namespace) = (secured(), namespace());
+    let team = secured.config(Transport::Plain, Credentials::Digest, &namespace).acl(locks);
+    let team = team.parent_acl(parents).connect().await.unwrap();
+    (team, secured.stranger(&namespace).await, namespace)
+}
+
+#[track_caller]
+fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, at: &str, lacks: Permission) {
+    let error = failed(outcome);
+    let LockError::Denied { path, permission, .. } = &error else { panic!("{error}") };
+    assert_eq!((path.as_str(), *permission), (at, Some(lacks)), "{error}");
+}
+
+#[tokio::test]
+async fn others_may_have_locks_below_the_parents_of_a_team_and_not_touch_its_own() {
+    let parents = Acl::entries(["auth::cdrwa", "world:anyone:cr"]);
+    let (team, other, namespace) = team(parents, Acl::CreatorAll).await;
+    let held = soon(team.mutex("/orders/7").unwrap().lock()).await.unwrap();
+    held.upsert("/ledger/7", b"").await.unwrap();
+    team.semaphore("/rooms/a", 2).unwrap().acquire().await.unwrap().release().await.unwrap();
+    let own = team.mutex("/orders/7").unwrap().participants().await.unwrap().remove(0);
+
+    let mutex = other.mutex("/orders/7").unwrap();
+    assert_denied(soon(mutex.lock()).await.map(drop), "/orders/7", Permission::Create);
+    assert_denied(mutex.try_lock().await.map(drop), "/orders/7", Permission::Create);
+    assert_denied(mutex.participants().await, "/orders/7", Permission::Read);
+    assert_denied(other.revoke(&own).await, "/orders/7", Permission::Write);
+    assert_denied(other.break_lock(&own).await, "/orders/7", Permission::Delete);
+    let permit = soon(other.semaphore("/rooms/a", 2).unwrap().acquire()).await.map(drop);
+    // The gate comes first.
+    assert_denied(permit, "/rooms/a/locks", Permission::Create);
+    let latch = other.leader_latch("/orders/7").unwrap();
+    assert_denied(soon(latch.leadership()).await.map(drop), "/orders/7", Permission::Create);
+
+    // Beside them, others have locks and data of their own.
+    let beside = soon(other.mutex("/orders/8").unwrap().lock()).await.unwrap();
+    beside.upsert("/ledger/8", b"").await.unwrap();
+    assert_denied(beside.upsert("/ledger/7", b"").await, "/ledger/7", Permission::Write);
+    beside.release().await.unwrap();
+
+    let outsider = zk::Client::connect(&secured().plain_address().to_string()).await.unwrap();
+    for parent in ["", "/orders", "/ledger", "/rooms"] {
+        let parent = format!("{namespace}{parent}");
+        let open = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::anyone())];
+        assert_eq!(outsider.set_data(&parent, b"", None).await.err(), Some(zk::Error::NoAuth));
+        assert_eq!(outsider.set_acl(&parent, &open, None).await.err(), Some(zk::Error::NoAuth));
+    }
+    // Without its children, the node could be deleted.
+    team.mutex("/empty/a").unwrap().lock().await.unwrap().release().await.unwrap();
+    for node in ["/empty/a", "/empty"] {
+        let deleted = outsider.delete(&format!("{namespace}{node}"), None).await;
+        assert_eq!(deleted, Err(zk::Error::NoAuth), "{node}");
+    }
+    held.verify().await.unwrap();
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn others_may_use_the_locks_of_a_team_and_create_none_below_closed_parents() {
+    let (team, other, _) = team(Acl::CreatorAll, Acl::Open).await;
+    soon(team.mutex("/orders/7").unwrap().lock()).await.unwrap().release().await.unwrap();
+    team.semaphore("/orders/rooms", 2).unwrap().acquire().await.unwrap().release().await.unwrap();
+    soon(other.mutex("/orders/7").unwrap().lock()).await.unwrap().release().await.unwrap();
+    soon(other.semaphore("/orders/rooms", 2).unwrap().acquire()).await.unwrap().release().await.unwrap();
+    for missing in ["/orders/8", "/bills/8"] {
+        let error = soon(other.mutex(missing).unwrap().lock()).await.map(drop);
+        assert_denied(error, missing, Permission::Create);
+    }
 }
 
 #[tokio::test]

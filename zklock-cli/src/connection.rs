@@ -85,6 +85,10 @@ pub(crate) struct Connection {
     #[arg(long, global = true, env = "ZKLOCK_ACL", hide_env_values = true)]
     acl: Option<String>,
 
+    /// The access to the nodes that are created above locks [default: as `--acl`]
+    #[arg(long, global = true, env = "ZKLOCK_PARENT_ACL", hide_env_values = true, value_name = "ACL")]
+    parent_acl: Option<String>,
+
     /// Logs to the standard error; twice for more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -135,6 +139,7 @@ impl Connection {
             ("sasl_digest", variable(PASSWORDS[1])),
             ("sasl_digest_file", self.sasl_digest_file.clone()),
             ("acl", self.acl.clone()),
+            ("parent_acl", self.parent_acl.clone()),
             ("heartbeat", variable("ZKLOCK_HEARTBEAT")),
             ("warn_after", variable("ZKLOCK_WARN_AFTER")),
             ("session_timeout", self.session_timeout.map(text)),
@@ -308,10 +313,20 @@ mod tests {
 
     #[test]
     fn files_and_lists_come_from_the_command_line() {
-        let arguments = ["--digest-file", "/d", "--tls-ca", "/ca", "--acl", "sasl:a:r; world:anyone:r"];
+        let arguments = [
+            "--digest-file",
+            "/d",
+            "--tls-ca",
+            "/ca",
+            "--acl",
+            "sasl:a:r; world:anyone:r",
+            "--parent-acl",
+            "open",
+        ];
         let settings = connection(&arguments).over(Table::new(), |_| None);
         assert_eq!(settings["digest_files"][0].as_str(), Some("/d"));
         assert_eq!(settings["tls"]["ca"].as_str(), Some("/ca"));
+        assert_eq!(settings["parent_acl"].as_str(), Some("open"));
         Config::deserialize(Value::Table(settings)).unwrap();
         let file = "sasl_digest = 'a:b'\n[tls]\nca = '/a'\ncertificate = '/c'\nkey = '/k'".parse().unwrap();
         let settings = connection(&["--tls-ca", "/ca", "--sasl-digest-file", "/login"]).over(file, |_| None);

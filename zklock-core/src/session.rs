@@ -7,7 +7,7 @@
 //!
 //! * [`opening`] opens the session, and [`failure`] classifies the failures to open one.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
-//! * [`acl`] is the access control list of the nodes that it creates.
+//! * [`acl`] has the access control lists of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its

@@ -52,7 +52,8 @@ impl Attempt {
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
-        Bid { path, claim, data: self.worker.identity(), counter: None, numbers: Numbers::Ignored }
+        let (lock, data) = (self.path.clone(), self.worker.identity());
+        Bid { lock, path, claim, data, counter: None, numbers: Numbers::Ignored }
     }
 
     /// Drives a contender, and starts a lease once it holds the lock.

@@ -68,6 +68,8 @@ pub struct Config {
     tls: Option<Tls>,
     #[cfg_attr(feature = "serde", serde(default))]
     acl: Acl,
+    #[cfg_attr(feature = "serde", serde(default))]
+    parent_acl: Option<Acl>,
     #[cfg_attr(feature = "serde", serde(default = "defaults::identity"))]
     identity: String,
     #[cfg_attr(feature = "serde", serde(default = "defaults::tick_time", with = "humantime_serde"))]
@@ -107,6 +109,7 @@ impl Config {
             #[cfg(feature = "tls")]
             tls: None,
             acl: Acl::default(),
+            parent_acl: None,
             identity: defaults::identity(),
             tick_time: defaults::tick_time(),
             sync_limit: defaults::sync_limit(),
@@ -281,6 +284,7 @@ impl fmt::Debug for Config {
             .field("session_timeout", &self.session_timeout)
             .field("default_wait", &self.default_wait)
             .field("acl", &self.acl)
+            .field("parent_acl", &self.parent_acl)
             .field("identity", &self.identity)
             .finish_non_exhaustive()
     }

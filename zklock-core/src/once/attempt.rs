@@ -90,7 +90,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
             Ok(Stamped::Created) | Err(Fault::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
             Ok(Stamped::Unguarded(index)) => Err(Obstacle::Lost(index, LossReason::NodeDeleted)),
             Err(Fault::NoNode) => {
-                ops.prepare(self.path.parent()).await?;
+                ops.prepare_parents(self.path.parent()).await?;
                 Ok(None)
             }
             Err(fault) => Err(fault.into()),

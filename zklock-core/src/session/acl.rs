@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use zookeeper_client as zk;
 
-/// The access control list (ACL) of the nodes that a client creates: the parents, the nodes of locks, and those of
-/// contenders.
+/// The access control list (ACL) of nodes that a client creates: the nodes of locks and those of contenders
+/// ([`Config::acl`](crate::Config::acl)), and the parents above them
+/// ([`Config::parent_acl`](crate::Config::parent_acl)).
 ///
 /// ZooKeeper checks each request against the list of one node (*ZooKeeper access control using ACLs* in its
 /// Programmer's Guide). A client that may not do what a call needs gets [`LockError::Denied`](crate::LockError::Denied)
@@ -85,7 +86,7 @@ impl Acl {
 impl<'de> serde::Deserialize<'de> for Acl {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        #[serde(untagged, expecting = "`acl` must be a text or a list of entries")]
+        #[serde(untagged, expecting = "an access control list must be a text or a list of entries")]
         enum Given {
             Text(String),
             Entries(Vec<String>),
@@ -106,6 +107,15 @@ impl NodeAcl {
     pub(super) fn acls(&self) -> zk::Acls<'_> {
         zk::Acls::new(&self.0)
     }
+}
+
+/// The checked lists of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeAcls {
+    /// The list of the nodes above a lock.
+    pub(crate) parents: NodeAcl,
+    /// The list of the nodes of locks, those of contenders, and those with data.
+    pub(crate) own: NodeAcl,
 }
 
 impl Default for NodeAcl {

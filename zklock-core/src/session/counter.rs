@@ -108,7 +108,7 @@ pub(crate) async fn set(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fa
 
 async fn create(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
     match ops.seed(path.full(), &encode(count)).await {
-        Err(Fault::NoNode) => ops.prepare(path.parent()).await,
+        Err(Fault::NoNode) => ops.prepare_parents(path.parent()).await,
         outcome => outcome,
     }
 }

@@ -32,6 +32,8 @@ pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {
+    /// The path of the lock: the queue itself, or the node above it.
+    pub(crate) lock: NodePath,
     /// The path of the queue.
     pub(crate) path: NodePath,
     pub(crate) claim: Claim,
@@ -45,6 +47,7 @@ pub(crate) struct Bid {
 /// The driver of one acquisition within one session.
 pub(crate) struct Driver {
     pub(super) session: Arc<Session>,
+    lock: NodePath,
     path: NodePath,
     data: Arc<[u8]>,
     counter: Option<Counter>,
@@ -74,7 +77,7 @@ type Absence = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
-        let Bid { path, claim, data, counter, numbers } = bid;
+        let Bid { lock, path, claim, data, counter, numbers } = bid;
         let loan = session.borrow(&path, &claim, numbers);
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, claim, session.id());
@@ -82,6 +85,7 @@ impl Driver {
         let pause = SHORTEST_PAUSE;
         Self {
             session,
+            lock,
             path,
             data,
             counter,

@@ -9,7 +9,7 @@ use zookeeper_client as zk;
 
 use crate::error::LockError;
 
-use super::acl::NodeAcl;
+use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::failure::OpenError;
 use super::lookout::Lookouts;
@@ -35,7 +35,7 @@ pub(crate) struct Opening {
     pub(crate) sync_limit: Duration,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) security: Security,
-    pub(crate) acl: NodeAcl,
+    pub(crate) acls: NodeAcls,
     pub(crate) tally: Arc<Tally>,
 }
 
@@ -87,7 +87,7 @@ impl Opening {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acl.clone(), self.tally.clone()),
+            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acls.clone(), self.tally.clone()),
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
@@ -166,7 +166,7 @@ mod tests {
             sync_limit: Duration::ZERO,
             heartbeat: Heartbeat::Write,
             security: Security::default(),
-            acl: NodeAcl::default(),
+            acls: NodeAcls::default(),
             tally: Arc::default(),
         };
         assert_eq!(opening.attempts(), attempts);

@@ -7,6 +7,7 @@
 mod data;
 mod entry;
 mod listing;
+mod parents;
 mod watching;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -18,7 +19,7 @@ use crate::error::{Permission, Refusal};
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
-use super::acl::NodeAcl;
+use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
@@ -40,13 +41,13 @@ pub(crate) struct Ops {
     client: RwLock<Option<Arc<zk::Client>>>,
     clock: LeaseClock,
     watched: Budget,
-    acl: NodeAcl,
+    acls: NodeAcls,
     tally: Arc<Tally>,
 }
 
 impl Ops {
-    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acl: NodeAcl, tally: Arc<Tally>) -> Self {
-        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acl, tally }
+    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
+        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -55,9 +56,9 @@ impl Ops {
 
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
-    pub(super) fn staged(clock: LeaseClock, acl: NodeAcl) -> Self {
+    pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
         let (client, watched, tally) = Default::default();
-        Self { client, clock, watched, acl, tally }
+        Self { client, clock, watched, acls, tally }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -67,15 +68,6 @@ impl Ops {
     /// Drops this handle of the session, which is closed once the requests under way are done.
     pub(crate) fn close(&self) {
         self.client.write().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// Creates `dir` and its missing ancestors as containers, which the server removes when unused.
-    pub(crate) async fn prepare(&self, dir: &str) -> Result<(), Fault> {
-        let client = self.client()?;
-        let options = zk::CreateMode::Container.with_acls(self.acl.acls());
-        let sent = self.clock.now();
-        let made = client.mkdir(dir, &options).await;
-        self.note(Ack::Write, sent, made).map_err(|fault| fault.lacking(Permission::Create))
     }
 
     /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
@@ -153,7 +145,7 @@ impl Ops {
     ) -> Result<(), Fault> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
-        writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acl.acls()))?;
+        writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acls.own.acls()))?;
         writer.add_delete(old, Some(version))?;
         let sent = self.clock.now();
         let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };

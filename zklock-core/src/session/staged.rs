@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::acl::NodeAcl;
+use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
 use super::lookout::Lookouts;
@@ -35,7 +35,7 @@ impl Session {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
-            ops: Ops::staged(clock, NodeAcl::default()),
+            ops: Ops::staged(clock, NodeAcls::default()),
         })
     }
 

@@ -31,6 +31,7 @@ impl Config {
     /// * `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`: files. They need the feature
     ///   `tls`, and the first one is necessary for the others.
     /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
+    ///   `ZKLOCK_PARENT_ACL`: the same, for the nodes above locks.
     ///
     /// # Errors
     ///
@@ -72,6 +73,7 @@ impl Config {
         config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
         config.set_security(&lookup)?;
         config.acl = lookup("ZKLOCK_ACL")?.as_deref().map_or(Acl::Open, Acl::of_text);
+        config.parent_acl = lookup("ZKLOCK_PARENT_ACL")?.as_deref().map(Acl::of_text);
         Ok(config)
     }
 
@@ -175,6 +177,7 @@ mod tests {
             ("ZKLOCK_RELEASE", "acknowledged"),
             ("ZKLOCK_DIGEST", "user:password"),
             ("ZKLOCK_ACL", "creator_all"),
+            ("ZKLOCK_PARENT_ACL", "world:anyone:cr"),
             ("ZKLOCK_IDENTITY", "me"),
         ])
         .unwrap();
@@ -190,10 +193,9 @@ mod tests {
         assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));
         assert_eq!(opening.heartbeat, Heartbeat::Read);
         assert_eq!((opening.tick, opening.sync_limit), (Duration::from_millis(500), Duration::from_secs(4)));
-        assert_eq!(
-            (opening.security.digests, opening.acl),
-            (vec!["user:password".to_owned()], Acl::CreatorAll.checked().unwrap())
-        );
+        assert_eq!(opening.security.digests, ["user:password"]);
+        assert_eq!(opening.acls.own, Acl::CreatorAll.checked().unwrap());
+        assert_eq!(opening.acls.parents, Acl::entries(["world:anyone:cr"]).checked().unwrap());
     }
 
     #[test]
@@ -211,6 +213,10 @@ mod tests {
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
                 "invalid setting `acl`: entry 1 is not `scheme:id:permissions`",
+            ),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_PARENT_ACL", "world:anyone:x")],
+                "invalid setting `parent_acl`: entry 1 has permissions other than some of `cdrwa`",
             ),
         ] {
             let config = from(&variables).and_then(Config::validated);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
-use crate::session::acl::Acl;
+use crate::session::acl::{Acl, NodeAcls};
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Login;
 use crate::session::security::{Connector, Security};
@@ -68,9 +68,36 @@ impl Config {
     }
 
     /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
+    ///
+    /// The nodes above locks may have [another one](Self::parent_acl).
     #[must_use]
     pub fn acl(mut self, acl: Acl) -> Self {
         self.acl = acl;
+        self
+    }
+
+    /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
+    /// chroot, the namespace, and the parents in a path. By default, it is that of [`acl`](Self::acl).
+    ///
+    /// The node of a lock is not above the lock: to create and delete there is to enter its queue and to take it away. A
+    /// node that was created as a parent keeps its list, even if it becomes the node of a lock later.
+    ///
+    /// # Examples
+    ///
+    /// Other teams may create their own locks below the parents, and do nothing with the locks of this one.
+    ///
+    /// ```
+    /// use zklock_core::{Acl, Config};
+    ///
+    /// let config = Config::new("zk1:2181")
+    ///     .namespace("/locks")
+    ///     .digest("billing", "secret")
+    ///     .acl(Acl::CreatorAll)
+    ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
+    /// ```
+    #[must_use]
+    pub fn parent_acl(mut self, acl: Acl) -> Self {
+        self.parent_acl = Some(acl);
         self
     }
 
@@ -89,12 +116,27 @@ impl Config {
             #[cfg(feature = "tls")]
             transport: self.transport()?,
         };
-        if self.acl.needs_user() && !self.proves_a_name(&security) {
-            let reason =
-                "it needs a digest, a login or a client certificate, or no client could use the nodes";
-            return Err(invalid("acl", reason));
+        for (setting, acl) in self.lists() {
+            if acl.needs_user() && !self.proves_a_name(&security) {
+                let reason =
+                    "it needs a digest, a login or a client certificate, or no client could use the nodes";
+                return Err(invalid(setting, reason));
+            }
         }
         Ok(security)
+    }
+
+    /// Checks the lists.
+    pub(super) fn acls(&self) -> Result<NodeAcls, LockError> {
+        let [own, parents] =
+            self.lists().map(|(setting, acl)| acl.checked().map_err(|reason| invalid(setting, reason)));
+        Ok(NodeAcls { own: own?, parents: parents? })
+    }
+
+    /// Returns the list of the client's own nodes, and that of the nodes above them, with their settings.
+    fn lists(&self) -> [(&'static str, &Acl); 2] {
+        let parents = self.parent_acl.as_ref().map_or(("acl", &self.acl), |acl| ("parent_acl", acl));
+        [("acl", &self.acl), parents]
     }
 
     #[cfg(feature = "sasl-digest")]
@@ -153,7 +195,10 @@ mod tests {
     fn a_client_that_closes_its_nodes_proves_who_it_is() {
         let config = Config::new("a:1");
         assert!(reason(config.clone()).starts_with("invalid setting `acl`: it needs a digest"));
-        assert!(config.digest("user", "secret").acl(Acl::CreatorAll).security().is_ok());
+        assert!(config.clone().digest("user", "secret").acl(Acl::CreatorAll).security().is_ok());
+        let error =
+            config.parent_acl(Acl::CreatorAll).security().err().expect("a setting is wrong").to_string();
+        assert!(error.starts_with("invalid setting `parent_acl`: it needs a digest"), "{error}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Config {
         self.check_durations()?;
         self.check_identity()?;
         let security = self.security()?;
-        let acl = self.acl.checked().map_err(|reason| invalid("acl", reason))?;
+        let acls = self.acls()?;
         if let Queueing::Process { turns: 0, .. } = self.queueing {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
@@ -45,7 +45,7 @@ impl Config {
                 tick: self.tick_time,
                 sync_limit: self.sync_limit,
                 security,
-                acl,
+                acls,
                 tally: Arc::default(),
             },
         })

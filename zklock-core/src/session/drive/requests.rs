@@ -26,7 +26,7 @@ impl Driver {
         let ops = session.ops();
         match action {
             Action::Enter(id) => self.enter(id).await,
-            Action::Prepare => match ops.prepare(dir.full()).await {
+            Action::Prepare => match ops.prepare(&self.lock, dir.full()).await {
                 // If an ancestor vanished meanwhile, entering fails and the parents are created again.
                 Ok(()) | Err(Fault::NoNode) => Event::Prepared,
                 Err(fault) => self.failed(fault),

@@ -128,15 +128,15 @@ enum Committed {
 impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
-        let acls = self.acl.acls();
+        let (acls, above) = (self.acls.own.acls(), self.acls.parents.acls());
         let committed = self.commit_under(&guards, write.permission(), |writer| match write {
             Write::SetData(data) => writer.add_set_data(path, data, None),
             Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Write::CreateBelow { parents, data } => {
-                let options = zk::CreateMode::Persistent.with_acls(acls);
+                let options = zk::CreateMode::Persistent.with_acls(above);
                 let parents = parents_of(path, *parents).into_iter().rev();
                 parents.into_iter().try_for_each(|parent| writer.add_create(parent, b"", &options))?;
-                writer.add_create(path, data, &options)
+                writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls))
             }
             Write::Delete => writer.add_delete(path, None),
         });
@@ -172,7 +172,7 @@ impl Ops {
         data: &[u8],
         base: Base,
     ) -> Result<Stamped, Fault> {
-        let acls = self.acl.acls();
+        let acls = self.acls.own.acls();
         let committed = self.commit_under(&guards, base.permission(), |writer| match base {
             Base::Missing => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
             Base::Version(version) => writer.add_set_data(path, data, Some(version)),
@@ -260,7 +260,7 @@ impl Ops {
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), Fault> {
         let client = self.client()?;
-        let options = zk::CreateMode::Persistent.with_acls(self.acl.acls());
+        let options = zk::CreateMode::Persistent.with_acls(self.acls.own.acls());
         let sent = self.clock.now();
         let outcome = match client.create(path, data, &options).await {
             Err(zk::Error::NodeExists) => Ok(()),

@@ -58,7 +58,7 @@ impl Ops {
         };
         let prefix = id.node_prefix(role);
         let path = format!("{dir}/{prefix}");
-        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acl.acls());
+        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
         let sent = self.clock.now();
         let create = client.create(&path, data, &options);
         let list = match flight {
