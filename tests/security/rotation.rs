@@ -9,6 +9,9 @@ use zklock_testkit::{Authority, ClientCertificates, Identity, Validity, ZooKeepe
 
 use crate::{failed, soon, until};
 
+/// Longer than a test may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// The files of a client.
 struct Files(tempfile::TempDir);
 
@@ -91,8 +94,110 @@ async fn files_that_do_not_answer_delay_neither_a_reconnect_nor_the_end_of_a_cli
     assert!(Command::new("mkfifo").arg(&ca).status().unwrap().success());
     zookeeper.restart().unwrap();
     until("the lock is proved again", async || guard.verify().await.is_ok()).await;
+    let session = client.session_id();
+    // The first file that answers again is used: only it trusts the next certificate of the server.
+    let (next, regular) = (Authority::new(), files.0.path().join("next.pem"));
+    fs::write(&regular, next.certificate_pem()).unwrap();
+    fs::rename(regular, ca).unwrap();
+    let ip = zookeeper.secure_address().ip().to_string();
+    zookeeper.replace_certificate(&next.identity([ip], Validity::Now)).unwrap();
+    zookeeper.restart().unwrap();
+    until("the lock is proved by the next certificate", async || guard.verify().await.is_ok()).await;
+    assert_eq!(client.session_id(), session);
     guard.release().await.unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
-    // The thread that waits for the file ends, if there is one.
-    drop(fs::File::options().read(true).write(true).open(ca).unwrap());
+}
+
+#[tokio::test]
+async fn a_lock_outlives_a_new_certificate_of_its_client_and_files_that_are_half_written() {
+    let (authority, next) = (Authority::new(), Authority::new());
+    let zookeeper = server(&authority);
+    let files = Files(tempfile::tempdir().unwrap());
+    files.write(&authority, &authority.identity(["worker"], Validity::Now));
+    let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
+    let client = config.session_timeout(Duration::from_secs(60)).connect().await.unwrap();
+    let (session, guard) = (client.session_id(), client.mutex("/a").unwrap().lock().await.unwrap());
+
+    // Half of the new files: a connection is made with the old certificate still.
+    let renewed = next.identity(["worker"], Validity::Now);
+    for (name, text) in [("client.pem", renewed.certificate_pem()), ("client.key", renewed.key_pem())] {
+        fs::write(files.0.path().join(name), &text[..text.len() / 2]).unwrap();
+    }
+    guard.verify().await.unwrap();
+    zookeeper.restart().unwrap();
+    until("the lock is proved by the old certificate", async || guard.verify().await.is_ok()).await;
+    // The certificate without its key is no better.
+    fs::write(files.0.path().join("client.pem"), renewed.certificate_pem()).unwrap();
+    zookeeper.restart().unwrap();
+    until("the lock is proved by the old certificate", async || guard.verify().await.is_ok()).await;
+
+    // From now on, the server refuses the old certificate.
+    zookeeper.replace_authority(&next).unwrap();
+    zookeeper.restart().unwrap();
+    until("the client misses its connection", async || !client.readiness().is_ready()).await;
+    files.write(&authority, &renewed);
+    until("the lock is proved by the new certificate", async || guard.verify().await.is_ok()).await;
+    assert_eq!(client.session_id(), session);
+    until("the hold is confirmed", async || guard.is_held()).await;
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_revoked_is_refused_as_of_the_next_connection() {
+    let authority = Authority::new();
+    let zookeeper = server(&authority);
+    let ip = zookeeper.secure_address().ip().to_string();
+    let [old, new] = [(); 2].map(|()| authority.identity([ip.clone()], Validity::Now));
+    zookeeper.replace_certificate(&old).unwrap();
+    zookeeper.restart().unwrap();
+    let files = Files(tempfile::tempdir().unwrap());
+    files.write(&authority, &authority.identity(["worker"], Validity::Now));
+    let list = |revoked: &[&Identity]| {
+        let list = authority.revocation_list(revoked.iter().copied());
+        fs::write(files.0.path().join("ca.pem"), [authority.certificate_pem(), &list].concat()).unwrap();
+    };
+    list(&[]);
+    let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
+    let config = config.session_timeout(Duration::from_secs(60)).connect_timeout(PATIENCE);
+    let client = config.clone().connect().await.unwrap();
+    let (session, guard) = (client.session_id(), client.mutex("/a").unwrap().lock().await.unwrap());
+
+    // The connection goes on. The next one is refused.
+    list(&[&old]);
+    guard.verify().await.unwrap();
+    let error = failed(soon(config.clone().connect()).await);
+    let LockError::Tls { reason, .. } = &error else { panic!("{error}") };
+    assert!(reason.contains("invalid peer certificate: Revoked"), "{error}");
+    zookeeper.restart().unwrap();
+    until("the client misses its connection", async || !client.readiness().is_ready()).await;
+
+    // With a new certificate of the server, the same session goes on.
+    zookeeper.replace_certificate(&new).unwrap();
+    zookeeper.restart().unwrap();
+    until("the lock is proved again", async || guard.verify().await.is_ok()).await;
+    assert_eq!(client.session_id(), session);
+    guard.release().await.unwrap();
+    list(&[&old, &new]);
+    failed(soon(config.connect()).await);
+}
+
+#[tokio::test]
+async fn a_revoked_client_is_refused_by_a_server_that_asks_for_lists() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("revoked.crl");
+    let authority = Authority::with_list_at(&list);
+    let worker = authority.identity(["worker"], Validity::Now);
+    fs::write(&list, authority.revocation_list([])).unwrap();
+    let tls = zklock_testkit::Tls::new(&authority).client_certificates(ClientCertificates::Required);
+    let builder = ZooKeeper::builder().tls(tls).system_property("zookeeper.ssl.crl", "true");
+    let zookeeper = builder.start().unwrap();
+    let tls =
+        Tls::ca_pem(authority.certificate_pem()).identity_pem(worker.certificate_pem(), worker.key_pem());
+    let config = Config::new(zookeeper.secure_connect_string()).tls(tls).connect_timeout(PATIENCE);
+    let client = config.clone().connect().await.unwrap();
+    soon(client.mutex("/a").unwrap().lock()).await.unwrap().release().await.unwrap();
+    fs::write(&list, authority.revocation_list([&worker])).unwrap();
+    zookeeper.restart().unwrap();
+    let error = failed(soon(config.connect()).await);
+    assert!(matches!(error, LockError::Tls { .. }), "{error}");
 }

@@ -24,7 +24,8 @@ pub(super) use self::transport::keep_fresh;
 ///
 /// All texts and files are PEM. Files are read when the client starts, before it opens a session, and once a second
 /// while the connection of a session is broken, so that a rotated certificate needs no restart. If files cannot be used
-/// then, the client logs that and goes on with the earlier certificates.
+/// then, because they are half written or a pipe that nobody writes to for a second, the client logs that and goes on
+/// with the earlier certificates.
 ///
 /// The cryptography is that of the process's default provider of the crate `rustls`. If there is none, the client
 /// installs `aws-lc-rs`, whose build needs a C compiler.

@@ -1,6 +1,9 @@
 //! Certificates and keys, read and checked.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -27,8 +30,21 @@ pub(super) struct Material {
 }
 
 impl Texts {
-    /// Reads the files. The error names the one that cannot be read.
+    /// Reads the files, and blocks the thread for as long as they take. The error names the one that cannot be read.
     pub(super) fn read(tls: &Tls) -> Result<Self, String> {
+        Self::read_by(tls, |file| bounded::text(file, LONGEST_FILE))
+    }
+
+    /// Reads the files as [`read`](Self::read) does, and waits for pipes until a deadline.
+    pub(super) fn read_until(deadline: Instant, tls: &Tls) -> Result<Self, String> {
+        Self::read_by(tls, |file| bounded::text_until(deadline, file, LONGEST_FILE))
+    }
+
+    fn read_by(tls: &Tls, text: impl Fn(&Path) -> io::Result<String>) -> Result<Self, String> {
+        let read = |pem: &Pem| match pem {
+            Pem::Text(text) => Ok(text.to_string()),
+            Pem::File(file) => text(file).map_err(|error| format!("cannot read {}: {error}", file.display())),
+        };
         let authorities = read(&tls.authorities)?;
         let identity = tls.identity.as_ref();
         let identity = identity.map(|(certificate, key)| Ok::<_, String>((read(certificate)?, read(key)?)));
@@ -117,16 +133,6 @@ fn key_of(text: &str) -> Result<PrivateKeyDer<'static>, String> {
         Error::NoItemsFound => "it has no private key, or an encrypted one".to_owned(),
         _ => "it is malformed PEM".to_owned(),
     })
-}
-
-fn read(pem: &Pem) -> Result<String, String> {
-    match pem {
-        Pem::Text(text) => Ok(text.to_string()),
-        Pem::File(file) => {
-            let read = bounded::text(file, LONGEST_FILE);
-            read.map_err(|error| format!("cannot read {}: {error}", file.display()))
-        }
-    }
 }
 
 /// The name of a text in errors.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
 use tokio::sync::oneshot;
@@ -88,7 +88,7 @@ impl Transport {
 
 impl Inner {
     fn renew(&self) -> Result<(), String> {
-        let texts = Texts::read(&self.tls);
+        let texts = Texts::read_until(Instant::now() + PIPES_WITHIN, &self.tls);
         self.is_reading.store(false, Ordering::Release);
         let texts = texts?;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,5 +129,7 @@ pub(in crate::session) async fn keep_fresh(session: Arc<Session>, transport: Tra
 
 /// The longest wait for the files, which may be on a file system that does not answer.
 const RENEW_WITHIN: Duration = Duration::from_secs(5);
+/// The longest wait for files that are pipes. The thread goes on after that, so that later files can be read.
+const PIPES_WITHIN: Duration = Duration::from_secs(1);
 /// The pause between two looks at the files.
 const PAUSE: Duration = Duration::from_secs(1);
