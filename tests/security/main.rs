@@ -2,6 +2,7 @@
 
 mod matrix;
 mod names;
+mod relogin;
 mod rights;
 mod rotation;
 mod secrets;

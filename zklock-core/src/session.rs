@@ -19,8 +19,8 @@
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
-//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
-//!   encrypted connections.
+//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, which `standing`
+//!   checks, and `tls` its encrypted connections.
 //!
 //! # Epochs
 //!
@@ -50,6 +50,8 @@ pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
+#[cfg(feature = "sasl-digest")]
+mod standing;
 mod succession;
 pub(crate) mod tally;
 #[cfg(feature = "tls")]

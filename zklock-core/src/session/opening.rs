@@ -12,10 +12,14 @@ use crate::error::LockError;
 use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::failure::OpenError;
+#[cfg(feature = "sasl-digest")]
+use super::login;
 use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
 use super::security::Security;
+#[cfg(feature = "sasl-digest")]
+use super::standing::Standing;
 use super::succession::Succession;
 use super::tally::Tally;
 #[cfg(feature = "tls")]
@@ -73,6 +77,8 @@ impl Opening {
             // The servers granted less, so that a silent one has to be given up earlier.
             client = self.connect(client.session_timeout()).await?;
         }
+        #[cfg(feature = "sasl-digest")]
+        let standing = self.security.check_login(&client).await?;
         let timing = (self.tick, self.sync_limit);
         let terms =
             Terms::new(client.session_timeout(), timing, self.heartbeat).map_err(OpenError::Invalid)?;
@@ -93,6 +99,10 @@ impl Opening {
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
+        #[cfg(feature = "sasl-digest")]
+        if standing == Some(Standing::Known) {
+            tokio::spawn(login::keep_known(session.clone()));
+        }
         #[cfg(feature = "tls")]
         if let Some(transport) = self.security.transport.clone() {
             tokio::spawn(tls::keep_fresh(session.clone(), transport));
@@ -116,8 +126,6 @@ impl Opening {
             #[cfg(not(feature = "tls"))]
             Err(error) => return Err(error.into()),
         };
-        #[cfg(feature = "sasl-digest")]
-        self.security.check_login(&client).await?;
         Ok(client)
     }
 

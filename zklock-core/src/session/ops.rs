@@ -23,6 +23,8 @@ use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
+#[cfg(feature = "sasl-digest")]
+use super::standing::{self, Standing};
 use super::tally::Tally;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
@@ -165,6 +167,15 @@ impl Ops {
             Ack::Read => self.note(kind, sent, client.check_stat("/").await).map(drop),
             Ack::Write => self.note(kind, sent, catch_up(&client).await),
         }
+    }
+
+    /// Asks whether the server knows the user of the connection.
+    #[cfg(feature = "sasl-digest")]
+    pub(super) async fn standing(&self) -> Result<Standing, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let told = standing::ask(&client).await;
+        self.note(Ack::Read, sent, told)
     }
 
     /// Reports the outcome of [`catch_up`]. It is refused only by a quorum, and that serves as well.

@@ -10,6 +10,8 @@ use zookeeper_client as zk;
 use super::failure::OpenError;
 #[cfg(feature = "sasl-digest")]
 use super::login::Login;
+#[cfg(feature = "sasl-digest")]
+use super::standing::{self, Standing};
 #[cfg(feature = "tls")]
 use super::tls::{Transport, Verdict};
 
@@ -44,12 +46,15 @@ impl Security {
         connector
     }
 
-    /// Returns an error if the servers do not know the user of the login.
+    /// Returns an error if the servers do not know the user of the login, and their answer otherwise.
     #[cfg(feature = "sasl-digest")]
-    pub(super) async fn check_login(&self, client: &zk::Client) -> Result<(), OpenError> {
-        match &self.login {
-            Some(_) => super::login::check(client).await,
-            None => Ok(()),
+    pub(super) async fn check_login(&self, client: &zk::Client) -> Result<Option<Standing>, OpenError> {
+        if self.login.is_none() {
+            return Ok(None);
+        }
+        match standing::ask(client).await? {
+            Standing::Unknown => Err(OpenError::AuthFailed),
+            answer => Ok(Some(answer)),
         }
     }
 
