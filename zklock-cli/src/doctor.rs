@@ -6,6 +6,7 @@
 //! * [`words`]: the four-letter words, which servers may answer or not.
 //! * [`session`]: the sessions: timeouts and round trips.
 //! * [`namespace`]: the permissions in the namespace, and containers.
+//! * [`login`]: the names under which a server knows this client.
 //! * [`clock`]: the rate of the servers' clock.
 //! * [`question`]: the bound on an answer.
 //! * [`report`]: the findings about one server, and the advice, as a pure function of both.
@@ -13,6 +14,7 @@
 //! Uses the floors below: `program`, `connection`, `output` and `exit`.
 
 mod clock;
+mod login;
 mod namespace;
 mod question;
 mod report;

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::connection::{Server, Settings};
 
 use super::clock::{Rate, TOLERANCE};
+use super::login::Login;
 use super::namespace::{Containers, Namespace, Permission};
-use super::session::{Findings, RoundTrips};
+use super::session::{Findings, NoSession, RoundTrips};
 use super::words::Words;
 
 /// The report about one server.
@@ -20,7 +21,7 @@ pub(super) struct Report {
     server: String,
     asked: Duration,
     words: Words,
-    session: Result<Findings, String>,
+    session: Result<Findings, NoSession>,
     advice: Vec<String>,
     /// Differences from the settings that do no harm, or are not certain.
     notes: Vec<String>,
@@ -39,11 +40,14 @@ impl Report {
         server: &Server,
         settings: &Settings,
         words: Words,
-        session: Result<Findings, String>,
+        session: Result<Findings, NoSession>,
     ) -> Self {
         let advice = match &session {
             Ok(findings) => advice(settings, &words, findings),
-            Err(_) => vec!["check the address, the network, the certificates and the credentials".to_owned()],
+            Err(NoSession::Refused) => Login::Refused.advice().into_iter().collect(),
+            Err(NoSession::Other(_)) => {
+                vec!["check the address, the network, the certificates and the credentials".to_owned()]
+            }
         };
         let notes = session.as_ref().map(|found| notes(settings, &words, found)).unwrap_or_default();
         Self { server: server.name.clone(), asked: settings.session_timeout, words, session, advice, notes }
@@ -54,6 +58,14 @@ impl Report {
             Err(_) => Severity::Unreachable,
             Ok(_) if self.advice.is_empty() => Severity::Good,
             Ok(_) => Severity::Change,
+        }
+    }
+
+    fn login(&self) -> Option<&Login> {
+        match &self.session {
+            Ok(found) => found.login.as_ref(),
+            Err(NoSession::Refused) => Some(&Login::Refused),
+            Err(NoSession::Other(_)) => None,
         }
     }
 
@@ -88,7 +100,8 @@ impl Report {
             "tick_time_ms": self.words.time("tickTime").map(ms),
             "asked_ms": ms(self.asked),
             "session": session,
-            "error": self.session.as_ref().err(),
+            "login": self.login().map(Login::json),
+            "error": self.session.as_ref().err().map(ToString::to_string),
             "advice": self.advice,
             "notes": self.notes,
         })
@@ -122,6 +135,7 @@ fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
         }
         Err(reason) => advice.push(format!("find out why nodes cannot be looked at: {reason}")),
     }
+    advice.extend(found.login.as_ref().and_then(Login::advice));
     match found.clock {
         Ok(Some(rate)) if rate.is_wrong() => {
             let rate = Clock(rate);
@@ -226,6 +240,7 @@ impl fmt::Display for Report {
                 }
             }
         }
+        self.login().map_or(Ok(()), |login| line("login", login))?;
         self.notes.iter().try_for_each(|note| writeln!(f, "  to look at  {note}"))?;
         self.advice.iter().try_for_each(|advice| writeln!(f, "  to change   {advice}"))
     }

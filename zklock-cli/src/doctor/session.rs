@@ -1,11 +1,13 @@
 //! The sessions of a doctor at one server.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use zklock::Config;
 use zookeeper_client as zk;
 
 use super::clock::{self, Rate};
+use super::login::{self, Login};
 use super::namespace::{self, Namespace, Permission};
 use super::question::Question;
 use crate::connection::{Server, Settings};
@@ -24,6 +26,31 @@ pub(super) struct Findings {
     /// The rate of the servers' clock, if this client may write and the round trips are short enough, or the reason why
     /// it is not known.
     pub(super) clock: Result<Option<Rate>, String>,
+    /// The answer to the credentials, if this client has some.
+    pub(super) login: Option<Login>,
+}
+
+/// The reason why there are no findings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoSession {
+    /// The server refuses the login.
+    Refused,
+    Other(String),
+}
+
+impl From<String> for NoSession {
+    fn from(reason: String) -> Self {
+        Self::Other(reason)
+    }
+}
+
+impl fmt::Display for NoSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused => f.write_str("the server refuses the credentials"),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
 }
 
 /// Sorted round trips; at least one.
@@ -31,7 +58,7 @@ pub(super) struct Findings {
 pub(super) struct RoundTrips(Vec<Duration>);
 
 /// Opens sessions at one server. Returns the reason if that is not possible.
-pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, String> {
+pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
     let question = Question { within: settings.default_wait };
     let client = connect(server, settings, settings.session_timeout).await?;
     let shortest = connect(server, settings, Duration::from_millis(1)).await;
@@ -52,7 +79,9 @@ pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Finding
         Ok(found) if found.create == Permission::Granted => clock_at(&client, &found.node, question).await,
         Ok(_) | Err(_) => Ok(None),
     };
-    Ok(Findings { granted: client.session_timeout(), shortest, reads, writes, namespace, clock })
+    // The last question, because an old server closes the connection on it.
+    let login = login::look(&client, settings.credentials(), question).await;
+    Ok(Findings { granted: client.session_timeout(), shortest, reads, writes, namespace, clock, login })
 }
 
 /// Measures the rate of the clock by a node that is deleted afterwards, and goes with the session otherwise.
@@ -69,7 +98,7 @@ async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Resu
     Ok(rate)
 }
 
-async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, String> {
+async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, NoSession> {
     let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
     let connector = zk::Client::connector().with_session_timeout(timeout);
     let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
@@ -82,9 +111,10 @@ async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Res
     let connected = tokio::time::timeout(settings.connect_timeout, connector.connect(&address)).await;
     match connected {
         Ok(Ok(client)) => Ok(client),
-        Ok(Err(error)) if settings.is_encrypted() => Err(reason(config, &error).await),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("no answer in time".to_owned()),
+        Ok(Err(zk::Error::AuthFailed)) => Err(NoSession::Refused),
+        Ok(Err(error)) if settings.is_encrypted() => Err(reason(config, &error).await.into()),
+        Ok(Err(error)) => Err(error.to_string().into()),
+        Err(_) => Err("no answer in time".to_owned().into()),
     }
 }
 
