@@ -91,7 +91,7 @@ impl Client {
 
     /// Returns the name under which other participants see this client's contenders.
     pub fn identity(&self) -> &str {
-        self.worker().settings().identity.as_str()
+        &self.worker().settings().identity
     }
 
     /// Returns the longest wait of acquisitions that do not set their own.

@@ -6,6 +6,7 @@
 //!
 //! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error` and `interleaving`.
 
+mod desk;
 mod doubt;
 mod holders;
 mod keeper;
@@ -21,13 +22,13 @@ pub(crate) mod writes;
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::error::{LockError, LossReason};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 
-use self::keeper::{Order, Report};
+use self::desk::{Order, Report};
 
 pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
@@ -44,8 +45,6 @@ pub use self::state::LeaseState;
 #[derive(Debug)]
 pub(crate) struct Lease {
     tenure: Arc<Tenure>,
-    /// Dropping the sender makes the keeper withdraw the contender.
-    orders: mpsc::UnboundedSender<Order>,
 }
 
 impl Lease {
@@ -58,9 +57,8 @@ impl Lease {
         node: Node,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let tenure = Arc::new(Tenure::begin(&seat, path, &node));
-        let (orders, received) = mpsc::unbounded_channel();
-        let keeper = keeper::keep(tenure.clone(), seat, received);
-        (Self { tenure, orders }, keeper)
+        let keeper = keeper::keep(tenure.clone(), seat);
+        (Self { tenure }, keeper)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -84,15 +82,22 @@ impl Lease {
 
     /// Lets readers share the lock, in the background.
     pub(crate) fn downgrade_later(&self) {
-        self.orders.send(Order::Downgrade(oneshot::channel().0)).ok();
+        self.tenure.desk.order(Order::Downgrade(oneshot::channel().0)).ok();
     }
 
     async fn order(&self, order: impl FnOnce(Report) -> Order) -> Result<(), LockError> {
         let lost = |reason| self.tenure.lost_error(reason);
         let (report, outcome) = oneshot::channel();
-        match self.orders.send(order(report)) {
+        match self.tenure.desk.order(order(report)) {
             Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
             Err(_) => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
         }
+    }
+}
+
+impl Drop for Lease {
+    /// Makes the keeper withdraw the contender.
+    fn drop(&mut self) {
+        self.tenure.desk.abandon();
     }
 }

@@ -68,7 +68,7 @@ impl NodePath {
 
     /// Returns a child's path on the server.
     pub(crate) fn child(&self, name: &str) -> String {
-        format!("{}/{name}", self.full)
+        [&self.full, "/", name].concat()
     }
 }
 

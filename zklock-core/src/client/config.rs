@@ -303,7 +303,7 @@ mod tests {
         let config: Config = serde_json::from_str(text).unwrap();
         assert_eq!(config.session_timeout, Duration::from_secs(12));
         let settings = config.validated().unwrap();
-        assert_eq!((settings.root.as_str(), settings.identity.as_str()), ("/x", "me"));
+        assert_eq!((settings.root.as_str(), &*settings.identity), ("/x", "me"));
     }
 
     #[cfg(feature = "serde")]

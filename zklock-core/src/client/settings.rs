@@ -15,7 +15,7 @@ pub(crate) struct Settings {
     /// The chroot and the namespace: the prefix of every path.
     pub(crate) root: String,
     pub(crate) default_wait: Duration,
-    pub(crate) identity: String,
+    pub(crate) identity: Arc<str>,
     pub(crate) queueing: Queueing,
     pub(crate) release: Release,
     pub(crate) long_waits: Arc<LongWaits>,

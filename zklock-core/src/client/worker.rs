@@ -123,7 +123,7 @@ impl Worker {
 
     /// The data of this client's contenders.
     pub(crate) fn identity(&self) -> Arc<[u8]> {
-        self.settings.identity.as_bytes().into()
+        self.settings.identity.clone().into()
     }
 
     /// The memory of the periods that are known not to be over.

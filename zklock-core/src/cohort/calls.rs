@@ -1,6 +1,5 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,10 +44,8 @@ pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
     fn is_held_here(&self, key: &Self::Key) -> bool;
 
     /// Makes the task.
-    fn attend(cohort: Arc<Cohort<Self>>) -> Attendance;
+    fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static;
 }
-
-pub(super) type Attendance = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(super) type CallerServed = Served<Caller, Arc<Lease>>;
 

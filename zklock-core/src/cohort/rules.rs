@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 use super::attendant::Rouse;
 use super::call::{Call, CallId};
 use super::tenancy::TenancyId;
@@ -86,13 +88,14 @@ pub(super) struct Granted<C, L> {
 #[derive(Debug)]
 #[must_use = "the grants and the leases belong to others"]
 pub(super) struct Served<C, L> {
-    pub(super) grants: Vec<Granted<C, L>>,
+    /// Mostly one.
+    pub(super) grants: SmallVec<[Granted<C, L>; 1]>,
     /// Leases that are no longer kept. Each is released once its last holder has given it back.
-    pub(super) left: Vec<L>,
+    pub(super) left: SmallVec<[L; 1]>,
 }
 
 impl<C, L> Default for Served<C, L> {
     fn default() -> Self {
-        Self { grants: Vec::new(), left: Vec::new() }
+        Self { grants: SmallVec::new(), left: SmallVec::new() }
     }
 }

@@ -15,7 +15,7 @@ use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
 
 use super::attendance::{Attendance, expiry};
-use super::calls::{self, Caller, Cohort, Local};
+use super::calls::{Caller, Cohort, Local};
 use super::pool::{Agenda, ContenderId, MOST, Pool};
 use super::rules::Rules;
 use super::tenancy::{Bounds, TenancyId};
@@ -34,12 +34,12 @@ impl Local for CallerPool {
     }
 
     /// Performs the work of a pool until nobody waits for its permits.
-    fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
+    fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static {
         let attendance = Attendance::new(cohort);
-        Box::pin(async move {
+        async move {
             attendance.run().await;
             attendance.end();
-        })
+        }
     }
 }
 

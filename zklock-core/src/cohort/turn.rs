@@ -16,7 +16,7 @@ use crate::session::drive::Progress;
 
 use super::attendance::{Attendance, expiry};
 use super::call::Side;
-use super::calls::{self, Answer, Caller, Cohort, Local};
+use super::calls::{Answer, Caller, Cohort, Local};
 use super::line::{Agenda, Kept, Line};
 use super::rules::{Rules, Served};
 
@@ -44,12 +44,12 @@ impl Local for CallerLine {
     }
 
     /// Performs the work of a line until nobody waits in it.
-    fn attend(cohort: Arc<Cohort<Self>>) -> calls::Attendance {
+    fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static {
         let attendance = Attendance::new(cohort);
-        Box::pin(async move {
+        async move {
             attendance.run().await;
             attendance.end();
-        })
+        }
     }
 }
 

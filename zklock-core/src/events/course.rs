@@ -1,7 +1,8 @@
 //! The course of a life: the events that it may have next, and the order in which they are sent.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::error::{LockError, LossReason};
 use crate::token::FencingToken;
@@ -15,7 +16,7 @@ pub(super) struct Course {
     /// The beginning of the stage.
     since: Instant,
     /// The events that are not sent yet, because another thread is sending those before them.
-    unsent: VecDeque<LockEventKind>,
+    unsent: SmallVec<[LockEventKind; 1]>,
     is_sending: bool,
 }
 
@@ -48,21 +49,21 @@ pub(super) enum Being {
 
 impl Course {
     pub(super) fn begin() -> Self {
-        let unsent = VecDeque::from([LockEventKind::Begun]);
+        let unsent = smallvec![LockEventKind::Begun];
         Self { stage: Stage::Waits, since: Instant::now(), unsent, is_sending: false }
     }
 
     /// Takes note of an event of the wait.
     pub(super) fn waits(&mut self, kind: LockEventKind) {
         if self.stage == Stage::Waits {
-            self.unsent.push_back(kind);
+            self.unsent.push(kind);
         }
     }
 
     /// Takes note of the end of the wait without a hold.
     pub(super) fn ends(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
         if self.stage == Stage::Waits {
-            self.unsent.push_back(kind(self.since.elapsed()));
+            self.unsent.push(kind(self.since.elapsed()));
             self.stage = Stage::Over;
         }
     }
@@ -71,7 +72,7 @@ impl Course {
     pub(super) fn holds(&mut self, being: Being, fencing_token: FencingToken, nodes: usize) {
         if self.stage == Stage::Waits {
             let waited = self.enter(Stage::Holds { token: fencing_token, nodes });
-            self.unsent.push_back(match being {
+            self.unsent.push(match being {
                 Being::Attempt => LockEventKind::Acquired { fencing_token, waited },
                 Being::Candidate => LockEventKind::Elected { fencing_token, waited },
             });
@@ -81,7 +82,7 @@ impl Course {
     /// Takes note of an event of the hold.
     pub(super) fn meanwhile(&mut self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
         if let Stage::Holds { token, .. } = self.stage {
-            self.unsent.push_back(kind(token));
+            self.unsent.push(kind(token));
         }
     }
 
@@ -97,7 +98,7 @@ impl Course {
             Being::Attempt => Stage::Over,
             Being::Candidate => Stage::Waits,
         });
-        self.unsent.push_back(match (parting, being) {
+        self.unsent.push(match (parting, being) {
             (Parting::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
             (Parting::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
             (_, Being::Candidate) => LockEventKind::Resigned { fencing_token, held },
@@ -120,7 +121,7 @@ impl Course {
 
     /// Returns the next event to send. After `None`, other threads may send.
     pub(super) fn next(&mut self) -> Option<LockEventKind> {
-        let next = self.unsent.pop_front();
+        let next = (!self.unsent.is_empty()).then(|| self.unsent.remove(0));
         self.is_sending = next.is_some();
         next
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::change;
@@ -18,6 +19,9 @@ pub(super) struct Holders {
     /// Signals a change to the holders that have given the lock back, and wait for the outcome.
     changed: Notify,
 }
+
+/// The holds that are to be ended, mostly one.
+pub(super) type Parted = SmallVec<[Holding; 1]>;
 
 #[derive(Debug, Default)]
 struct Register {
@@ -66,8 +70,8 @@ impl Holders {
     }
 
     /// Removes those of these holders that have given the lock back, and returns their holds.
-    pub(super) fn part(&self, which: impl Fn(FencingToken) -> bool) -> Vec<Holding> {
-        let mut parted = Vec::new();
+    pub(super) fn part(&self, which: impl Fn(FencingToken) -> bool) -> Parted {
+        let mut parted = Parted::new();
         self.register().holders.retain(|token, holder| {
             let leaves = matches!(holder, Holder::Returned(_)) && which(*token);
             if leaves {
@@ -113,16 +117,16 @@ impl Holders {
     }
 
     /// Takes note of the loss, and returns the holds of those that hold the lock.
-    pub(super) fn lose(&self) -> Vec<Holding> {
+    pub(super) fn lose(&self) -> Parted {
         self.lose_if(|holder| matches!(holder, Holder::Holds(_)))
     }
 
     /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
-    pub(super) fn clear(&self) -> Vec<Holding> {
+    pub(super) fn clear(&self) -> Parted {
         self.lose_if(|_| true)
     }
 
-    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
+    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Parted {
         let mut register = self.register();
         register.is_lost = true;
         let losers = register.holders.values_mut().filter(|holder| loses(holder));

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
@@ -15,44 +14,32 @@ use crate::queue::acquisition::End;
 use crate::session::janitor::Undone;
 use crate::session::{Attendance, Health};
 
+use super::desk::Order;
 use super::seat::Seat;
 use super::tenure::Tenure;
 
-/// An order of the holder to the keeper. The outcome is reported if the caller still waits for it.
-#[derive(Debug)]
-pub(super) enum Order {
-    Downgrade(Report),
-    Release(Report),
-}
-
-pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
-
 /// Keeps a lease until it is released. The node stays until then even if the lease is lost, so that
 /// no other client gets the lock while the holder's body is still being cancelled.
-pub(super) fn keep(
-    tenure: Arc<Tenure>,
-    seat: impl Seat,
-    orders: mpsc::UnboundedReceiver<Order>,
-) -> impl Future<Output = ()> + Send {
+pub(super) fn keep(tenure: Arc<Tenure>, seat: impl Seat) -> impl Future<Output = ()> + Send {
     // Created here rather than in the future, which may be dropped before its first poll.
     let attendance = Some(tenure.session.attend());
     let unkept = Unkept { tenure, is_released: false, attendance };
-    watched(unkept, seat, orders)
+    watched(unkept, seat)
 }
 
-async fn watched(mut unkept: Unkept, mut seat: impl Seat, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn watched(mut unkept: Unkept, mut seat: impl Seat) {
     let tenure = unkept.tenure.clone();
     loop {
         let node = tenure.node().await;
         // The watches live until the node is deleted, which fires them. Dropping them earlier would
         // cost a request to remove them.
-        let mut watched = Box::pin(watch(&tenure, seat.own_node_gone(node.to_string())));
+        let mut watched = Box::pin(watch(&tenure, seat.own_node_gone(node)));
         let order = tokio::select! {
             biased;
-            order = orders.recv() => order,
+            order = tenure.desk.next() => order,
             reason = &mut watched => {
                 unkept.lost(tenure.lose(reason));
-                orders.recv().await
+                tenure.desk.next().await
             }
         };
         match order {
@@ -90,18 +77,18 @@ async fn leave(unkept: Unkept, seat: &mut impl Seat) {
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
 async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.check()?;
-    let writer = tenure.node.send_replace(None);
+    let writer = tenure.set_node(None);
     match attended(tenure, seat.downgrade()).await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
-            tenure.node.send_replace(Some(seat.queue().child(&reader.name).into()));
+            tenure.set_node(Some(seat.queue().child(&reader.name).into()));
             tenure.check()?;
             tenure.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
-            tenure.node.send_replace(writer);
+            tenure.set_node(writer);
             Err(match refused {
                 Undone::Gone => tenure.lost_error(tenure.lose(LossReason::NodeDeleted)),
                 Undone::SessionOver => tenure.lost_error(tenure.lose(LossReason::SessionEnded)),
@@ -149,6 +136,7 @@ impl Unkept {
 
 impl Drop for Unkept {
     fn drop(&mut self) {
+        self.tenure.desk.close();
         if !self.is_released {
             let reason = self.tenure.lose(LossReason::SessionEnded);
             self.tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));

@@ -38,7 +38,7 @@ impl Tenure {
         let clock = self.session.clock();
         let remaining = clock.remaining();
         let is_lost = self.loss().is_some() || self.session.is_over() || remaining.is_zero();
-        if is_lost || self.revocation.asked.is_cancelled() {
+        if is_lost || self.revocation.is_asked() {
             return Readiness::Over;
         }
         let link = self.session.link();

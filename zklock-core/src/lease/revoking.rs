@@ -13,7 +13,7 @@ use super::tenure::Tenure;
 pub(crate) async fn watch(tenure: Arc<Tenure>) {
     tokio::select! {
         biased;
-        () = tenure.revocation.ended.cancelled() => {}
+        () = tenure.revocation.ended() => {}
         _ = tenure.lost() => {}
         () = look(&tenure) => {}
     }
@@ -21,12 +21,12 @@ pub(crate) async fn watch(tenure: Arc<Tenure>) {
 
 async fn look(tenure: &Tenure) {
     // A release fires the watch by deleting the node. Dropping it earlier would cost a request to remove it.
-    while !tenure.revocation.closed.is_cancelled() {
+    while !tenure.revocation.is_closed() {
         let node = tenure.node().await;
         match tenure.session.ops().read_and_watch(&node).await {
             Ok(read) => {
                 tenure.sentry.note_data(&read.data);
-                if tenure.revocation.asked.is_cancelled() {
+                if tenure.revocation.is_asked() {
                     return;
                 }
                 read.watch.changed().await;

@@ -27,7 +27,7 @@ pub(crate) trait Seat: Send {
     fn begin_watch(&self);
 
     /// Resolves when the own node, at this path, is gone. Never resolves if that cannot be known.
-    fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + Send + use<Self>;
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = ()> + Send + use<Self>;
 
     /// Replaces the writer's node with a reader's node, and returns the reader's node.
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
@@ -60,7 +60,7 @@ impl Seat for Driver {
         self.begin_watch();
     }
 
-    fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + Send + use<> {
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = ()> + Send + use<> {
         self.own_node_gone(path)
     }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
+use crate::change;
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::path::NodePath;
@@ -16,6 +16,7 @@ use crate::session::sentry::Sentry;
 use crate::session::{Health, Session};
 use crate::token::FencingToken;
 
+use super::desk::Desk;
 use super::holders::Holders;
 use super::revocation::Revocation;
 use super::seat::Seat;
@@ -26,13 +27,15 @@ use super::writes::Writes;
 pub(crate) struct Tenure {
     pub(super) path: NodePath,
     /// The path of the lock's node on the server; `None` while the node is being replaced.
-    pub(super) node: watch::Sender<Option<Arc<str>>>,
+    node: Mutex<Option<Arc<str>>>,
     token: FencingToken,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
     loss: OnceLock<LossReason>,
-    signal: CancellationToken,
+    /// Signals the loss, and a replacement of the node.
+    changed: Notify,
+    pub(super) desk: Desk,
     pub(super) revocation: Revocation,
     pub(super) holders: Holders,
     /// Whether a holder has had it.
@@ -49,13 +52,14 @@ impl Tenure {
         let session = seat.session().clone();
         seat.begin_watch();
         Self {
-            node: watch::Sender::new(Some(seat.queue().child(&node.name).into())),
+            node: Mutex::new(Some(seat.queue().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
             epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
-            signal: CancellationToken::new(),
-            revocation: Revocation::new(seat.sentry().asked().clone()),
+            changed: Notify::new(),
+            desk: Desk::default(),
+            revocation: Revocation::new(seat.sentry().clone()),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
             sentry: seat.sentry().clone(),
@@ -73,14 +77,18 @@ impl Tenure {
     ///
     /// A request that the caller sends before it yields again reaches the server before a later replacement.
     pub(crate) async fn node(&self) -> Arc<str> {
-        let mut node = self.node.subscribe();
-        loop {
-            if let Some(node) = &*node.borrow_and_update() {
-                return node.clone();
-            }
-            // The sender is part of `self`, so the channel is open.
-            node.changed().await.ok();
-        }
+        change::until(&self.changed, || self.present_node()).await
+    }
+
+    fn present_node(&self) -> Option<Arc<str>> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the path of the lock's node, or `None` while it is being replaced. Returns the path before.
+    pub(super) fn set_node(&self, node: Option<Arc<str>>) -> Option<Arc<str>> {
+        let before = std::mem::replace(&mut *self.node.lock().unwrap_or_else(PoisonError::into_inner), node);
+        self.changed.notify_waiters();
+        before
     }
 
     /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
@@ -89,7 +97,7 @@ impl Tenure {
             for tenure in tenures {
                 tenure.node().await;
             }
-            let nodes = tenures.iter().map(|tenure| tenure.node.borrow().clone());
+            let nodes = tenures.iter().map(|tenure| tenure.present_node());
             if let Some(nodes) = nodes.collect() {
                 return nodes;
             }
@@ -142,8 +150,7 @@ impl Tenure {
 
     /// Waits until the lock is lost.
     pub(crate) async fn lost(&self) -> LossReason {
-        self.signal.cancelled().await;
-        self.loss().unwrap_or(LossReason::SessionEnded)
+        change::until(&self.changed, || self.loss()).await
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
@@ -164,7 +171,7 @@ impl Tenure {
         if is_first {
             tracing::warn!(path = %self.path, %reason, "lock lost");
         }
-        self.signal.cancel();
+        self.changed.notify_waiters();
         // Listeners are told after the state has changed, so that they see it.
         if is_first {
             self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));

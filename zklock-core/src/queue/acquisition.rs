@@ -32,12 +32,14 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+use std::mem;
+
 use super::claim::Claim;
 use super::contender::{Contender, ContenderId, Sequence};
 
 use self::memory::{Intent, Seniority, Standing, Traces};
 
-pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
+pub(crate) use self::exchange::{Action, End, Event, Names, Node, Replacement, Sight};
 
 /// One attempt to hold a lock, within one session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +67,7 @@ enum State {
     Next(Node),
     Held(Node),
     Downgrading(Replacement),
-    Withdrawing(Vec<String>),
+    Withdrawing(Names),
     Finished(End),
 }
 
@@ -131,8 +133,8 @@ impl Acquisition {
     /// Updates the number of permits. A waiting contender lists the queue again.
     fn recount(&mut self, of: u32) -> Option<Action> {
         self.claim = Claim::Permit { of };
-        match self.state.clone() {
-            State::Waiting(node) => Some(self.queue(node)),
+        match &self.state {
+            State::Waiting(node) => Some(self.queue(node.clone())),
             _ => None,
         }
     }
@@ -142,7 +144,7 @@ impl Acquisition {
         match &self.state {
             State::Waiting(node) | State::Next(node) | State::Held(node) => {
                 let name = node.name.clone();
-                Some(self.delete(vec![name]))
+                Some(self.delete([name].into()))
             }
             _ => None,
         }
@@ -153,7 +155,8 @@ impl Acquisition {
         if outcome == Event::Refused && !is_downgrading {
             self.intent = Intent::WITHDRAW;
         }
-        match (self.state.clone(), outcome) {
+        // Each transition sets the next state.
+        match (mem::replace(&mut self.state, State::Locating), outcome) {
             (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
             (State::Creating, Event::ParentMissing) => self.prepare(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
@@ -187,7 +190,7 @@ impl Acquisition {
                 self.standing = Standing::Unknown;
                 self.delete(names)
             }
-            (State::Finished(end), _) => Action::Finish(end),
+            (State::Finished(end), _) => self.finish(end),
         }
     }
 
@@ -254,13 +257,13 @@ impl Acquisition {
 
     fn queue(&mut self, node: Node) -> Action {
         if self.intent != Intent::Acquire {
-            return self.delete(vec![node.name]);
+            return self.delete([node.name].into());
         }
         self.state = State::Queued(node);
         Action::List
     }
 
-    fn delete(&mut self, names: Vec<String>) -> Action {
+    fn delete(&mut self, names: Names) -> Action {
         self.state = State::Withdrawing(names.clone());
         Action::Delete(names)
     }

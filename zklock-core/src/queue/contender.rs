@@ -40,7 +40,8 @@ impl ContenderId {
 
     /// Returns the name to create, to which the server appends the sequence.
     pub(crate) fn node_prefix(self, role: Role) -> String {
-        format!("{PROTECTED}{}-{}", self.0, role.base())
+        let mut uuid = Uuid::encode_buffer();
+        [PROTECTED, self.0.hyphenated().encode_lower(&mut uuid), "-", role.base()].concat()
     }
 }
 

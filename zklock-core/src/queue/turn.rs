@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use std::sync::Arc;
+
 use super::claim::{Claim, Role};
 use super::contender::{Contender, ContenderId};
 
@@ -99,9 +101,9 @@ pub(crate) fn contenders<'a>(children: &'a [String], strangers: &[String]) -> Ve
 }
 
 /// Returns the names of the contenders that belong to the acquisition `id`, other than the node `own`.
-pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<String> {
+pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<Arc<str>> {
     let is_stale = |contender: &&Contender<'_>| contender.name != own && contender.is_of(id);
-    contenders.iter().filter(is_stale).map(|contender| contender.name.to_owned()).collect()
+    contenders.iter().filter(is_stale).map(|contender| contender.name.into()).collect()
 }
 
 /// Tells for each contender whether it holds the lock or permit that it claims, given all of them in order.
@@ -205,7 +207,7 @@ mod tests {
         let own = format!("{}0000000002", id.next_attempt().node_prefix(Role::Exclusive));
         let late = format!("{}0000000003", id.node_prefix(Role::Exclusive));
         let children = vec![own.clone(), late.clone(), "x-lock-0000000001".into()];
-        assert_eq!(stale(&contenders(&children, &[]), id, &own), [late]);
+        assert_eq!(stale(&contenders(&children, &[]), id, &own), [late.into()]);
     }
 
     #[test]

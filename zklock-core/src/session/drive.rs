@@ -60,6 +60,8 @@ pub(crate) struct Driver {
     /// The contenders that the last list showed.
     pub(super) seen: Seen,
     sentry: Arc<Sentry>,
+    /// Whether a contender has been created, or may have been.
+    has_entered: bool,
     /// Resolves when the own node is gone, once the contender has waited long.
     pub(super) absence: Option<Absence>,
     /// The knowledge of the last acquisition. It goes back when this one is finished.
@@ -95,6 +97,7 @@ impl Driver {
             children: None,
             seen: Seen::Unwatched,
             sentry: Arc::default(),
+            has_entered: false,
             absence: None,
             loan,
             numbers,
@@ -174,7 +177,7 @@ impl Driver {
                 }
                 Action::Finish(end) => return self.ended(end),
                 request => {
-                    let passage = passage(&self.session, &self.path, &request);
+                    let passage = self.passage(&request);
                     if let Some(passage) = cancel.run_until_cancelled(passage).await {
                         self.request(request, passage).await;
                     }
@@ -263,18 +266,26 @@ impl Driver {
         }
     }
 
+    /// Waits for the permission to send a request.
+    fn passage(&self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
+        let (session, path) = (self.session.clone(), self.path.clone());
+        let has_list = match request {
+            Action::Enter(_) => !self.loan.as_ref().is_some_and(Loan::has_last),
+            Action::List => true,
+            _ => false,
+        };
+        async move {
+            match has_list {
+                true => session.traffic().pass_with_list(&path).await,
+                false => session.traffic().pass().await,
+            }
+        }
+    }
+
     /// Pauses before a request is repeated, longer after each failure.
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-/// Waits for the permission to send a request.
-async fn passage(session: &Session, path: &NodePath, request: &Action) -> Passage {
-    match request {
-        Action::Enter(_) | Action::List => session.traffic().pass_with_list(path.full()).await,
-        _ => session.traffic().pass().await,
     }
 }
 

@@ -4,7 +4,7 @@
 //! leaves the queue tells the one behind it, without a request.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
@@ -52,9 +52,11 @@ impl Lookouts {
     }
 
     /// Tells the contenders that wait for these nodes that the nodes are gone.
-    pub(super) fn left(&self, dir: &str, names: &[String]) {
+    pub(super) fn left(&self, dir: &str, names: &[Arc<str>]) {
         if let Some(lookout) = self.lock().get_mut(dir) {
-            lookout.tell(|interest| names.contains(&interest.predecessor).then_some(Event::PredecessorGone));
+            lookout.tell(|interest| {
+                names.iter().any(|name| **name == interest.predecessor).then_some(Event::PredecessorGone)
+            });
         }
     }
 

@@ -20,7 +20,7 @@ impl Driver {
     /// watch, which takes no extra request and fires when the own node is deleted. If it fires for another
     /// reason, or if the contender knew without a list that it was first, a watch on the own node is set after
     /// a moment.
-    pub(crate) fn own_node_gone(&mut self, path: String) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = ()> + use<> {
         let (session, children, absence) = (self.session.clone(), self.children.take(), self.absence.take());
         let (sentry, queue) = (self.sentry().clone(), self.path().clone());
         async move {
@@ -75,7 +75,7 @@ async fn join_first(first: impl Future<Output = ()>, second: impl Future<Output 
 }
 
 /// Resolves when the node with this watch is gone.
-pub(super) async fn gone_from(session: Arc<Session>, path: String, mut watch: Watch, sentry: &Sentry) {
+pub(super) async fn gone_from(session: Arc<Session>, path: Arc<str>, mut watch: Watch, sentry: &Sentry) {
     sentry.note_watch(true);
     if watch.change().await == Change::Other {
         sentry.note_watch(false);
@@ -85,7 +85,7 @@ pub(super) async fn gone_from(session: Arc<Session>, path: String, mut watch: Wa
 
 /// Resolves when the node is gone, and meanwhile takes note of its data. Never resolves if the server refuses the
 /// watch or the session is over.
-pub(super) async fn gone(session: Arc<Session>, path: String, sentry: &Sentry) {
+pub(super) async fn gone(session: Arc<Session>, path: Arc<str>, sentry: &Sentry) {
     loop {
         let fault = match session.ops().watch(Subject::Own, &path).await {
             Ok(Some(own)) => {

@@ -1,12 +1,12 @@
 //! The news that the watches of a held node bring: whether others came, whether a deletion would be noticed, and
 //! whether the holder is asked to release.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
 use crate::change;
 use crate::queue::contender::is_numbered;
@@ -21,9 +21,11 @@ pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 #[derive(Debug, Default)]
 pub(crate) struct Sentry {
     sight: Mutex<Sight>,
+    /// Whether others rely on the node.
+    is_urged: AtomicBool,
+    /// Whether the holder is asked to release.
+    is_asked: AtomicBool,
     changed: Notify,
-    urged: CancellationToken,
-    asked: CancellationToken,
 }
 
 /// The latest news.
@@ -72,18 +74,22 @@ impl Sentry {
 
     /// Asks for a watch on the own node without delay, because others rely on the node.
     pub(crate) fn urge(&self) {
-        self.urged.cancel();
+        raise(&self.is_urged, &self.changed);
     }
 
-    /// Returns the token that is cancelled when the holder is asked to release.
-    pub(crate) fn asked(&self) -> &CancellationToken {
-        &self.asked
+    fn is_urged(&self) -> bool {
+        self.is_urged.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the holder is asked to release.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Acquire)
     }
 
     /// Takes note of the data of the own node.
     pub(crate) fn note_data(&self, data: &[u8]) {
         if data == REVOKE {
-            self.asked.cancel();
+            raise(&self.is_asked, &self.changed);
         }
     }
 
@@ -126,17 +132,24 @@ impl Sentry {
     /// Waits for at most this long until calls rely on the own node, and returns whether they do.
     pub(super) async fn is_needed_within(&self, pause: Duration) -> bool {
         self.rest(pause).await;
-        self.urged.is_cancelled()
+        self.is_urged()
     }
 
     /// Waits before a watch on the own node is requested, unless others rely on the node already. Most locks are
     /// released within [`MOMENT`], and the watch is not needed.
     pub(super) async fn rest(&self, pause: Duration) {
-        self.urged.run_until_cancelled(sleep(pause)).await;
+        timeout(pause, self.until(Self::is_urged)).await.ok();
     }
 
     fn sight(&self) -> MutexGuard<'_, Sight> {
         self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sets a flag, and signals it the first time.
+fn raise(flag: &AtomicBool, changed: &Notify) {
+    if !flag.swap(true, Ordering::AcqRel) {
+        changed.notify_waiters();
     }
 }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::path::NodePath;
 use crate::queue::contender::Sequence;
 
 use super::notice::{Watch, size_on_the_wire};
@@ -50,7 +51,7 @@ pub(super) enum Sweeper {
 /// A queue, and the contenders of other clients that are honoured in it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) path: String,
+    pub(super) path: NodePath,
     pub(super) also_behind: Arc<[String]>,
 }
 
@@ -89,7 +90,8 @@ impl Succession {
     pub(super) fn lend(&self, key: Key, now: Instant) -> Option<Loan> {
         let mut memory = lock(&self.0);
         memory.forget_older_than(now);
-        let key = Arc::new(key);
+        let known = memory.entries.get_key_value(&key).map(|(known, _)| known.clone());
+        let key = known.unwrap_or_else(|| Arc::new(key));
         let lent = memory.lend(&key, now)?;
         drop(memory);
         let (parent, last) = match lent {
@@ -130,7 +132,7 @@ impl Memory {
         match std::mem::replace(&mut entry.state, State::Lent) {
             State::Watched(parent, last) => Some(Some((parent, last))),
             State::Entered | State::Lent => {
-                self.bytes += size_on_the_wire(&key.path);
+                self.bytes += key.size();
                 while self.bytes > MOST_BYTES && self.forget_oldest() {}
                 if self.bytes <= MOST_BYTES {
                     return Some(None);
@@ -152,7 +154,7 @@ impl Memory {
     /// Ends the loan of a queue.
     fn put(&mut self, key: &Arc<Key>, now: Instant, state: State) {
         if let State::Entered = state {
-            self.bytes -= size_on_the_wire(&key.path);
+            self.bytes -= key.size();
         }
         if let Some(entry) = self.entries.get_mut(key) {
             entry.state = state;
@@ -181,9 +183,15 @@ impl Memory {
             return false;
         };
         if let Some(Entry { state: State::Watched(..), .. }) = self.entries.remove(&key) {
-            self.bytes -= size_on_the_wire(&key.path);
+            self.bytes -= key.size();
         }
         true
+    }
+}
+
+impl Key {
+    fn size(&self) -> usize {
+        size_on_the_wire(self.path.full())
     }
 }
 
@@ -202,6 +210,11 @@ impl Loan {
             self.parent = None;
         }
         is_current
+    }
+
+    /// Tells whether it has a number, which makes a list superfluous unless the connection has changed.
+    pub(super) fn has_last(&self) -> bool {
+        self.last.is_some()
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -248,11 +261,11 @@ mod tests {
     use super::*;
 
     fn key(n: usize) -> Key {
-        Key { path: format!("/{n:0100}"), also_behind: Arc::default() }
+        Key { path: NodePath::new("", &format!("/{n:0100}")).unwrap(), also_behind: Arc::default() }
     }
 
     fn watch(budget: &Budget, n: usize) -> Watch {
-        let share = budget.share(Subject::Own, Kind::Data, &key(n).path).unwrap();
+        let share = budget.share(Subject::Own, Kind::Data, key(n).path.full()).unwrap();
         Watch::event(std::future::pending(), share)
     }
 
@@ -290,7 +303,7 @@ mod tests {
         let (memory, budget, now) = (Succession::default(), Budget::default(), Instant::now());
         assert!(memory.lend(key(1), now).is_none());
         let mut loan = memory.lend(key(1), now).unwrap();
-        let share = budget.share(Subject::Own, Kind::Data, &key(1).path).unwrap();
+        let share = budget.share(Subject::Own, Kind::Data, key(1).path.full()).unwrap();
         let (fire, fired) = tokio::sync::oneshot::channel::<()>();
         loan.watch(Watch::event(fired.map(|_| Change::Other), share), 0);
         assert!(loan.is_current(0));
@@ -307,7 +320,7 @@ mod tests {
         // The time counts from the end of a loan.
         assert_eq!(memory.wake(), Sweeper::Asleep);
         assert_eq!(memory.sweep(now + 2 * RETENTION), Sweeper::Awake);
-        assert_eq!(budget.bytes(), size_on_the_wire(&key(1).path));
+        assert_eq!(budget.bytes(), key(1).size());
         drop(lent);
         assert_eq!(memory.sweep(now + 2 * RETENTION), Sweeper::Asleep);
         assert_eq!((budget.bytes(), lock(&memory.0).bytes), (0, 0));
@@ -317,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn the_least_recently_used_queues_go_where_there_is_no_room() {
         let (memory, budget, now) = (Succession::default(), Budget::default(), Instant::now());
-        let most = MOST_BYTES / size_on_the_wire(&key(0).path);
+        let most = MOST_BYTES / key(0).size();
         (0..=most).for_each(|n| enter_twice(&memory, &budget, n, now));
         assert!(memory.lend(key(0), now).is_none(), "it made room for the last one");
         let kept: Vec<_> = (1..=most).filter_map(|n| memory.lend(key(n), now)).collect();

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::path::NodePath;
+
 /// The requests of a session that are under way.
 #[derive(Debug)]
 pub(crate) struct Traffic {
@@ -13,12 +15,12 @@ pub(crate) struct Traffic {
     gates: Gates,
 }
 
-type Gates = Arc<Mutex<HashMap<String, Weak<Gate>>>>;
+type Gates = Arc<Mutex<HashMap<NodePath, Weak<Gate>>>>;
 
 /// The bound of one queue, whose lists may be long. It exists while requests are under way or wait.
 #[derive(Debug)]
 struct Gate {
-    dir: String,
+    dir: NodePath,
     lists: Arc<Semaphore>,
     gates: Gates,
 }
@@ -43,21 +45,21 @@ impl Traffic {
     }
 
     /// Waits for the permission to send a request that lists this queue.
-    pub(crate) async fn pass_with_list(&self, dir: &str) -> Passage {
+    pub(crate) async fn pass_with_list(&self, dir: &NodePath) -> Passage {
         let gate = self.gate(dir);
         // The bound of the queue comes first. A long queue thus does not keep others waiting.
         let list = permit(&gate.lists).await;
         Passage { _all: permit(&self.all).await, _list: Some((list, gate)) }
     }
 
-    fn gate(&self, dir: &str) -> Arc<Gate> {
+    fn gate(&self, dir: &NodePath) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(dir).and_then(Weak::upgrade) {
             return gate;
         }
         let lists = Arc::new(Semaphore::new(LISTS));
-        let gate = Arc::new(Gate { dir: dir.to_owned(), lists, gates: self.gates.clone() });
-        gates.insert(dir.to_owned(), Arc::downgrade(&gate));
+        let gate = Arc::new(Gate { dir: dir.clone(), lists, gates: self.gates.clone() });
+        gates.insert(dir.clone(), Arc::downgrade(&gate));
         gate
     }
 }
@@ -93,24 +95,26 @@ mod tests {
     #[tokio::test]
     async fn a_crowd_at_one_queue_leaves_room_for_other_queues() {
         let traffic = Traffic::default();
-        let crowd = join_all((0..LISTS).map(|_| traffic.pass_with_list("/crowd"))).await;
+        let [crowd, other] = ["/crowd", "/other"].map(|path| NodePath::new("", path).unwrap());
+        let waiting = join_all((0..LISTS).map(|_| traffic.pass_with_list(&crowd))).await;
         // Renews the budget with which Tokio limits a task that never yields.
         yield_now().await;
-        assert!(traffic.pass_with_list("/crowd").now_or_never().is_none());
-        assert!(traffic.pass_with_list("/other").now_or_never().is_some());
-        drop(crowd);
-        assert!(traffic.pass_with_list("/crowd").now_or_never().is_some());
+        assert!(traffic.pass_with_list(&crowd).now_or_never().is_none());
+        assert!(traffic.pass_with_list(&other).now_or_never().is_some());
+        drop(waiting);
+        assert!(traffic.pass_with_list(&crowd).now_or_never().is_some());
         assert!(traffic.gates.lock().unwrap().is_empty(), "no queue is remembered");
     }
 
     #[tokio::test]
     async fn the_requests_of_a_session_are_bounded() {
         let traffic = Traffic::default();
+        let queue = NodePath::new("", "/queue").unwrap();
         let all = join_all((0..REQUESTS).map(|_| traffic.pass())).await;
         yield_now().await;
         assert!(traffic.pass().now_or_never().is_none());
-        assert!(traffic.pass_with_list("/queue").now_or_never().is_none());
+        assert!(traffic.pass_with_list(&queue).now_or_never().is_none());
         drop(all);
-        assert!(traffic.pass_with_list("/queue").now_or_never().is_some());
+        assert!(traffic.pass_with_list(&queue).now_or_never().is_some());
     }
 }

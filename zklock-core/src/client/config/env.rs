@@ -186,7 +186,7 @@ mod tests {
         let settings = config.validated().unwrap();
         assert_eq!(settings.root, "/chroot/app");
         assert_eq!(settings.default_wait, Duration::from_secs(5));
-        assert_eq!(settings.identity, "me");
+        assert_eq!(&*settings.identity, "me");
         assert_eq!((settings.queueing, settings.release), (Queueing::Task, Release::Acknowledged));
         let opening = settings.opening;
         assert_eq!((opening.servers.as_str(), opening.timeout), ("a:1,b:2", Duration::from_secs(90)));

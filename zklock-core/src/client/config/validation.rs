@@ -31,7 +31,7 @@ impl Config {
         Ok(Settings {
             root: format!("{}{namespace}", connect.chroot),
             default_wait: self.default_wait,
-            identity: self.identity,
+            identity: self.identity.into(),
             queueing: self.queueing,
             release: self.release,
             long_waits: Arc::new(LongWaits::new(self.warn_after)),

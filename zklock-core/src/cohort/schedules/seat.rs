@@ -46,7 +46,7 @@ impl Seat for Staged {
         self.sentry.stage(self.others + come_since);
     }
 
-    fn own_node_gone(&mut self, _: String) -> impl Future<Output = ()> + Send + use<> {
+    fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = ()> + Send + use<> {
         let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
         async move {
             chance::pause().await;
@@ -63,7 +63,7 @@ impl Seat for Staged {
         }
         let is_there = self.servers.downgrade(self.number);
         chance::pause().await;
-        let name = format!("read-{:010}", self.number);
+        let name = format!("read-{:010}", self.number).into();
         let node = Node { name, zxid: self.number, owner: self.session.id() };
         if is_there { Ok(node) } else { Err(Undone::Gone) }
     }

@@ -15,7 +15,7 @@ impl Acquisition {
         // The transaction takes the next number.
         self.standing = Standing::Unknown;
         self.id = self.id.next_attempt();
-        let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence);
+        let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence).into();
         let replacement = Replacement { old: node, new };
         self.state = State::Downgrading(replacement.clone());
         Action::Downgrade(replacement)
@@ -26,7 +26,7 @@ impl Acquisition {
     pub(super) fn downgraded(&mut self, replacement: Replacement, outcome: Event) -> Action {
         let Replacement { old, new } = replacement.clone();
         match outcome {
-            _ if self.intent != Intent::Acquire => self.delete(vec![new, old.name]),
+            _ if self.intent != Intent::Acquire => self.delete([new, old.name].into()),
             Event::Downgraded(name) => {
                 self.claim = Claim::place(Role::Read);
                 self.hold(Node { name, ..old })
@@ -36,6 +36,7 @@ impl Acquisition {
             _ => {
                 // The reader's node may exist even if the next transaction is refused.
                 self.traces = Traces::Possible;
+                self.state = State::Downgrading(replacement.clone());
                 Action::Downgrade(replacement)
             }
         }
@@ -62,13 +63,13 @@ mod tests {
     }
 
     fn delete(node: &Node) -> Action {
-        Action::Delete(vec![node.name.clone()])
+        Action::Delete([node.name.clone()].into())
     }
 
     fn writer() -> (Acquisition, Node) {
         let (mut machine, _) = Acquisition::start(id(), Claim::place(Role::Write), SESSION);
         let name = format!("{}0000000001", id().node_prefix(Role::Write));
-        let writer = Node { name: name.clone(), zxid: 101, owner: SESSION };
+        let writer = Node { name: name.as_str().into(), zxid: 101, owner: SESSION };
         check(
             &mut machine,
             Event::Entered(writer.clone(), Sight::Listed(vec![name])),
@@ -79,7 +80,7 @@ mod tests {
 
     fn reader_of(writer: &Node) -> Node {
         let name = format!("{}0000000001", id().next_attempt().node_prefix(Role::Read));
-        Node { name, ..writer.clone() }
+        Node { name: name.into(), ..writer.clone() }
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
         let (mut machine, writer) = writer();
         machine.on(Event::Downgrade);
         assert_eq!(machine.on(Event::Cancel), None);
-        let both = vec![reader_of(&writer).name, writer.name];
+        let both = [reader_of(&writer).name, writer.name].into();
         check(&mut machine, Event::Unknown, Action::Delete(both));
         check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     }

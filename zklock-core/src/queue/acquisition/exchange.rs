@@ -1,5 +1,7 @@
 //! The events and actions that an acquisition and its driver exchange.
 
+use std::sync::Arc;
+
 use crate::queue::claim::Role;
 use crate::queue::contender::{ContenderId, Sequence};
 use crate::queue::turn::Ahead;
@@ -7,7 +9,7 @@ use crate::queue::turn::Ahead;
 /// A node of this acquisition, as reported by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The zxid of its creation.
     pub(crate) zxid: i64,
     /// The session that owns it.
@@ -48,7 +50,7 @@ pub(crate) enum Event {
     /// The holder lets readers share the lock.
     Downgrade,
     /// The writer's node was replaced with a reader's node of this name.
-    Downgraded(String),
+    Downgraded(Arc<str>),
     /// An outsider deleted the contender's node while it waited for the lock or held it.
     OwnNodeGone,
     /// The nodes no longer exist.
@@ -80,15 +82,18 @@ pub(crate) enum Action {
     Hold(Node),
     /// Replace the writer's node with a reader's in one transaction.
     Downgrade(Replacement),
-    Delete(Vec<String>),
+    Delete(Names),
     Finish(End),
 }
+
+/// The names of nodes.
+pub(crate) type Names = Arc<[Arc<str>]>;
 
 /// A node, and the name of the node that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Replacement {
     pub(crate) old: Node,
-    pub(crate) new: String,
+    pub(crate) new: Arc<str>,
 }
 
 /// How an acquisition ended.

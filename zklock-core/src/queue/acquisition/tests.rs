@@ -15,7 +15,7 @@ fn id() -> ContenderId {
 
 fn node(sequence: u32) -> Node {
     let name = format!("{}{sequence:010}", id().node_prefix(Role::Exclusive));
-    Node { name, zxid: 100 + i64::from(sequence), owner: SESSION }
+    Node { name: name.into(), zxid: 100 + i64::from(sequence), owner: SESSION }
 }
 
 fn started() -> Acquisition {
@@ -30,7 +30,7 @@ fn check(machine: &mut Acquisition, event: Event, expected: Action) {
 }
 
 fn delete(node: &Node) -> Action {
-    Action::Delete(vec![node.name.clone()])
+    Action::Delete([node.name.clone()].into())
 }
 
 fn behind(name: &str) -> Action {
@@ -38,7 +38,7 @@ fn behind(name: &str) -> Action {
 }
 
 fn head(node: &Node) -> Event {
-    Event::Entered(node.clone(), Sight::Listed(vec![node.name.clone()]))
+    Event::Entered(node.clone(), Sight::Listed(vec![node.name.to_string()]))
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn a_free_lock_is_held_after_one_round_trip_and_left_by_one_delete() {
 fn a_taken_lock_is_held_when_a_list_shows_no_predecessor() {
     let mut machine = started();
     let (first, second) = (node(1), "x-lock-0000000000".to_owned());
-    let children = Sight::Listed(vec![second.clone(), first.name.clone()]);
+    let children = Sight::Listed(vec![second.clone(), first.name.to_string()]);
     check(&mut machine, Event::Entered(first.clone(), children), behind(&second));
     check(&mut machine, Event::PredecessorGone, Action::List);
-    check(&mut machine, Event::Listed(vec![first.name.clone()]), Action::Hold(first));
+    check(&mut machine, Event::Listed(vec![first.name.to_string()]), Action::Hold(first));
 }
 
 #[test]
@@ -64,7 +64,8 @@ fn a_lock_whose_only_predecessor_was_deleted_is_held_without_a_list() {
     let second = "x-lock-0000000000".to_owned();
     let enter = |predecessors: &[&String]| {
         let mut machine = started();
-        let children = predecessors.iter().map(|name| (*name).clone()).chain([node(1).name]).collect();
+        let children =
+            predecessors.iter().map(|name| (*name).clone()).chain([node(1).name.to_string()]).collect();
         machine.on(Event::Entered(node(1), Sight::Listed(children)));
         machine
     };
@@ -154,11 +155,11 @@ fn a_late_node_of_an_earlier_attempt_is_deleted_before_the_place_is_taken() {
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     let second = id().next_attempt();
     check(&mut machine, Event::Located(vec![]), Action::Enter(second));
-    let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)), ..node(5) };
-    let children = vec![node(4).name, own.name.clone()];
+    let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)).into(), ..node(5) };
+    let children = vec![node(4).name.to_string(), own.name.to_string()];
     check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children)), delete(&node(4)));
     check(&mut machine, Event::Deleted, Action::List);
-    check(&mut machine, Event::Listed(vec![own.name.clone()]), Action::Hold(own));
+    check(&mut machine, Event::Listed(vec![own.name.to_string()]), Action::Hold(own));
 }
 
 #[test]
@@ -168,20 +169,20 @@ fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
     let mut machine = started();
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     check(&mut machine, both.clone(), Action::List);
-    let listed = Event::Listed(vec![new.name.clone(), old.name.clone()]);
+    let listed = Event::Listed(vec![new.name.to_string(), old.name.to_string()]);
     check(&mut machine, listed, delete(&new));
     check(&mut machine, Event::Deleted, Action::List);
-    check(&mut machine, Event::Listed(vec![old.name.clone()]), Action::Hold(old.clone()));
+    check(&mut machine, Event::Listed(vec![old.name.to_string()]), Action::Hold(old.clone()));
     let mut machine = started();
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     assert_eq!(machine.on(Event::Cancel), None);
-    check(&mut machine, both, Action::Delete(vec![new.name, old.name]));
+    check(&mut machine, both, Action::Delete([new.name, old.name].into()));
 }
 
 #[test]
 fn a_waiter_whose_node_was_deleted_enters_again_at_the_tail() {
     let mut machine = started();
-    let children = Sight::Listed(vec!["x-lock-0000000000".into(), node(1).name]);
+    let children = Sight::Listed(vec!["x-lock-0000000000".into(), node(1).name.to_string()]);
     machine.on(Event::Entered(node(1), children));
     check(&mut machine, Event::OwnNodeGone, Action::Enter(id().next_attempt()));
 }
@@ -224,8 +225,8 @@ fn the_end_of_the_session_ends_every_state() {
 #[test]
 fn a_waiting_permit_looks_again_when_their_number_changes() {
     let (mut machine, _) = Acquisition::start(id(), Claim::Permit { of: 1 }, SESSION);
-    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
-    let children = vec!["a-lease-0000000001".to_owned(), own.name.clone()];
+    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)).into(), ..node(2) };
+    let children = vec!["a-lease-0000000001".to_owned(), own.name.to_string()];
     let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
     check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children.clone())), full);
     check(&mut machine, Event::Permits(2), Action::List);
@@ -260,8 +261,8 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
     check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     assert_eq!(machine.last_number(), None);
     let (mut reader, _) = Acquisition::start(id(), Claim::place(Role::Read), SESSION);
-    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)), ..node(2) };
-    let children = vec!["a-__READ__0000000001".to_owned(), own.name.clone()];
+    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)).into(), ..node(2) };
+    let children = vec!["a-__READ__0000000001".to_owned(), own.name.to_string()];
     check(&mut reader, Event::Entered(own.clone(), Sight::Listed(children)), Action::Hold(own));
     reader.on(Event::Cancel);
     reader.on(Event::Deleted);
@@ -271,7 +272,7 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
 #[test]
 fn who_comes_to_the_queue_of_another_recipe_withdraws() {
     let mut machine = started();
-    let children = vec!["a-__READ__0000000000".to_owned(), node(1).name];
+    let children = vec!["a-__READ__0000000000".to_owned(), node(1).name.to_string()];
     check(&mut machine, Event::Entered(node(1), Sight::Listed(children)), delete(&node(1)));
     check(&mut machine, Event::Deleted, Action::Finish(End::Mixed(Role::Read)));
 }

@@ -1,5 +1,7 @@
 //! The properties that hold in every world.
 
+use std::sync::Arc;
+
 use super::world::{Fence, Session, World};
 use crate::queue::acquisition::End;
 use crate::queue::claim::Claim;
@@ -22,7 +24,7 @@ impl World {
     /// Checks mutual exclusion as the server sees it: a holder counts only if its node exists.
     pub(super) fn check_exclusion(&self) {
         let nodes = self.server.nodes();
-        let exists = |held: &String| nodes.iter().any(|node| node.name == *held);
+        let exists = |held: &Arc<str>| nodes.iter().any(|node| node.name == *held);
         let holders: Vec<_> = self.peers.iter().filter(|peer| peer.held_names().iter().any(exists)).collect();
         let most = match holders.first().map(|holder| holder.machine.claim()) {
             Some(Claim::Permit { of }) => *of as usize,

@@ -114,7 +114,7 @@ impl Server {
         };
         self.births.push(stat.czxid);
         self.view.take();
-        let name = path.rsplit('/').next().expect("a path has a last part").to_owned();
+        let name = path.rsplit('/').next().expect("a path has a last part").into();
         Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
     }
 
@@ -127,7 +127,7 @@ impl Server {
 
     pub(super) fn stat(&self, name: &str) -> Option<Node> {
         let stat = self.model.node(&format!("{PARENT}/{name}"))?;
-        Some(Node { name: name.to_owned(), zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner })
+        Some(Node { name: name.into(), zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner })
     }
 
     pub(super) fn delete(&mut self, index: usize, name: &str) {

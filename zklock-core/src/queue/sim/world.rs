@@ -1,6 +1,7 @@
 //! The contenders and their server, at one moment.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -130,7 +131,7 @@ impl World {
 
 impl Peer {
     /// Returns the names of the nodes by which the peer can hold the lock.
-    pub(super) fn held_names(&self) -> Vec<String> {
+    pub(super) fn held_names(&self) -> Vec<Arc<str>> {
         match &self.action {
             Some(Action::Hold(node)) => vec![node.name.clone()],
             Some(Action::Downgrade(replacement)) => {

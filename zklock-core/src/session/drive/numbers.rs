@@ -25,7 +25,7 @@ impl Session {
         if let Role::Latch | Role::Permit = place.role {
             return None;
         }
-        let key = Key { path: path.full().to_owned(), also_behind: place.also_behind.clone() };
+        let key = Key { path: path.clone(), also_behind: place.also_behind.clone() };
         let loan = self.succession.lend(key, Instant::now());
         if self.succession.wake() == Sweeper::Asleep {
             tokio::spawn(sweep(self.clone()));
@@ -49,9 +49,12 @@ impl Driver {
         let Some(loan) = &mut self.loan else {
             return (None, Flight::List);
         };
+        // The permission to send it does not extend to a list then. See `passage`.
+        let was_numbered = loan.has_last();
         let last = loan.take_last(self.epoch);
         let flight = match last {
             Some(_) => Flight::Nothing,
+            None if was_numbered => Flight::Nothing,
             None if loan.is_watched() => Flight::List,
             None => Flight::ListAndWatch,
         };

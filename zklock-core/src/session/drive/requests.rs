@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{LockError, Refusal};
-use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
+use crate::queue::acquisition::{Action, Event, Names, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
 use crate::queue::contender::{Contender, ContenderId};
 use crate::session::fault::Fault;
@@ -44,7 +44,10 @@ impl Driver {
     }
 
     async fn enter(&mut self, id: ContenderId) -> Event {
-        (self.absence, self.seen, self.sentry) = (None, Seen::Unwatched, Arc::default());
+        (self.absence, self.seen) = (None, Seen::Unwatched);
+        if std::mem::replace(&mut self.has_entered, true) {
+            self.sentry = Arc::default();
+        }
         self.renew_epoch();
         let (last, flight) = self.last_number();
         let role = self.machine.claim().role();
@@ -129,8 +132,8 @@ impl Driver {
         children.map_or(Sight::Nothing, Sight::Listed)
     }
 
-    async fn delete(&mut self, names: Vec<String>) -> Event {
-        for name in &names {
+    async fn delete(&mut self, names: Names) -> Event {
+        for name in &*names {
             if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
             }

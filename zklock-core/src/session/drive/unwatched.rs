@@ -19,7 +19,7 @@ impl Driver {
             return Event::OwnNodeGone;
         };
         let (session, dir) = (&self.session, self.path.full());
-        let (news, is_first) = session.lookouts.join(dir, own, predecessor.to_owned());
+        let (news, is_first) = session.lookouts.join(dir, own.to_string(), predecessor.to_owned());
         if is_first {
             tokio::spawn(keep_looking(session.clone(), dir.to_owned()));
         }

@@ -1,5 +1,6 @@
 //! Waits until the contenders in front may have left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -78,7 +79,7 @@ impl Driver {
             };
         }
         // The watch outlives this wait, because dropping it would cost a request to remove it.
-        let (session, sentry) = (self.session.clone(), self.sentry.clone());
+        let (session, sentry, own) = (self.session.clone(), self.sentry.clone(), own.into());
         self.absence = Some(Box::pin(async move { presence::gone_from(session, own, watch, &sentry).await }));
         match signal {
             Signal::Event(event) => event,
@@ -129,7 +130,7 @@ impl Driver {
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),
         };
-        let own = self.machine.node().map(|node| self.path.child(&node.name));
+        let own = self.machine.node().map(|node| Arc::from(self.path.child(&node.name)));
         let (session, absence, sentry) = (&self.session, &mut self.absence, &self.sentry);
         let expelled = async {
             if absence.is_none() {

@@ -1,5 +1,7 @@
 //! Creates contenders.
 
+use std::fmt::Write;
+
 use futures_util::future::{OptionFuture, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
@@ -57,7 +59,7 @@ impl Ops {
             Err(over) => return Entry { node: Err(over), children: None, queue: None },
         };
         let prefix = id.node_prefix(role);
-        let path = format!("{dir}/{prefix}");
+        let path = [dir, "/", &prefix].concat();
         let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
         let sent = self.clock.now();
         let create = client.create(&path, data, &options);
@@ -73,8 +75,7 @@ impl Ops {
         let created = self.note(Ack::Write, sent, created);
         let created = created.map_err(|fault| fault.lacking(Permission::Create));
         let node = created.map(|(stat, sequence)| Node {
-            // The server prints the sequence as a signed 32-bit number, which the library widens.
-            name: format!("{prefix}{:010}", sequence.into_i64()),
+            name: numbered(prefix, sequence.into_i64()).into(),
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         });
@@ -94,3 +95,14 @@ impl Ops {
         Some(read.map_ok(|(_, stat, watcher)| Queue { watch: change(watcher, share), zxid: stat.czxid }))
     }
 }
+
+/// Returns the name with its number, which the server prints as a signed 32-bit number and the library widens.
+fn numbered(mut prefix: String, sequence: i64) -> String {
+    prefix.reserve_exact(LONGEST_NUMBER);
+    // A `String` accepts everything.
+    write!(prefix, "{sequence:010}").ok();
+    prefix
+}
+
+/// The length of the longest number: a sign and ten digits.
+const LONGEST_NUMBER: usize = 11;
