@@ -13,6 +13,8 @@ pub(crate) async fn check(client: &Client, path: &str, surveyed: &Surveyed) -> R
         surveyed.left_out > 0 || surveyed.locks.iter().any(|lock| lock.holding + lock.waiting > 0);
     if is_hidden && !is_seen {
         client.mutex(path)?.participants().await?;
+        // Its participants are below two nodes of its own. The number of permits only tells holders from waiters.
+        client.semaphore(path, 1)?.participants().await?;
     }
     Ok(())
 }

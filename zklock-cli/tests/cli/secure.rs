@@ -64,17 +64,51 @@ fn a_program_runs_under_a_lock_at_an_encrypted_port() {
 #[test]
 fn participants_that_may_not_be_seen_are_a_refusal() {
     let secure = Secure::start();
-    let ca = secure.file("ca.pem");
-    let held = secure.encrypted("exec /a", &ca).arg("--acl").arg("sasl:worker:cdrwa;world:anyone:d");
-    let mut held = held.arg("--sasl-digest-file").arg(secure.file("login"));
-    held = held.shell("echo held; exec sleep 1000");
-    let mut running = held.start();
-    assert_eq!(running.line(), "held");
-    for arguments in ["who /a", "break /a --yes"] {
-        let denied = secure.encrypted(arguments, &ca).run();
-        assert_eq!(denied.code, 77, "{arguments}: {} {}", denied.out, denied.err);
-        assert!(denied.err.contains("may not read nodes there"), "{}", denied.err);
+    for lock in ["/a", "/pool --permits 1 --of 2"] {
+        refuses_to_show(&secure, lock);
     }
+}
+
+/// Checks that a client that may read no node of a held lock is told so.
+fn refuses_to_show(secure: &Secure, lock: &str) {
+    let ca = secure.file("ca.pem");
+    let held = secure.encrypted(&format!("exec {lock}"), &ca);
+    let held = held.arg("--acl").arg("sasl:worker:cdrwa;world:anyone:d");
+    let held = held.arg("--sasl-digest-file").arg(secure.file("login"));
+    let mut running = held.shell("echo held; exec sleep 1000").start();
+    assert_eq!(running.line(), "held");
+    let path = lock.split(' ').next().unwrap();
+    for arguments in [format!("who {path}"), format!("break {path} --yes")] {
+        let denied = secure.encrypted(&arguments, &ca).run();
+        assert_eq!(denied.code, 77, "{arguments}: {} {}", denied.out, denied.err);
+        assert!(
+            denied.err.contains(path) && denied.err.contains("may not read nodes there"),
+            "{}",
+            denied.err
+        );
+    }
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+}
+
+/// The lists of the nodes of a semaphore differ if clients with different settings created them.
+#[test]
+fn permits_that_may_not_be_seen_are_a_refusal_although_the_semaphore_may() {
+    let secure = Secure::start();
+    let ca = secure.file("ca.pem");
+    let open = secure.encrypted("exec /pool --permits 1 --of 2", &ca).shell("exit 0").run();
+    assert_eq!(open.code, 0, "{}", open.err);
+    let held = secure.encrypted("exec /pool --permits 1 --of 2", &ca);
+    let held = held.arg("--acl").arg("sasl:worker:cdrwa");
+    let held = held.arg("--sasl-digest-file").arg(secure.file("login"));
+    let mut running = held.shell("echo held; exec sleep 1000").start();
+    assert_eq!(running.line(), "held");
+    let denied = secure.encrypted("who /pool", &ca).run();
+    assert_eq!(denied.code, 77, "{} {}", denied.out, denied.err);
+    assert!(
+        denied.err.contains("/pool") && denied.err.contains("may not read nodes there"),
+        "{}",
+        denied.err
+    );
     running.signal(nix::sys::signal::Signal::SIGTERM);
 }
 
