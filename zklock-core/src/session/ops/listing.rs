@@ -58,20 +58,28 @@ impl Ops {
     pub(crate) async fn describe_each(
         &self,
         dir: &str,
-        names: impl Iterator<Item = String>,
+        mut names: impl Iterator<Item = String>,
     ) -> Result<Vec<Described>, Fault> {
         let client = self.client()?;
-        let sent = self.clock.now();
-        // The reads are issued together, so that the whole queue takes only one more round trip.
-        let reads: Vec<_> = names.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
-        let mut described = Vec::with_capacity(reads.len());
-        for (read, name) in reads {
-            match self.note(Ack::Read, sent, read.await) {
-                Ok((data, stat)) => described.push(Described::new(name, data, stat)),
-                Err(Fault::NoNode) => {}
-                Err(fault) => return Err(fault),
+        let mut described = Vec::new();
+        loop {
+            let sent = self.clock.now();
+            // The reads are issued together, so that most queues take only one more round trip.
+            let some = names.by_ref().take(AT_A_TIME);
+            let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
+            if reads.is_empty() {
+                return Ok(described);
+            }
+            for (read, name) in reads {
+                match self.note(Ack::Read, sent, read.await) {
+                    Ok((data, stat)) => described.push(Described::new(name, data, stat)),
+                    Err(Fault::NoNode) => {}
+                    Err(fault) => return Err(fault),
+                }
             }
         }
-        Ok(described)
     }
 }
+
+/// The most reads that are under way for one list, so that those that prove leases do not wait behind more.
+const AT_A_TIME: usize = 256;
