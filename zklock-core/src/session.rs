@@ -7,6 +7,7 @@
 //!
 //! * [`opening`] opens the session, and [`failure`] classifies the failures to open one.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
+//! * [`address`] splits the address of a server.
 //! * [`acl`] has the access control lists of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
@@ -29,6 +30,7 @@
 //! *epoch*, and knowledge from earlier epochs is verified in the new one.
 
 pub(crate) mod acl;
+pub(crate) mod address;
 pub(crate) mod bounded;
 pub(crate) mod clock;
 mod connection;

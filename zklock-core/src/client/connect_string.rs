@@ -4,6 +4,7 @@
 use rustls::pki_types::ServerName;
 
 use crate::path;
+use crate::session::address::split;
 
 /// The servers and the chroot of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +65,7 @@ impl Scheme {
                 ServerName::try_from(host(address)?)
                     .map_err(|_| "has a host that no certificate can name")?;
                 // The default port has no TLS.
-                let port = address.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-                if port {
+                if split(address).1.is_some() {
                     Ok(format!("tcp+tls://{address}"))
                 } else {
                     Err("needs the number of its secure port")
@@ -80,16 +80,12 @@ impl Scheme {
 
 /// Returns the host of a valid address, without the brackets of an IPv6 address.
 fn host(address: &str) -> Result<&str, &'static str> {
-    // The last colon of a bracketed IPv6 address does not separate a port.
-    let (host, port) = match address.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (address, None),
-    };
+    let (host, port) = split(address);
     if host.is_empty() || host.contains(char::is_whitespace) {
         return Err("has no valid host");
     }
     match port.map(str::parse::<u16>) {
-        None | Some(Ok(1..)) => Ok(host.trim_start_matches('[').trim_end_matches(']')),
+        None | Some(Ok(1..)) => Ok(host),
         Some(Ok(0) | Err(_)) => Err("has no valid port"),
     }
 }
@@ -120,6 +116,7 @@ mod tests {
         for (text, named) in [
             ("", "the server \"\" has no valid host"),
             ("a:1,,b", "the server \"\" has no valid host"),
+            ("[]:2181", "the server \"[]:2181\" has no valid host"),
             (":2181", "the server \":2181\" has no valid host"),
             ("a b:1", "the server \"a b:1\" has no valid host"),
             ("a:port", "the server \"a:port\" has no valid port"),

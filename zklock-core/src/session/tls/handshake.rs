@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
+use crate::session::address::split;
+
 /// The reasons why there is no encrypted connection, for each server that has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Verdict {
@@ -56,14 +58,9 @@ fn address(server: &str) -> &str {
     server.rsplit_once("://").map_or(server, |(_, address)| address)
 }
 
-/// Splits an address, which has a port, into its host and its port.
-fn host_and_port(address: &str) -> Option<(&str, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
-}
-
 fn shake(server: &str, config: &Arc<ClientConfig>, within: Duration) -> Result<(), Failure> {
-    let (host, port) = host_and_port(address(server)).ok_or(Failure::Unreachable)?;
+    let (host, port) = split(address(server));
+    let port = port.and_then(|port| port.parse().ok()).ok_or(Failure::Unreachable)?;
     let deadline = Instant::now() + within;
     let mut stream = Bounded::connect(host, port, deadline).map_err(|_| Failure::Unreachable)?;
     let name = ServerName::try_from(host.to_owned());
