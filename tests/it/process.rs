@@ -5,7 +5,7 @@
 
 mod exit;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use rstest_reuse::apply;
 use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
-use crate::support::process::{Orders, Process};
+use crate::support::process::{self, Orders, Process};
 use crate::support::{Kind, Space, TICK, on_both_servers};
 
 const PATH: &str = "/fleet/deploy";
@@ -49,8 +49,7 @@ async fn hold(report: fn(&str)) -> Result<(), LockError> {
 }
 
 fn report(line: &str) {
-    let mut output = std::io::stdout().lock();
-    writeln!(output, "holder: {line}").and_then(|()| output.flush()).expect("the parent reads");
+    process::report(&format!("holder: {line}"));
 }
 
 /// Holds the lock for the parent process, if there is one. The tests of the parent depend on its report.

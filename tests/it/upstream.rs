@@ -6,6 +6,8 @@
 mod connections;
 mod lock;
 mod peer;
+mod reading;
+mod secure;
 mod sessions;
 mod watches;
 
@@ -60,7 +62,36 @@ const RUNTIME: Finding =
 const LOCK: Finding =
     Finding { heading: "A cancelled lock leaves its node", workaround: "the choice against `Client::lock`" };
 
-const FINDINGS: [&Finding; 11] = [
+const LISTS: Finding = Finding {
+    heading: "A list reserves memory for as many elements as it claims",
+    workaround: "\"What is not protected\" in SECURITY.md",
+};
+const LENGTHS: Finding = Finding {
+    heading: "A frame may have any length",
+    workaround: "\"What is not protected\" in SECURITY.md",
+};
+const YIELD: Finding = Finding {
+    heading: "A flood of frames keeps the thread",
+    workaround: "\"What is not protected\" in SECURITY.md",
+};
+const CHALLENGES: Finding = Finding {
+    heading: "A challenge of a login is parsed without end",
+    workaround: "\"What is not protected\" in SECURITY.md",
+};
+const ESCAPES: Finding =
+    Finding { heading: "The name of a login is not escaped", workaround: "`Login::new` of `session::login`" };
+const REASONS: Finding =
+    Finding { heading: "A refused handshake has no reason", workaround: "`session::tls::handshake`" };
+const HOSTS: Finding = Finding {
+    heading: "A host that no certificate can name is a panic",
+    workaround: "`Scheme::entry` of `client::connect_string`",
+};
+const INLINE: Finding = Finding {
+    heading: "A constant access control list panics for long ids",
+    workaround: "the choice against it in `session::acl`",
+};
+
+const FINDINGS: [&Finding; 19] = [
     &NO_DELAY,
     &WRITES,
     &PERSISTENT,
@@ -72,6 +103,14 @@ const FINDINGS: [&Finding; 11] = [
     &PAUSES,
     &RUNTIME,
     &LOCK,
+    &LISTS,
+    &LENGTHS,
+    &YIELD,
+    &CHALLENGES,
+    &ESCAPES,
+    &REASONS,
+    &HOSTS,
+    &INLINE,
 ];
 
 /// Connects the library through its own proxy.

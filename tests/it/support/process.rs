@@ -1,7 +1,7 @@
 //! This test binary, run again for one of its tests in its own process, which can be killed and stopped.
 
 use std::env;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{self, Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -38,6 +38,12 @@ pub(crate) fn abort_in_time() {
         thread::sleep(LONGEST);
         process::abort();
     });
+}
+
+/// Prints a line for the parent process.
+pub(crate) fn report(line: &str) {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).expect("the parent reads");
 }
 
 /// A process that runs one test. It is killed on drop.

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
+use tokio::io::AsyncWriteExt;
 use tokio::join;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::codec::Framed;
 use zklock_testkit::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Frames, MAX_FRAME, Record, ReplyHeader, frames, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Frames, MAX_FRAME, Opcode, Reader, Record, ReplyHeader,
+    RequestHeader, Writer, frames, xid,
 };
 use zookeeper_client as zk;
 
@@ -78,6 +81,51 @@ impl Connection {
         soon(self.stream.next()).await.expect("the client sends").unwrap();
         let header = ReplyHeader { xid: xid::PING, zxid: 0, error: ErrorCode::OK };
         self.stream.send(header.to_bytes()).await.unwrap();
+    }
+
+    /// Returns the number of the next request, which is not a ping.
+    pub(super) async fn request(&mut self) -> i32 {
+        loop {
+            let frame = soon(self.stream.next()).await.expect("the client sends").unwrap();
+            let header = RequestHeader::read(&mut Reader::new(frame.freeze())).unwrap();
+            if header.xid != xid::PING {
+                return header.xid;
+            }
+        }
+    }
+
+    /// Answers the client's next request with a part of a login.
+    pub(super) async fn challenge(&mut self, token: &[u8]) {
+        let xid = self.request().await;
+        let mut answer = Writer::default();
+        ReplyHeader { xid, zxid: 0, error: ErrorCode::OK }.write(&mut answer);
+        answer.buffer(Some(token));
+        self.send(answer.finish()).await;
+    }
+
+    /// Reads the token of the client's next request, which is a part of a login.
+    pub(super) async fn token(&mut self) -> Bytes {
+        loop {
+            let frame = soon(self.stream.next()).await.expect("the client sends").unwrap();
+            let mut reader = Reader::new(frame.freeze());
+            if RequestHeader::read(&mut reader).unwrap().opcode == Opcode::SASL {
+                return reader.buffer().unwrap().expect("the token is not null");
+            }
+        }
+    }
+
+    /// Sends a frame with this content.
+    pub(super) async fn send(&mut self, content: Bytes) {
+        let length = u32::try_from(content.len()).unwrap().to_be_bytes();
+        let stream = self.stream.get_mut();
+        stream.write_all(&[&length[..], &content].concat()).await.expect("the client reads");
+    }
+
+    /// Returns the socket, which blocks.
+    pub(super) fn into_stream(self) -> std::net::TcpStream {
+        let stream = self.stream.into_inner().into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream
     }
 
     /// Returns the address of the client's socket.

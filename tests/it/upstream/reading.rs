@@ -1,0 +1,165 @@
+//! The bounds of what the library reads, in a process of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use zklock_testkit::wire::{ErrorCode, Record, ReplyHeader, Writer, xid};
+use zookeeper_client as zk;
+
+use super::peer::{Connection, Peer, SESSION};
+use super::{CHALLENGES, LENGTHS, LISTS, YIELD};
+use crate::support::process::{Orders, Process, report};
+use crate::support::soon;
+
+/// The test that runs the library in another process.
+const CLIENT: &str = "upstream::reading::client_process";
+
+/// Sends one request to the peer of the parent process, if there is one, and prints the most memory that it took.
+#[tokio::test]
+async fn client_process() {
+    let Some((orders, [])) = Orders::read([]) else { return };
+    // The least that a machine refuses differs from one to another.
+    let most = Some(16 << 30);
+    setrlimit(Resource::As, Rlimit { current: most, maximum: most }).unwrap();
+    let connector = zk::Client::connector().with_session_timeout(Duration::from_secs(60));
+    let client = connector.connect(&orders.connect).await.unwrap();
+    let answer = client.list_children("/").await;
+    report(&format!("answer: {answer:?}, memory: {} KiB", peak()));
+}
+
+/// Returns the most memory that this process had, in KiB.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells the peak");
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Lets another process list a node, and returns its connection and the number of the request.
+async fn asked() -> (Process, Connection, i32) {
+    let peer = Peer::granting(Duration::from_secs(60)).await;
+    let process = Process::start_at(CLIENT, (&peer.address().to_string(), "/"), []);
+    let mut connection = peer.accept().await;
+    connection.attach(SESSION).await;
+    connection.answer_ping().await;
+    let xid = connection.request().await;
+    (process, connection, xid)
+}
+
+/// Returns all that the process prints until its end.
+async fn printed(mut process: Process) -> String {
+    let mut output = process.output();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).map(|_| text)
+    });
+    soon(read).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_list_that_claims_many_elements_in_a_small_frame_aborts_the_process() {
+    let (process, mut connection, xid) = asked().await;
+    let mut answer = Writer::default();
+    ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.write(&mut answer);
+    answer.int(i32::MAX);
+    connection.send(answer.finish()).await;
+    let printed = printed(process).await;
+    assert!(!printed.contains("answer:"), "{LISTS}: {printed}");
+}
+
+#[tokio::test]
+async fn a_frame_is_read_into_memory_whatever_its_length() {
+    const LENGTH: usize = 96 << 20;
+    let (process, mut connection, xid) = asked().await;
+    let mut answer = Writer::default();
+    ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.write(&mut answer);
+    // A list without elements, and bytes that belong to nothing.
+    answer.int(0);
+    answer.raw(&vec![0; LENGTH]);
+    connection.send(answer.finish()).await;
+    let printed = printed(process).await;
+    let memory = printed.split("memory: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let memory: usize = memory.unwrap_or_else(|| panic!("it has no answer: {printed}")).parse().unwrap();
+    assert!(memory > LENGTH / 1024, "{LENGTHS}: {printed}");
+}
+
+/// The test that tells in another process when the library keeps the thread of its runtime.
+const KEPT: &str = "upstream::reading::kept_process";
+const CREDENTIALS: &str = "ZKLOCK_TEST_CREDENTIALS";
+
+/// Connects to the peer of the parent process, if there is one, and prints that the runtime does nothing else any more.
+#[tokio::test]
+async fn kept_process() {
+    let Some((orders, [credentials])) = Orders::read([CREDENTIALS]) else { return };
+    let ticks = Arc::new(AtomicU64::new(0));
+    let seen = ticks.clone();
+    thread::spawn(move || {
+        let (mut last, mut since) = (0, Instant::now());
+        while since.elapsed() < Duration::from_secs(2) {
+            thread::sleep(Duration::from_millis(10));
+            let now = seen.load(Ordering::SeqCst);
+            if now != last {
+                (last, since) = (now, Instant::now());
+            }
+        }
+        report("kept");
+    });
+    tokio::spawn(async move {
+        loop {
+            ticks.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let mut connector = zk::Client::connector().with_session_timeout(Duration::from_secs(60));
+    if let Some((user, password)) = credentials.split_once(':') {
+        connector = connector.with_sasl(zk::SaslOptions::digest_md5(user.to_owned(), password.to_owned()));
+    }
+    let _client = connector.connect(&orders.connect).await;
+    std::future::pending().await
+}
+
+/// Waits until the process prints that its runtime is kept.
+async fn is_kept(process: &mut Process) -> bool {
+    let output = BufReader::new(process.output());
+    let read = tokio::task::spawn_blocking(move || {
+        output.lines().map_while(Result::ok).any(|line| line.ends_with("kept"))
+    });
+    tokio::time::timeout(Duration::from_secs(60), read).await.is_ok_and(|found| found.unwrap())
+}
+
+#[tokio::test]
+async fn a_flood_of_frames_keeps_the_thread_of_the_runtime() {
+    let peer = Peer::granting(Duration::from_secs(60)).await;
+    let variables = [(CREDENTIALS, String::new())];
+    let mut process = Process::start_at(KEPT, (&peer.address().to_string(), "/"), variables);
+    let mut connection = peer.accept().await;
+    connection.attach(SESSION).await;
+    connection.answer_ping().await;
+    let mut event = Writer::default();
+    ReplyHeader { xid: xid::NOTIFICATION, zxid: 1, error: ErrorCode::OK }.write(&mut event);
+    // The data of a node that is not watched has changed, in the state of a healthy server.
+    event.int(3);
+    event.int(3);
+    event.string("/unknown");
+    let event = event.finish();
+    let frame = [&u32::try_from(event.len()).unwrap().to_be_bytes()[..], &event].concat();
+    let mut stream = connection.into_stream();
+    thread::spawn(move || while stream.write_all(&frame.repeat(1_000)).is_ok() {});
+    assert!(is_kept(&mut process).await, "{YIELD}");
+}
+
+#[tokio::test]
+async fn a_challenge_of_a_login_with_two_backslashes_is_parsed_without_end() {
+    let peer = Peer::granting(Duration::from_secs(60)).await;
+    let variables = [(CREDENTIALS, "user:password".to_owned())];
+    let mut process = Process::start_at(KEPT, (&peer.address().to_string(), "/"), variables);
+    let mut connection = peer.accept().await;
+    connection.attach(SESSION).await;
+    connection.challenge(br#"nonce="\a\a""#).await;
+    assert!(is_kept(&mut process).await, "{CHALLENGES}");
+}
