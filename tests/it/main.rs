@@ -14,6 +14,7 @@ mod exclusive;
 mod fencing;
 mod guarded;
 mod holder;
+mod hostile;
 mod input;
 mod leader;
 mod loss;

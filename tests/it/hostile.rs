@@ -1,0 +1,74 @@
+//! Hostile and broken servers: what they send ends a connection or a call, and never a process.
+//!
+//! [`relay`] passes the frames of an honest server on, until a test turns it against the client. SECURITY.md has the
+//! claims that these tests hold.
+
+mod answers;
+mod events;
+mod floods;
+mod lists;
+mod memory;
+mod relay;
+mod sessions;
+
+use std::time::{Duration, Instant};
+
+use zklock::{Client, LossReason, MutexGuard};
+
+use self::relay::Relay;
+use crate::support::{Kind, Space, soon, until};
+
+const PATH: &str = "/vault";
+/// A second lock, for calls during an attack.
+const OTHER: &str = "/gate";
+
+/// The longest time that a thread of a busy machine stands still.
+const STALL: Duration = Duration::from_secs(20);
+
+/// A client behind a relay, which holds a lock.
+struct Victim {
+    space: Space,
+    relay: Relay,
+    client: Client,
+    guard: MutexGuard,
+}
+
+impl Victim {
+    async fn new(kind: Kind) -> Self {
+        let space = Space::new(kind);
+        let relay = Relay::start(space.server().address());
+        let client = soon(space.config_at(&relay.connect_string()).connect()).await.unwrap();
+        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+        Self { space, relay, client, guard }
+    }
+
+    /// Checks that a call ends with an error by its deadline.
+    async fn assert_calls_end(&self) {
+        let started = Instant::now();
+        let wait = Duration::from_secs(2);
+        let other = self.client.mutex(OTHER).unwrap();
+        let outcome = tokio::time::timeout(wait + STALL, other.lock_timeout(wait));
+        let error = outcome.await.expect("a call keeps its deadline").expect_err("no server answers");
+        assert!(error.is_timeout(), "{error}");
+        assert!(started.elapsed() >= wait, "{error}");
+    }
+
+    /// Waits until the holder is told of the loss, and returns the reason.
+    async fn told(&self) -> LossReason {
+        let told = tokio::time::timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
+        told.expect("the holder is told at the end of its lease")
+    }
+
+    /// Checks that the client works with the server again.
+    async fn assert_served(self) {
+        let Self { client, guard, relay, space } = self;
+        drop(guard);
+        let mutex = client.mutex(OTHER).unwrap();
+        let again = async || match mutex.lock().await {
+            Ok(guard) => guard.release().await.is_ok(),
+            Err(_) => false,
+        };
+        until(again, "the client takes and releases locks again").await;
+        drop((relay, space));
+    }
+}

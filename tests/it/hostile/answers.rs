@@ -1,0 +1,118 @@
+//! Frames that are no answers, and answers that are cut, foreign or for nobody.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+
+use super::{PATH, Victim};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+/// Returns a frame: its length, and what follows.
+fn frame(length: i32, body: &[u8]) -> Vec<u8> {
+    [&length.to_be_bytes()[..], body].concat()
+}
+
+/// Frames that break the protocol, with what is wrong about them.
+fn broken_frames() -> [(&'static str, Vec<u8>); 6] {
+    // The number of a request, a transaction and an error.
+    let header = |xid: i32| [&xid.to_be_bytes()[..], &[0; 12]].concat();
+    [
+        ("a negative length", frame(-1, &[])),
+        ("the least length", frame(i32::MIN, &[])),
+        ("no content", frame(0, &[])),
+        ("less than a header", frame(7, &[0; 7])),
+        ("the answer to a request that was never made", frame(16, &header(1_000_000))),
+        ("the answer to a ping that was never sent", frame(16, &header(-2))),
+    ]
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold(kind: Kind) {
+    let victim = Victim::new(kind).await;
+    for (wrong, bytes) in broken_frames() {
+        let before = victim.relay.connections();
+        victim.relay.inject(&bytes);
+        // A ping may be under way, to which the last frame is an answer.
+        if !wrong.contains("ping") {
+            until(async || victim.relay.connections() > before, wrong).await;
+        }
+        let is_held = async || victim.guard.verify().await.is_ok();
+        until(is_held, wrong).await;
+        let other = soon(victim.client.mutex(super::OTHER).unwrap().lock()).await.unwrap();
+        soon(other.release()).await.unwrap();
+    }
+    assert!(victim.guard.is_held());
+    victim.assert_served().await;
+}
+
+/// The length of a header, which has the number of a request, a transaction and an error.
+const HEADER: usize = 16;
+
+type Distortion = fn(&[u8]) -> Vec<u8>;
+
+/// Changes of an answer after which it is none.
+const DISTORTIONS: [(&str, Distortion); 7] = [
+    ("empty", |_| Vec::new()),
+    ("less than a header", |answer| answer[..HEADER.min(answer.len()) - 1].to_vec()),
+    ("a header alone", |answer| answer[..HEADER].to_vec()),
+    ("cut in the middle", |answer| answer[..HEADER + (answer.len() - HEADER) / 2].to_vec()),
+    ("of another type", |answer| [&answer[..HEADER], &[0, 0, 0, 1, b'x', 0, 0, 0, 9]].concat()),
+    ("for another request", |answer| [&999_999_i32.to_be_bytes()[..], &answer[4..]].concat()),
+    ("a failure that nobody knows", |answer| [&answer[..12], &(-77_i32).to_be_bytes()[..]].concat()),
+];
+
+/// Distorts each answer that a client gets while it takes and releases a lock, one after the other.
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender(kind: Kind) {
+    for (name, distortion) in DISTORTIONS {
+        let space = Space::new(kind);
+        let (proxy, client) = space.proxied().await;
+        for n in 1.. {
+            let struck = proxy.on_any_reply().nth(n).rewrite(distortion);
+            let mutex = client.mutex(PATH).unwrap();
+            // An error is fine, and a panic or silence is not.
+            let outcome = soon(async {
+                let guard = mutex.lock_timeout(Duration::from_secs(10)).await?;
+                guard.release().await
+            });
+            let outcome = outcome.await;
+            let hits = struck.hits();
+            proxy.clear();
+            if let Err(error) = outcome {
+                assert!(!error.to_string().is_empty());
+                assert!(hits > 0, "{name}, {n}: {error}");
+            }
+            space.until_empty(PATH).await;
+            let again = async || match mutex.lock().await {
+                Ok(guard) => guard.release().await.is_ok(),
+                Err(_) => false,
+            };
+            until(again, "the client takes and releases locks again").await;
+            space.until_empty(PATH).await;
+            if hits == 0 {
+                assert!(n > 2, "{name}: a lock has at least two answers");
+                break;
+            }
+        }
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_answer_that_is_cut_with_its_connection_leaves_no_contender(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    for keep in [0, 3, HEADER, HEADER + 3] {
+        for n in 1..=3 {
+            let struck = proxy.on_any_reply().nth(n).truncate(keep);
+            let mutex = client.mutex(PATH).unwrap();
+            let guard = soon(mutex.lock()).await.unwrap();
+            soon(guard.release()).await.ok();
+            proxy.clear();
+            assert!(struck.hits() > 0, "{keep}, {n}");
+            space.until_empty(PATH).await;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Events that nobody asked for, one by one and without end.
+
+use std::time::Duration;
+
+use rstest_reuse::apply;
+
+use super::relay::Answers;
+use super::{PATH, Victim};
+use crate::support::{Kind, on_both_servers, soon, until};
+
+/// Returns an event of this type and state as a frame.
+pub(super) fn event(kind: i32, state: i32, path: &str) -> Vec<u8> {
+    let header = [&(-1_i32).to_be_bytes()[..], &[0; 12]].concat();
+    let length = i32::try_from(path.len()).unwrap().to_be_bytes();
+    let event = [&kind.to_be_bytes()[..], &state.to_be_bytes(), &length, path.as_bytes()].concat();
+    let body = [header, event].concat();
+    [&i32::try_from(body.len()).unwrap().to_be_bytes()[..], &body].concat()
+}
+
+/// The state in the events of a healthy server.
+pub(super) const CONNECTED: i32 = 3;
+
+/// Created, deleted, data changed, children changed; then those that tell of the ends of watches, and unknown ones.
+const TYPES: [i32; 10] = [1, 2, 3, 4, -1, 5, 6, 7, 0, 99];
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn an_event_of_any_type_and_state_neither_ends_a_hold_nor_the_client(kind: Kind) {
+    let victim = Victim::new(kind).await;
+    let lock = victim.space.full(PATH);
+    let own = format!("{lock}/{}", victim.space.children(PATH).await[0]);
+    let paths = [lock.as_str(), own.as_str(), "/", "", "nonsense", "\u{e9}", "/unknown/node"];
+    for kind in TYPES {
+        for state in [CONNECTED, -1, 0, 1, 4, 5, 6, 99] {
+            for path in paths {
+                victim.relay.inject(&event(kind, state, path));
+            }
+            // An unknown event breaks the connection.
+            let is_held = async || victim.guard.verify().await.is_ok();
+            until(is_held, "the lock is verified").await;
+        }
+    }
+    victim.assert_served().await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn endless_events_keep_no_request_from_its_answer(kind: Kind) {
+    let victim = Victim::new(kind).await;
+    let lock = victim.space.full(PATH);
+    let own = format!("{lock}/{}", victim.space.children(PATH).await[0]);
+    let kinds = [1, 2, 3, 4].map(|kind| {
+        let about = |path: &str| event(kind, CONNECTED, path);
+        [about(&lock), about(&own), about("/unknown/node")].concat()
+    });
+    let attack = victim.relay.attack(kinds.concat(), Duration::from_millis(1), Answers::Arrive);
+    for _ in 0..50 {
+        let other = soon(victim.client.mutex(super::OTHER).unwrap().lock()).await.unwrap();
+        soon(other.release()).await.unwrap();
+        soon(victim.guard.verify()).await.unwrap();
+    }
+    assert!(attack.written() > 0);
+    drop(attack);
+    victim.assert_served().await;
+}
