@@ -45,6 +45,14 @@ pub enum Error {
     )]
     NoPostgreSql,
 
+    /// The programs of Kerberos were not found in any of the places searched.
+    #[error(
+        "no Kerberos was found; install it (Debian: `apt-get install {packages}`), \
+         or set KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
+        packages = crate::packages::KERBEROS_PACKAGES.join(" ")
+    )]
+    NoKerberos,
+
     /// No `promtool` was found in any of the places searched.
     #[error(
         "no promtool was found; install it (Debian: `apt-get install {package}`), \
@@ -82,14 +90,14 @@ pub enum Error {
     },
 
     /// The server's process ended before it was ready.
-    #[error("ZooKeeper ended before it was ready. Its log ends with:\n{log}")]
+    #[error("the server ended before it was ready. Its log ends with:\n{log}")]
     Exited {
         /// The end of the server's log.
         log: String,
     },
 
     /// The server is running, but was not ready in time.
-    #[error("ZooKeeper was not ready after {waited:?}. Its log ends with:\n{log}")]
+    #[error("the server was not ready after {waited:?}. Its log ends with:\n{log}")]
     NotReady {
         /// The time limit.
         waited: Duration,

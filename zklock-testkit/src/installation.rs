@@ -1,4 +1,4 @@
-//! The search for ZooKeeper, Curator, Java, PostgreSQL, promtool and tmux on this machine, and their installation.
+//! The search for ZooKeeper, Curator, Java, PostgreSQL, Kerberos, promtool and tmux on this machine, and their installation.
 //!
 //! This module may use only `error` and `packages`.
 
@@ -12,12 +12,14 @@ mod classpath;
 mod curator;
 mod debian;
 mod java;
+mod kerberos;
 mod postgresql;
 mod tool;
 
 use classpath::{given_classpath, release_classpath};
 pub use curator::Curator;
 use java::find_java;
+pub use kerberos::Kerberos;
 pub use postgresql::PostgreSql;
 pub use tool::Tool;
 

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`EmbeddedServer`] | a server inside this process, over a deterministic [`model`] | tests without Java |
 //! | [`ZooKeeper`], [`Ensemble`] | real servers as child processes | tests against the real thing |
+//! | [`Kdc`] | a realm of Kerberos, as a child process | logins by GSSAPI |
 //! | [`Proxy`] | loses, delays and corrupts frames in front of any server | faults at exact points |
 //! | [`wire`], [`Conversation`] | the protocol's records, and one connection | tests of the protocol itself |
 //!
@@ -22,7 +23,8 @@
 //! and so does the kernel when the owner is killed.
 //!
 //! With the feature `tls`, a real server also has a port with TLS: see `ZooKeeperBuilder::tls` and `Authority`, which
-//! makes certificates for tests. [`ZooKeeperBuilder::user`] and [`ZooKeeperBuilder::superuser`] need no feature.
+//! makes certificates for tests. [`ZooKeeperBuilder::user`], [`ZooKeeperBuilder::kerberos`] and
+//! [`ZooKeeperBuilder::superuser`] need no feature.
 //!
 //! Starting real servers requires Linux, for `/proc` and for loopback addresses other than 127.0.0.1, and a
 //! POSIX `/bin/sh`.
@@ -33,12 +35,14 @@ mod error;
 mod eventually;
 mod four_letter;
 mod installation;
+mod kerberos;
 pub mod model;
 mod packages;
 mod ports;
 mod proxy;
 mod server;
 mod session_password;
+mod supervisor;
 #[cfg(feature = "tls")]
 mod tls;
 pub mod wire;
@@ -48,7 +52,8 @@ pub use conversation::Conversation;
 pub use ensemble::{Ensemble, EnsembleBuilder};
 pub use error::Error;
 pub use eventually::eventually;
-pub use installation::{Curator, Installation, PostgreSql, Tool};
+pub use installation::{Curator, Installation, Kerberos, PostgreSql, Tool};
+pub use kerberos::{Kdc, Principal};
 pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 pub use server::{EmbeddedServer, EmbeddedServerBuilder};
 pub use session_password::session_password;

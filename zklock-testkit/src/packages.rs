@@ -1,4 +1,4 @@
-//! The names of the Debian packages that contain ZooKeeper, Curator, Java, PostgreSQL, promtool and tmux.
+//! The names of the Debian packages that contain ZooKeeper, Curator, Java, PostgreSQL, Kerberos, promtool and tmux.
 //!
 //! This module may use no other module of the crate.
 
@@ -16,6 +16,9 @@ pub(crate) const JAVA_PACKAGE: &str = "default-jdk-headless";
 
 /// The package with PostgreSQL's server, which depends on the latest version of the distribution.
 pub(crate) const POSTGRESQL_PACKAGE: &str = "postgresql";
+
+/// The packages with the programs of Kerberos: of the key distribution center, of its administrators, and of users.
+pub(crate) const KERBEROS_PACKAGES: [&str; 3] = ["krb5-kdc", "krb5-admin-server", "krb5-user"];
 
 /// The package with `promtool`, which also contains the server of Prometheus.
 pub(crate) const PROMETHEUS_PACKAGE: &str = "prometheus";

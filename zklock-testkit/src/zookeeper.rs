@@ -1,6 +1,7 @@
 //! A real ZooKeeper server as a child process.
 //!
-//! This module may use only `error`, `eventually`, `four_letter`, `installation`, `ports` and `tls`.
+//! This module may use only `error`, `eventually`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor`
+//! and `tls`.
 
 use std::fs;
 use std::io;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::error::tail;
+use crate::supervisor::Supervisor;
 use crate::{Error, eventually, four_letter};
 
 mod builder;
@@ -21,12 +23,10 @@ mod private;
 mod replacing;
 #[cfg(feature = "tls")]
 mod secure;
-mod supervisor;
 
 pub use builder::ZooKeeperBuilder;
 #[cfg(feature = "tls")]
 use secure::SecurePort;
-use supervisor::Supervisor;
 
 /// The time limit for a server to be ready after its start.
 pub(crate) const START_WITHIN: Duration = Duration::from_secs(30);

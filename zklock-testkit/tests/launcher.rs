@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use zklock_testkit::{Curator, Error, Installation, PostgreSql, Tool, ZooKeeper};
+use zklock_testkit::{Curator, Error, Installation, Kdc, Kerberos, PostgreSql, Tool, ZooKeeper};
 
 #[path = "launcher/logins.rs"]
 mod logins;
@@ -169,6 +169,8 @@ fn a_wrong_location_is_named() {
     assert_names_location(&error, "CURATOR_CLASSPATH", &place);
     let error = PostgreSql::find_with(only("POSTGRESQL_BIN", &place)).unwrap_err();
     assert_names_location(&error, "POSTGRESQL_BIN", &place);
+    let error = Kerberos::find_with(only("KERBEROS_PATH", &place)).unwrap_err();
+    assert_names_location(&error, "KERBEROS_PATH", &place);
     for (tool, variable) in [(Tool::Promtool, "PROMTOOL"), (Tool::Tmux, "TMUX_PROGRAM")] {
         assert_names_location(&tool.find_with(only(variable, &place)).unwrap_err(), variable, &place);
     }
@@ -180,6 +182,26 @@ fn without_a_tool_the_error_says_what_to_install() {
         let error = tool.find_with(|_| None).unwrap_err().to_string();
         assert!(error.contains(&format!("apt-get install {package}`")), "{error}");
     }
+}
+
+#[test]
+fn without_kerberos_the_error_says_what_to_install() {
+    let error = Kerberos::find_with(|_| None).unwrap_err().to_string();
+    assert!(error.contains("apt-get install krb5-kdc krb5-admin-server krb5-user`"), "{error}");
+}
+
+#[test]
+fn a_realm_gives_tickets_and_ends_with_its_owner() {
+    let kdc = Kdc::start().unwrap();
+    let worker = kdc.principal("worker").unwrap();
+    assert_eq!(worker.name(), format!("worker@{}", kdc.realm()));
+    assert!(worker.ticket(&[]).unwrap().is_file());
+    assert!(worker.ticket(&["-l"]).unwrap_err().to_string().contains("a program of Kerberos"));
+    assert!(kdc.principal("worker").is_err());
+    let directory = kdc.config().parent().unwrap().to_owned();
+    // A principal keeps the files of its realm.
+    drop((kdc, worker));
+    assert!(!directory.exists());
 }
 
 #[test]

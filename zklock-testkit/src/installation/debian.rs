@@ -11,7 +11,8 @@ use super::java::find_java;
 use crate::Error;
 use crate::error::tail;
 use crate::packages::{
-    CURATOR_PACKAGE, JAVA_PACKAGE, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE, TMUX_PACKAGE,
+    CURATOR_PACKAGE, JAVA_PACKAGE, KERBEROS_PACKAGES, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE,
+    TMUX_PACKAGE,
 };
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
@@ -82,6 +83,7 @@ fn lacking(error: &Error) -> Vec<&'static str> {
         Error::NoCurator => CURATOR_PACKAGE,
         Error::NoJava => return vec![JAVA_PACKAGE],
         Error::NoPostgreSql => return vec![POSTGRESQL_PACKAGE],
+        Error::NoKerberos => return KERBEROS_PACKAGES.to_vec(),
         Error::NoPromtool => return vec![PROMETHEUS_PACKAGE],
         Error::NoTmux => return vec![TMUX_PACKAGE],
         _ => return Vec::new(),
@@ -97,7 +99,11 @@ fn install_packages(packages: &[&str]) -> Result<(), Error> {
         create_no_cluster()?;
     }
     if packages.contains(&PROMETHEUS_PACKAGE) {
-        start_no_prometheus()?;
+        start_nothing("prometheus.service")?;
+    }
+    if packages.contains(&KERBEROS_PACKAGES[0]) {
+        start_nothing("krb5-kdc.service")?;
+        start_nothing("krb5-admin-server.service")?;
     }
     // Old package lists may suffice, so only the installation itself must succeed.
     let update = apt_get(&["update"])?;
@@ -126,20 +132,19 @@ fn create_no_cluster() -> Result<(), Error> {
 /// The settings by which Debian's package decides whether to create a server.
 const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
 
-/// Keeps the package of Prometheus from starting a server, unless the machine has its settings already.
-fn start_no_prometheus() -> Result<(), Error> {
-    let unit = Path::new(PROMETHEUS_UNIT);
-    let directory = unit.parent().expect("the path has a directory");
+/// Keeps a package from starting a server by this unit, unless the machine has settings for it already.
+fn start_nothing(unit: &str) -> Result<(), Error> {
+    let directory = Path::new(UNITS);
     fs::create_dir_all(directory).map_err(Error::io("create the directory of systemd's units"))?;
-    match symlink("/dev/null", unit) {
+    match symlink("/dev/null", directory.join(unit)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     }
-    .map_err(Error::io("mask the unit of Prometheus"))
+    .map_err(Error::io("mask a unit of systemd"))
 }
 
-/// The unit that starts the server of Prometheus. A link to `/dev/null` in its place starts nothing.
-const PROMETHEUS_UNIT: &str = "/etc/systemd/system/prometheus.service";
+/// The directory of the units that start servers. A link to `/dev/null` in the place of one starts nothing.
+const UNITS: &str = "/etc/systemd/system";
 
 fn apt_get(arguments: &[&str]) -> Result<Output, Error> {
     Command::new(APT_GET)

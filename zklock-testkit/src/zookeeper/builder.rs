@@ -1,4 +1,6 @@
-//! The options of a real server, and its start.
+//! The options of a real server, and its start. `accounts` has those about its users.
+
+mod accounts;
 
 use std::ffi::OsString;
 use std::io;
@@ -9,10 +11,10 @@ use std::time::Duration;
 use super::logins::{LOGINS, Logins};
 #[cfg(feature = "tls")]
 use super::secure::SecurePort;
-use super::supervisor::Supervisor;
 use super::{ZooKeeper, directory, private};
 #[cfg(feature = "tls")]
 use crate::Tls;
+use crate::supervisor::Supervisor;
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -84,48 +86,6 @@ impl ZooKeeperBuilder {
     /// Sets a Java system property, such as `znode.container.checkIntervalMs`.
     pub fn system_property(mut self, name: &str, value: &str) -> Self {
         self.properties.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Adds a user who logs in with the mechanism DIGEST-MD5 of SASL. ACLs name the user as `sasl:NAME`.
-    ///
-    /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
-    /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::ZooKeeper;
-    ///
-    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the name or the password has a control character or `${`, which Java would replace.
-    pub fn user(mut self, name: &str, password: &str) -> Self {
-        self.logins.add(name, password);
-        self
-    }
-
-    /// Makes clients superusers that prove the user and the password of this digest, as
-    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
-    ///
-    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::ZooKeeper;
-    ///
-    /// // The password is `admin`.
-    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
-    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the digest has a character other than ASCII letters, digits and punctuation, or a backslash.
-    pub fn superuser(mut self, digest: &str) -> Self {
-        self.logins.set_superuser(digest);
         self
     }
 
@@ -224,6 +184,11 @@ impl ZooKeeperBuilder {
         command.extend(
             self.logins.file().map(|_| format!("-Djava.security.auth.login.config=./{LOGINS}").into()),
         );
+        command.extend(self.logins.kerberos_config().map(|config| {
+            let mut property = OsString::from("-Djava.security.krb5.conf=");
+            property.push(config);
+            property
+        }));
         command.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}").into()));
         command.extend(["-cp".into(), classpath]);
         command.extend([MAIN_CLASS, "./zoo.cfg"].map(OsString::from));

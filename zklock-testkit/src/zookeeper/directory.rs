@@ -7,7 +7,7 @@ use std::io;
 
 use tempfile::TempDir;
 
-use super::supervisor::DIRECTORY_PREFIX;
+use crate::supervisor::DIRECTORY_PREFIX;
 
 /// Creates a directory with the settings of the loggers.
 pub(super) fn create() -> io::Result<TempDir> {

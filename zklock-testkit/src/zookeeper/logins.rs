@@ -1,11 +1,15 @@
-//! The users of a real server, and its superuser.
+//! The users of a real server, its service in Kerberos, and its superuser.
 
 use std::fmt;
+use std::path::PathBuf;
 
-/// The users that a server knows by their passwords, and the digest of its superuser.
+use crate::Principal;
+
+/// The users that a server knows by their passwords or by Kerberos, and the digest of its superuser.
 #[derive(Clone, Default)]
 pub(super) struct Logins {
     users: Vec<(String, String)>,
+    service: Option<Principal>,
     superuser: Option<String>,
 }
 
@@ -14,13 +18,29 @@ impl Logins {
     ///
     /// # Panics
     ///
-    /// Panics if the file of the logins cannot contain the name or the password.
+    /// Panics if the file of the logins cannot contain the name or the password, or there is Kerberos.
     pub(super) fn add(&mut self, name: &str, password: &str) {
+        assert!(self.service.is_none(), "the server has Kerberos");
         for text in [name, password] {
             let fits = !text.contains(char::is_control) && !text.contains("${");
             assert!(fits, "a name or a password has a control character or `${{`");
         }
         self.users.push((name.to_owned(), password.to_owned()));
+    }
+
+    /// Sets the service of the server in Kerberos.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are users with passwords.
+    pub(super) fn set_kerberos(&mut self, service: &Principal) {
+        assert!(self.users.is_empty(), "the server has users with passwords");
+        self.service = Some(service.clone());
+    }
+
+    /// Returns the configuration of Kerberos.
+    pub(super) fn kerberos_config(&self) -> Option<PathBuf> {
+        self.service.as_ref().map(Principal::config)
     }
 
     /// Sets the digest of the superuser.
@@ -36,15 +56,18 @@ impl Logins {
 
     /// Returns the settings of the server, which contain no password.
     pub(super) fn settings(&self) -> String {
-        let provider = (!self.users.is_empty()).then(|| format!("authProvider.1={SASL_PROVIDER}\n"));
+        let provider = self.file().map(|_| format!("authProvider.1={SASL_PROVIDER}\n"));
         let superuser = self.superuser.as_ref();
         let digest = superuser.map(|digest| format!("DigestAuthenticationProvider.superDigest={digest}\n"));
         [provider, digest].into_iter().flatten().collect()
     }
 
-    /// Returns the file of the users, in the syntax of JAAS, if there are users.
+    /// Returns the file of the users or of the service, in the syntax of JAAS, if there are any.
     pub(super) fn file(&self) -> Option<String> {
-        (!self.users.is_empty()).then(|| self.section("Server"))
+        match &self.service {
+            Some(service) => Some(kerberos(service)),
+            None => (!self.users.is_empty()).then(|| self.section("Server")),
+        }
     }
 
     /// Returns a section of a file of users. A server reads the one with the name `Server`.
@@ -66,6 +89,15 @@ impl fmt::Debug for Logins {
     }
 }
 
+/// Returns the file of a service. It does not ask the key distribution center for anything.
+fn kerberos(service: &Principal) -> String {
+    let (keytab, name) = (quoted(&service.keytab().to_string_lossy()), quoted(service.name()));
+    format!(
+        "Server {{\n  {KERBEROS_MODULE} required\n  useKeyTab=true\n  storeKey=true\n  isInitiator=false\n  \
+         useTicketCache=false\n  keyTab={keytab}\n  principal={name}\n  ;\n}};\n"
+    )
+}
+
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
 }
@@ -76,6 +108,8 @@ pub(super) const LOGINS: &str = "logins.conf";
 const SASL_PROVIDER: &str = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
 
 const LOGIN_MODULE: &str = "org.apache.zookeeper.server.auth.DigestLoginModule";
+
+const KERBEROS_MODULE: &str = "com.sun.security.auth.module.Krb5LoginModule";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,6 @@
 //! The shell that supervises a server for its owner.
+//!
+//! This module may use no other module of the crate.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,13 +12,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const SCRIPT: &str = include_str!("supervisor.sh");
 
 /// The start of the names of directories that the shell may remove.
-pub(super) const DIRECTORY_PREFIX: &str = "zklock-testkit-";
+pub(crate) const DIRECTORY_PREFIX: &str = "zklock-testkit-";
 
 /// A shell that starts a server on demand, and ends it when its owner ends.
 ///
 /// The owner's end of the pipe to the shell is closed on exec, so no other child of the owner keeps it open.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     shell: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -25,7 +27,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     /// Starts the shell without a server.
-    pub(super) fn spawn(directory: &Path, command: &[OsString]) -> io::Result<Self> {
+    pub(crate) fn spawn(directory: &Path, command: &[OsString]) -> io::Result<Self> {
         let mut shell = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "zklock-testkit"])
             .arg(directory)
@@ -45,18 +47,18 @@ impl Supervisor {
     }
 
     /// Returns the process id of the server, if it was started and not killed since.
-    pub(super) fn server(&self) -> Option<u32> {
+    pub(crate) fn server(&self) -> Option<u32> {
         self.server
     }
 
     /// Starts the server.
-    pub(super) fn start(&mut self) -> io::Result<()> {
+    pub(crate) fn start(&mut self) -> io::Result<()> {
         self.server = Some(self.order("start")?);
         Ok(())
     }
 
     /// Sends the server a signal, named without its `SIG`.
-    pub(super) fn signal(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn signal(&mut self, name: &str) -> io::Result<()> {
         match self.order(&format!("signal {name}"))? {
             0 => Ok(()),
             status => Err(io::Error::other(format!("`kill` ended with status {status}"))),
@@ -64,21 +66,21 @@ impl Supervisor {
     }
 
     /// Kills the server and waits until it has gone.
-    pub(super) fn end_server(&mut self) -> io::Result<()> {
+    pub(crate) fn end_server(&mut self) -> io::Result<()> {
         self.order("end")?;
         self.server = None;
         Ok(())
     }
 
     /// Returns whether there is no server, or only one that has exited on its own.
-    pub(super) fn server_has_exited(&self) -> bool {
+    pub(crate) fn server_has_exited(&self) -> bool {
         let stat = self.server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
         let state = stat.as_deref().and_then(|stat| stat.rsplit_once(") ")).map(|(_, fields)| fields);
         state.is_none_or(|fields| fields.starts_with(['Z', 'X']))
     }
 
     /// Kills the server and ends the shell, which removes the directory.
-    pub(super) fn close(&mut self) -> io::Result<()> {
+    pub(crate) fn close(&mut self) -> io::Result<()> {
         self.orders = None;
         self.server = None;
         self.shell.wait().map(drop)
