@@ -119,6 +119,8 @@ pub use global::{
 };
 pub use leader::{is_leader, leader};
 pub use locks::{election, multi, mutex, rwlock, semaphore};
+#[cfg(feature = "sasl-gssapi")]
+pub use zklock_core::Gssapi;
 #[cfg(feature = "tls")]
 pub use zklock_core::Tls;
 pub use zklock_core::{

@@ -219,6 +219,16 @@ pub enum LockError {
         reason: String,
     },
 
+    /// This client has no Kerberos ticket with which it could log in.
+    #[error("no login to ZooKeeper at {endpoints} with Kerberos: {reason}")]
+    #[non_exhaustive]
+    Kerberos {
+        /// The servers of the connect string.
+        endpoints: String,
+        /// The reason, and what to do about it.
+        reason: String,
+    },
+
     /// A request was refused, and was not applied.
     #[error("request on {path} refused: {refusal}")]
     #[non_exhaustive]

@@ -53,6 +53,8 @@ pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::acl::Acl;
+#[cfg(feature = "sasl-gssapi")]
+pub use session::login::Gssapi;
 #[cfg(feature = "tls")]
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};

@@ -21,7 +21,8 @@
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
 //! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, which `standing`
-//!   checks, and `tls` its encrypted connections.
+//!   checks, and `tls` its encrypted connections. `hosted` has the connections of logins that block, and
+//!   `apart` starts other work that blocks.
 //!
 //! # Epochs
 //!
@@ -31,6 +32,8 @@
 
 pub(crate) mod acl;
 pub(crate) mod address;
+#[cfg(any(feature = "sasl-gssapi", feature = "tls"))]
+mod apart;
 pub(crate) mod bounded;
 pub(crate) mod clock;
 mod connection;
@@ -39,8 +42,10 @@ pub(crate) mod drive;
 mod failure;
 pub(crate) mod fault;
 mod heartbeat;
+#[cfg(feature = "sasl-gssapi")]
+mod hosted;
 pub(crate) mod janitor;
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
 mod lookout;
 pub(crate) mod notice;
@@ -52,7 +57,7 @@ pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 mod standing;
 mod succession;
 pub(crate) mod tally;

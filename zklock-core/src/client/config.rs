@@ -14,6 +14,8 @@ use std::time::Duration;
 use crate::error::LockError;
 use crate::session::Heartbeat;
 use crate::session::acl::Acl;
+#[cfg(feature = "sasl-gssapi")]
+use crate::session::login::Gssapi;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;
 
@@ -63,6 +65,9 @@ pub struct Config {
     #[cfg(feature = "sasl-digest")]
     #[cfg_attr(feature = "serde", serde(default))]
     sasl_digest_file: Option<PathBuf>,
+    #[cfg(feature = "sasl-gssapi")]
+    #[cfg_attr(feature = "serde", serde(default))]
+    sasl_gssapi: Option<Gssapi>,
     #[cfg(feature = "tls")]
     #[cfg_attr(feature = "serde", serde(default))]
     tls: Option<Tls>,
@@ -106,6 +111,8 @@ impl Config {
             sasl_digest: None,
             #[cfg(feature = "sasl-digest")]
             sasl_digest_file: None,
+            #[cfg(feature = "sasl-gssapi")]
+            sasl_gssapi: None,
             #[cfg(feature = "tls")]
             tls: None,
             acl: Acl::default(),
@@ -244,6 +251,7 @@ impl Config {
     /// * [`LockError::Connect`] if no server opens a session within the connect timeout.
     /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
     /// * [`LockError::Tls`] if the servers and this client do not trust each other's certificates.
+    /// * [`LockError::Kerberos`] if there is no Kerberos ticket for a login by GSSAPI.
     ///
     /// # Cancel safety
     ///

@@ -7,9 +7,10 @@ impl From<LockError> for std::io::Error {
         use std::io::ErrorKind;
         let kind = match &error {
             LockError::Timeout { .. } => ErrorKind::TimedOut,
-            LockError::Denied { .. } | LockError::AuthFailed { .. } | LockError::Tls { .. } => {
-                ErrorKind::PermissionDenied
-            }
+            LockError::Denied { .. }
+            | LockError::AuthFailed { .. }
+            | LockError::Tls { .. }
+            | LockError::Kerberos { .. } => ErrorKind::PermissionDenied,
             LockError::Connect { .. } => ErrorKind::NotConnected,
             LockError::Closed { .. } => ErrorKind::BrokenPipe,
             LockError::Refused { refusal: Refusal::NoNode, .. } => ErrorKind::NotFound,

@@ -27,6 +27,7 @@ impl Outcome {
             LockError::Denied { .. }
             | LockError::AuthFailed { .. }
             | LockError::Tls { .. }
+            | LockError::Kerberos { .. }
             | LockError::Refused { .. }
             | LockError::MixedRecipes { .. }
             | LockError::PermitsDiffer { .. }

@@ -14,6 +14,9 @@ pub(crate) enum OpenError {
     /// Client and servers do not trust each other's certificates.
     #[cfg(feature = "tls")]
     Untrusted(String),
+    /// There is no Kerberos ticket for any server.
+    #[cfg(feature = "sasl-gssapi")]
+    NoTicket(String),
     /// The configuration cannot work.
     Invalid(LockError),
 }

@@ -12,13 +12,13 @@ use crate::error::LockError;
 use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::failure::OpenError;
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login;
 use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
 use super::security::Security;
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::standing::Standing;
 use super::succession::Succession;
 use super::tally::Tally;
@@ -77,7 +77,7 @@ impl Opening {
             // The servers granted less, so that a silent one has to be given up earlier.
             client = self.connect(client.session_timeout()).await?;
         }
-        #[cfg(feature = "sasl-digest")]
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         let standing = self.security.check_login(&client).await?;
         let timing = (self.tick, self.sync_limit);
         let terms =
@@ -99,7 +99,7 @@ impl Opening {
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
-        #[cfg(feature = "sasl-digest")]
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if standing == Some(Standing::Known) {
             tokio::spawn(login::keep_known(session.clone()));
         }
@@ -115,16 +115,16 @@ impl Opening {
             .with_session_timeout(timeout)
             .with_connection_timeout(self.silence.of(timeout))
             .with_fail_eagerly();
+        let within = self.silence.of(timeout);
+        // A center that does not answer takes a second.
+        self.security.prepare(&self.servers, within * 2).await?;
         let connector = self.security.equip(connector).await;
-        let client = match connector.connect(&self.attempts()).await {
+        let client = match self.security.connect(connector, &self.attempts()).await {
             Ok(client) => client,
             #[cfg(feature = "tls")]
-            Err(error) => {
-                let within = self.silence.of(timeout);
-                return Err(self.security.reason(error.into(), &self.servers, within).await);
-            }
+            Err(error) => return Err(self.security.reason(error, &self.servers, within).await),
             #[cfg(not(feature = "tls"))]
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         Ok(client)
     }
@@ -154,6 +154,8 @@ impl Opening {
             OpenError::AuthFailed => LockError::AuthFailed { endpoints },
             #[cfg(feature = "tls")]
             OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
+            #[cfg(feature = "sasl-gssapi")]
+            OpenError::NoTicket(reason) => LockError::Kerberos { endpoints, reason: reason.clone() },
             OpenError::Invalid(error) => error.clone(),
         }
     }

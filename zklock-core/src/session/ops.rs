@@ -23,7 +23,7 @@ use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Moment};
 use super::fault::Fault;
 use super::notice::{Budget, Watch};
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::standing::{self, Standing};
 use super::tally::Tally;
 
@@ -174,7 +174,7 @@ impl Ops {
     }
 
     /// Asks whether the server knows the user of the connection.
-    #[cfg(feature = "sasl-digest")]
+    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     pub(super) async fn standing(&self) -> Result<Standing, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();

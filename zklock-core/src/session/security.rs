@@ -1,16 +1,15 @@
 //! How a client proves who it is, and how it knows its servers.
 
-#[cfg(feature = "tls")]
 use std::time::Duration;
 
-#[cfg(feature = "sasl-digest")]
 use zookeeper_client as zk;
 
-#[cfg(any(feature = "sasl-digest", feature = "tls"))]
 use super::failure::OpenError;
-#[cfg(feature = "sasl-digest")]
+#[cfg(feature = "sasl-gssapi")]
+use super::hosted;
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login::Login;
-#[cfg(feature = "sasl-digest")]
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::standing::{self, Standing};
 #[cfg(feature = "tls")]
 use super::tls::{Transport, Verdict};
@@ -22,7 +21,7 @@ pub(crate) use zookeeper_client::Connector;
 pub(crate) struct Security {
     /// The `user:password` of each digest.
     pub(crate) digests: Vec<String>,
-    #[cfg(feature = "sasl-digest")]
+    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     pub(crate) login: Option<Login>,
     #[cfg(feature = "tls")]
     pub(crate) transport: Option<Transport>,
@@ -34,7 +33,7 @@ impl Security {
         for digest in &self.digests {
             connector = connector.with_auth("digest", digest.as_bytes());
         }
-        #[cfg(feature = "sasl-digest")]
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if let Some(login) = &self.login {
             connector = connector.with_sasl(login.options());
         }
@@ -46,8 +45,28 @@ impl Security {
         connector
     }
 
+    /// Gets what a login at these servers needs.
+    #[cfg_attr(not(feature = "sasl-gssapi"), expect(clippy::unused_async, reason = "tickets take time"))]
+    pub(crate) async fn prepare(&self, servers: &str, within: Duration) -> Result<(), OpenError> {
+        #[cfg(feature = "sasl-gssapi")]
+        if let Some(Login::Gssapi(tickets)) = &self.login {
+            return tickets.prepare(servers, within).await;
+        }
+        let _ = (servers, within);
+        Ok(())
+    }
+
+    /// Opens a session of the client library.
+    pub(super) async fn connect(&self, connector: Connector, servers: &str) -> Result<zk::Client, OpenError> {
+        #[cfg(feature = "sasl-gssapi")]
+        if let Some(Login::Gssapi(_)) = &self.login {
+            return hosted::connect(connector, servers.to_owned()).await;
+        }
+        Ok(connector.connect(servers).await?)
+    }
+
     /// Returns an error if the servers do not know the user of the login, and their answer otherwise.
-    #[cfg(feature = "sasl-digest")]
+    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     pub(super) async fn check_login(&self, client: &zk::Client) -> Result<Option<Standing>, OpenError> {
         if self.login.is_none() {
             return Ok(None);

@@ -28,6 +28,8 @@ impl Config {
     /// * `ZKLOCK_DIGEST`: `user:password`. `ZKLOCK_DIGEST_FILE`: a file with one of these per line.
     /// * `ZKLOCK_SASL_DIGEST`: `user:password`, or `ZKLOCK_SASL_DIGEST_FILE`: a file with it. They need the feature
     ///   `sasl-digest`.
+    /// * `ZKLOCK_SASL_GSSAPI`: the service of the servers in Kerberos, or `service@instance`. It needs the feature
+    ///   `sasl-gssapi`.
     /// * `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`: files. They need the feature
     ///   `tls`, and the first one is necessary for the others.
     /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
@@ -89,6 +91,9 @@ impl Config {
                 return Err(missing(name, "sasl-digest"));
             }
         }
+        if cfg!(not(feature = "sasl-gssapi")) && lookup("ZKLOCK_SASL_GSSAPI")?.is_some() {
+            return Err(missing("ZKLOCK_SASL_GSSAPI", "sasl-gssapi"));
+        }
         for name in ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"] {
             if cfg!(not(feature = "tls")) && lookup(name)?.is_some() {
                 return Err(missing(name, "tls"));
@@ -98,6 +103,12 @@ impl Config {
         {
             self.sasl_digest = lookup("ZKLOCK_SASL_DIGEST")?;
             self.sasl_digest_file = lookup("ZKLOCK_SASL_DIGEST_FILE")?.map(PathBuf::from);
+        }
+        #[cfg(feature = "sasl-gssapi")]
+        {
+            let gssapi = lookup("ZKLOCK_SASL_GSSAPI")?.map(|text| text.parse());
+            self.sasl_gssapi =
+                gssapi.transpose().map_err(|reason: &str| invalid("ZKLOCK_SASL_GSSAPI", reason))?;
         }
         #[cfg(feature = "tls")]
         {
@@ -242,10 +253,27 @@ mod tests {
         assert!(error(&[("ZKLOCK_SASL_DIGEST", "secret")]).ends_with("it is not `user:password`"));
     }
 
-    #[cfg(not(any(feature = "sasl-digest", feature = "tls")))]
+    #[cfg(feature = "sasl-gssapi")]
+    #[test]
+    fn a_login_by_kerberos_can_be_given() {
+        let from = |text| from(&[("ZKLOCK_CONNECT", "a:1"), ("ZKLOCK_SASL_GSSAPI", text)]);
+        let given = from("zk@host").unwrap().sasl_gssapi;
+        assert_eq!(given, Some(crate::Gssapi::service("zk").instance("host")));
+        let error = from("zk/host").unwrap_err().to_string();
+        assert!(
+            error.starts_with("invalid setting `ZKLOCK_SASL_GSSAPI`: the service is empty, or"),
+            "{error}"
+        );
+    }
+
+    #[cfg(not(any(feature = "sasl-digest", feature = "sasl-gssapi", feature = "tls")))]
     #[test]
     fn a_login_and_certificates_are_not_ignored() {
-        for (name, feature) in [("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest"), ("ZKLOCK_TLS_CA", "tls")] {
+        for (name, feature) in [
+            ("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest"),
+            ("ZKLOCK_SASL_GSSAPI", "sasl-gssapi"),
+            ("ZKLOCK_TLS_CA", "tls"),
+        ] {
             let error = from(&[("ZKLOCK_CONNECT", "a:1"), (name, "/file")]).unwrap_err().to_string();
             assert_eq!(
                 error,

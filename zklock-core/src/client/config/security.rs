@@ -6,7 +6,11 @@ use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
 #[cfg(feature = "sasl-digest")]
+use crate::session::login::Digest;
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use crate::session::login::Login;
+#[cfg(feature = "sasl-gssapi")]
+use crate::session::login::{Gssapi, Tickets};
 use crate::session::security::{Connector, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
@@ -53,6 +57,20 @@ impl Config {
     #[must_use]
     pub fn sasl_digest_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.sasl_digest_file = Some(file.into());
+        self
+    }
+
+    /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
+    ///
+    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
+    /// A client without a ticket fails with [`LockError::Kerberos`], which has the reason. A client that the servers do
+    /// not log in is refused with [`LockError::AuthFailed`]. A login by [`sasl_digest`](Self::sasl_digest) besides is
+    /// invalid.
+    #[cfg(feature = "sasl-gssapi")]
+    #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
+    #[must_use]
+    pub fn sasl_gssapi(mut self, gssapi: Gssapi) -> Self {
+        self.sasl_gssapi = Some(gssapi);
         self
     }
 
@@ -104,14 +122,18 @@ impl Config {
     /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
     #[doc(hidden)]
     pub async fn equip(&self, connector: Connector) -> Result<Connector, LockError> {
-        Ok(self.security()?.equip(connector).await)
+        let opening = self.clone().validated()?.opening;
+        let within = self.connect_timeout;
+        let prepared = opening.security.prepare(&opening.servers, within).await;
+        prepared.map_err(|error| opening.failure(&error, within))?;
+        Ok(opening.security.equip(connector).await)
     }
 
     /// Reads and checks the credentials and the certificates.
     pub(super) fn security(&self) -> Result<Security, LockError> {
         let security = Security {
             digests: credentials::digests(self.digests.clone(), &self.digest_files)?,
-            #[cfg(feature = "sasl-digest")]
+            #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
             login: self.login()?,
             #[cfg(feature = "tls")]
             transport: self.transport()?,
@@ -139,8 +161,27 @@ impl Config {
         [("acl", &self.acl), parents]
     }
 
-    #[cfg(feature = "sasl-digest")]
+    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     fn login(&self) -> Result<Option<Login>, LockError> {
+        let login = None;
+        #[cfg(feature = "sasl-digest")]
+        let login = self.digest_login()?.map(Login::Digest).or(login);
+        #[cfg(feature = "sasl-gssapi")]
+        let login = match &self.sasl_gssapi {
+            Some(_) if login.is_some() => {
+                return Err(invalid("sasl_gssapi", "there is a login by `sasl_digest` as well"));
+            }
+            Some(gssapi) => {
+                gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
+                Some(Login::Gssapi(Tickets::new(gssapi.clone())))
+            }
+            None => login,
+        };
+        Ok(login)
+    }
+
+    #[cfg(feature = "sasl-digest")]
+    fn digest_login(&self) -> Result<Option<Digest>, LockError> {
         let login = match (&self.sasl_digest, &self.sasl_digest_file) {
             (None, None) => return Ok(None),
             (Some(login), None) => login.clone(),
@@ -151,7 +192,7 @@ impl Config {
         };
         let (user, password) =
             login.split_once(':').ok_or_else(|| invalid("sasl_digest", "it is not `user:password`"))?;
-        Login::new(user, password).map(Some).map_err(|reason| invalid("sasl_digest", reason))
+        Digest::new(user, password).map(Some).map_err(|reason| invalid("sasl_digest", reason))
     }
 
     #[cfg(feature = "tls")]
@@ -161,7 +202,7 @@ impl Config {
 
     /// Tells whether ACLs can identify the client.
     fn proves_a_name(&self, security: &Security) -> bool {
-        #[cfg(feature = "sasl-digest")]
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if security.login.is_some() {
             return true;
         }
@@ -221,6 +262,22 @@ mod tests {
         assert!(missing.starts_with("invalid setting `sasl_digest_file`: cannot read /no/such/file"));
         let empty = reason(config().sasl_digest("", "secret"));
         assert_eq!(empty, "invalid setting `sasl_digest`: the user is empty");
+    }
+
+    #[cfg(feature = "sasl-gssapi")]
+    #[test]
+    fn a_login_by_kerberos_is_checked_and_is_the_only_one() {
+        let with = |gssapi| Config::new("a:1").sasl_gssapi(gssapi);
+        assert!(with(Gssapi::default()).acl(Acl::CreatorAll).security().is_ok());
+        let wrong = reason(with(Gssapi::service("zookeeper/host")));
+        assert!(wrong.starts_with("invalid setting `sasl_gssapi`: the service is empty"), "{wrong}");
+        let wrong = reason(with(Gssapi::default().instance("")));
+        assert!(wrong.starts_with("invalid setting `sasl_gssapi`: the instance is empty"), "{wrong}");
+        #[cfg(feature = "sasl-digest")]
+        {
+            let both = reason(with(Gssapi::default()).sasl_digest("a", "secret"));
+            assert_eq!(both, "invalid setting `sasl_gssapi`: there is a login by `sasl_digest` as well");
+        }
     }
 
     #[cfg(feature = "tls")]

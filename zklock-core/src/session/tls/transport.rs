@@ -2,18 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
-use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::Tls;
 use super::handshake::{self, Verdict};
 use super::material::{Material, Texts};
-use crate::session::{Health, Session};
+use crate::session::{Health, Session, apart};
 
 /// The certificates of a client, which are read again when they may have been rotated.
 #[derive(Clone)]
@@ -105,10 +103,7 @@ impl Inner {
 
 /// Runs work that blocks on a thread of its own, for which neither the client nor its end has to wait.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (reply, answer) = oneshot::channel();
-    let thread = thread::Builder::new().name("zklock-tls".into());
-    thread.spawn(move || reply.send(work()).ok()).ok()?;
-    answer.await.ok()
+    apart::start("zklock-tls", work).ok()?.await.ok()
 }
 
 /// Reads rotated certificates while the connection of a session is broken, until the session ends.
