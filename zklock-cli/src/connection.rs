@@ -1,6 +1,8 @@
 //! The configuration of the client: from the command line, the environment and a file, in this order.
 //!
-//! Uses the floor below: `exit`.
+//! Uses the floor below: `exit`. `server` has the servers of the list.
+
+mod server;
 
 use std::env;
 use std::io::Write;
@@ -14,6 +16,9 @@ use tracing_subscriber::filter::LevelFilter;
 use zklock::Config;
 
 use crate::exit::{Code, Failure};
+
+use self::server::SCHEME;
+pub(crate) use self::server::Server;
 
 /// The servers and the session. Passwords are read from variables or from files alone, because other users of a machine
 /// can read the arguments of programs.
@@ -67,6 +72,11 @@ pub(crate) struct Connection {
     /// A file with the `user:password` of a login by SASL
     #[arg(long, global = true, env = "ZKLOCK_SASL_DIGEST_FILE", hide_env_values = true, value_name = "FILE")]
     sasl_digest_file: Option<String>,
+
+    /// The service of the servers in Kerberos, such as `zookeeper` or `zookeeper@host`, for a login with a ticket
+    #[cfg(feature = "sasl-gssapi")]
+    #[arg(long, global = true, env = "ZKLOCK_SASL_GSSAPI", hide_env_values = true, value_name = "SERVICE")]
+    sasl_gssapi: Option<String>,
 
     /// A file with the authorities of the servers' certificates, which encrypts the connection
     #[arg(long, global = true, env = "ZKLOCK_TLS_CA", hide_env_values = true, value_name = "FILE")]
@@ -149,12 +159,19 @@ impl Connection {
             ("tick_time", self.tick_time.map(text)),
             ("sync_limit", self.sync_limit.map(text)),
         ];
-        let login = [variable(PASSWORDS[1]), self.sasl_digest_file.clone()];
+        #[cfg(feature = "sasl-gssapi")]
+        let gssapi = self.sasl_gssapi.clone();
+        // Without the feature, the configuration refuses the setting.
+        #[cfg(not(feature = "sasl-gssapi"))]
+        let gssapi = variable("ZKLOCK_SASL_GSSAPI");
+        let login = [variable(PASSWORDS[1]), self.sasl_digest_file.clone(), gssapi.clone()];
         if login.iter().any(Option::is_some) {
             // A login replaces that of the file, whichever form it has.
-            settings.remove("sasl_digest");
-            settings.remove("sasl_digest_file");
+            for name in ["sasl_digest", "sasl_digest_file", "sasl_gssapi"] {
+                settings.remove(name);
+            }
         }
+        settings.extend(gssapi.map(|service| ("sasl_gssapi".to_owned(), Value::String(service))));
         for (name, value) in texts {
             settings.extend(value.map(|value| (name.to_owned(), Value::String(value))));
         }
@@ -173,15 +190,6 @@ impl Connection {
         settings.entry("connect").or_insert_with(|| LOCAL.into());
         settings
     }
-}
-
-/// A server of the list.
-#[derive(Clone, Debug)]
-pub(crate) struct Server {
-    /// Its name, as it was given.
-    pub(crate) name: String,
-    /// `HOST:PORT`.
-    pub(crate) address: String,
 }
 
 /// The kinds of credentials of a client.
@@ -216,10 +224,10 @@ impl Settings {
 
     /// Returns the kinds of credentials that the client has.
     pub(crate) fn credentials(&self) -> Credentials {
-        let is_given = |names: [&str; 2]| names.iter().any(|name| self.all.contains_key(*name));
+        let is_given = |names: &[&str]| names.iter().any(|name| self.all.contains_key(*name));
         Credentials {
-            login: is_given(["sasl_digest", "sasl_digest_file"]),
-            digests: is_given(["digests", "digest_files"]),
+            login: is_given(&["sasl_digest", "sasl_digest_file", "sasl_gssapi"]),
+            digests: is_given(&["digests", "digest_files"]),
         }
     }
 
@@ -253,20 +261,6 @@ impl Settings {
     }
 }
 
-impl Server {
-    /// Reads an entry of the list. Without a port, it is ZooKeeper's own; the last colon of an IPv6 address in brackets
-    /// is not in front of one.
-    fn of(entry: &str) -> Self {
-        let name = entry.trim().to_owned();
-        let server = name.rsplit_once(SCHEME).map_or(&name[..], |(_, server)| server);
-        let address = match server.rsplit_once(':') {
-            Some((_, port)) if !port.ends_with(']') => server.to_owned(),
-            _ => format!("{server}:2181"),
-        };
-        Self { name, address }
-    }
-}
-
 fn read(file: &Path) -> Result<Table, Failure> {
     let unread = |error| Failure::new(Code::Config, format!("cannot read {}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(unread)?;
@@ -289,8 +283,6 @@ fn text(duration: Duration) -> String {
 
 /// The variables that have passwords: of a digest, and of a login.
 const PASSWORDS: [&str; 2] = ["ZKLOCK_DIGEST", "ZKLOCK_SASL_DIGEST"];
-/// The end of the scheme of a server.
-const SCHEME: &str = "://";
 /// The server of somebody who tries zklock on their own machine.
 const LOCAL: &str = "127.0.0.1:2181";
 
@@ -350,6 +342,19 @@ mod tests {
         let tls = &settings["tls"];
         assert_eq!((tls["ca"].as_str(), tls["certificate"].as_str()), (Some("/ca"), Some("/c")));
         assert!(!settings.contains_key("sasl_digest") && settings.contains_key("sasl_digest_file"));
+    }
+
+    #[test]
+    fn a_login_by_kerberos_replaces_that_of_the_file_and_needs_its_feature() {
+        let file = "sasl_digest = 'a:b'".parse().unwrap();
+        #[cfg(feature = "sasl-gssapi")]
+        let settings = connection(&["--sasl-gssapi", "zookeeper@host"]).over(file, |_| None);
+        #[cfg(not(feature = "sasl-gssapi"))]
+        let settings = connection(&[])
+            .over(file, |name| (name == "ZKLOCK_SASL_GSSAPI").then(|| "zookeeper@host".to_owned()));
+        assert!(!settings.contains_key("sasl_digest"));
+        let read = Config::deserialize(Value::Table(settings));
+        assert_eq!(read.is_ok(), cfg!(feature = "sasl-gssapi"));
     }
 
     #[test]
