@@ -23,6 +23,7 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::cargo("clippy --locked --package zklock -- -D warnings"),
         Step::cargo("clippy --locked --package zklock-core --features tls -- -D warnings"),
         Step::cargo("clippy --locked --package zklock-core --features sasl-digest -- -D warnings"),
+        Step::cargo("clippy --locked --package zklock-core --features sasl-gssapi -- -D warnings"),
         Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(downstream).in_shared_target(),
         Step::cargo(EVERY_LINT).in_shared_target(),
@@ -30,7 +31,7 @@ pub(crate) fn steps() -> Vec<Step> {
 }
 
 /// The crates that no user gets without asking for them.
-const UNWANTED: [&str; 5] = ["zklock-testkit", "rustls", "aws-lc-rs", "rcgen", "rsasl"];
+const UNWANTED: [&str; 6] = ["zklock-testkit", "rustls", "aws-lc-rs", "rcgen", "rsasl", "libgssapi"];
 
 /// Compiles annotated functions in two editions. Their source says which lints it denies.
 const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo.toml --package lints-2021 \

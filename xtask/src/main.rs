@@ -14,6 +14,7 @@ mod built;
 mod check;
 mod lanes;
 mod step;
+mod system;
 mod test;
 
 #[derive(Debug, Parser)]
@@ -25,8 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs every test and every example, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
-    /// installed if missing.
+    /// Runs every test and every example, with a real ZooKeeper, Curator, PostgreSQL, Kerberos and promtool,
+    /// which are installed if missing.
     Test,
     /// Checks the format, the lints, the documentation and the packages.
     Check,
@@ -56,12 +57,14 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Outcome<Vec<Report>> {
+    system::prepare()?;
     let mut tests = test::prepare()?;
     tests.lanes.push(tests.builds.into_iter().map(Step::nice).collect());
     Ok(joined([vec![tests.report], lanes::run(tests.lanes)?]))
 }
 
 fn check() -> Outcome<Vec<Report>> {
+    system::prepare()?;
     let format = lanes::run(vec![check::format()])?;
     let trees = check::without_testkit()?;
     Ok(joined([format, trees, lanes::run(vec![check::steps()])?]))
@@ -69,6 +72,7 @@ fn check() -> Outcome<Vec<Report>> {
 
 /// The checks run while the tests wait for their servers.
 fn ci() -> Outcome<Vec<Report>> {
+    system::prepare()?;
     let format = lanes::run(vec![check::format()])?;
     let trees = check::without_testkit()?;
     let mut tests = test::prepare()?;

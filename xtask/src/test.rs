@@ -44,8 +44,9 @@ pub(crate) fn prepare() -> Outcome<Tests> {
     lane.push(on_zookeeper(&built, "", EXAMPLES[0])?);
     lane.push(on_zookeeper(&built, "--tls", EXAMPLES[0])?);
     let servers = &built.example("with_zookeeper")?.path;
-    let mut waiting =
-        vec![Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true")];
+    let mut waiting = vec![
+        Step::program("ZooKeeper, Curator, PostgreSQL, Kerberos and promtool", servers).arguments("true"),
+    ];
     waiting.extend(longest.into_iter().map(test).collect::<Outcome<Vec<_>>>()?);
     let downstream = "test --locked --manifest-path tests/downstream/Cargo.toml";
     let builds = vec![
