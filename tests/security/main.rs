@@ -1,5 +1,7 @@
 //! Encrypted connections, names of clients, and access control lists, on a real ZooKeeper.
 
+#[cfg(feature = "sasl-gssapi")]
+mod kerberos;
 mod matrix;
 mod names;
 mod relogin;

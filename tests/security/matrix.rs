@@ -8,7 +8,7 @@ use crate::{failed, soon};
 
 /// The access control list of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
+pub(crate) enum List {
     Open,
     CreatorAll,
     /// All permissions for the client, and reading for everybody.
@@ -16,7 +16,7 @@ enum List {
 }
 
 /// Two clients with these credentials exclude each other, write under the lock, and hand it over.
-async fn assert_work(first: &Client, second: &Client) {
+pub(crate) async fn assert_work(first: &Client, second: &Client) {
     let (mutex, other) = (first.mutex("/orders/7").unwrap(), second.mutex("/orders/7").unwrap());
     let guard = soon(mutex.lock()).await.unwrap();
     assert!(other.try_lock().await.unwrap().is_none());
@@ -30,7 +30,7 @@ async fn assert_work(first: &Client, second: &Client) {
 }
 
 #[track_caller]
-fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, lacks: Permission) {
+pub(crate) fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, lacks: Permission) {
     let error = failed(outcome);
     let LockError::Denied { path, permission, .. } = &error else { panic!("{error}") };
     assert_eq!((path.as_str(), *permission), ("/orders/7", Some(lacks)), "{error}");
@@ -38,7 +38,7 @@ fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, lacks: Permi
 }
 
 /// A client without credentials can do what the list gives to everybody, and nothing else.
-async fn assert_kept_out(holder: &Client, stranger: &Client, list: List) {
+pub(crate) async fn assert_kept_out(holder: &Client, stranger: &Client, list: List) {
     let guard = soon(holder.mutex("/orders/7").unwrap().lock()).await.unwrap();
     let own = holder.mutex("/orders/7").unwrap().participants().await.unwrap().remove(0);
     let mutex = stranger.mutex("/orders/7").unwrap();

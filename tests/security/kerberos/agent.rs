@@ -1,0 +1,264 @@
+//! A client in a process of its own: this test binary, run again for the test `agent`.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, BufReader as AsyncBufReader};
+use tracing::level_filters::LevelFilter;
+use zklock::{Acl, Client, Config, Health, LockError, Permission};
+
+use crate::matrix::{List, assert_denied, assert_kept_out, assert_work};
+use crate::secured::DIGEST_PASSWORD;
+use crate::{SOON, soon, until};
+
+/// The test that runs in the other process.
+const TEST: &str = "kerberos::agent::agent";
+/// The variable with the scene.
+const SCENE: &str = "ZKLOCK_TEST_SCENE";
+/// The variable with the server for clients without credentials.
+pub(super) const PLAIN: &str = "ZKLOCK_TEST_PLAIN";
+/// The start of the lines for the parent.
+const TOLD: &str = "agent: ";
+const PATH: &str = "/orders/7";
+/// Longer than a test may take, so that a process that hangs ends.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// What an agent does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scene {
+    /// Connects, and tells that or the error.
+    Connect,
+    /// Holds a lock until it is told to release it.
+    Hold,
+    /// Is denied all access to the lock.
+    KeptOut,
+    /// Is denied all access to the lock, whose participants another client sees.
+    KeptOutButReading,
+    /// Loses its connection while it holds a lock.
+    Outage,
+    /// The cells of the matrix.
+    Open,
+    CreatorAll,
+    Entries,
+}
+
+impl Scene {
+    const ALL: [Self; 8] = [
+        Self::Connect,
+        Self::Hold,
+        Self::KeptOut,
+        Self::KeptOutButReading,
+        Self::Outage,
+        Self::Open,
+        Self::CreatorAll,
+        Self::Entries,
+    ];
+}
+
+/// A process that is not started yet.
+pub(super) struct Agent(Command);
+
+/// A process that runs a scene. It is killed on drop.
+pub(super) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Agent {
+    pub(super) fn new(scene: Scene) -> Self {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", TEST, "--nocapture"]).env(SCENE, format!("{scene:?}"));
+        for name in ["KRB5_CLIENT_KTNAME", "KRB5CCNAME", "KRB5_CONFIG"] {
+            command.env_remove(name);
+        }
+        Self(command)
+    }
+
+    pub(super) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.0.env(name, OsString::from(value.as_ref()));
+        self
+    }
+
+    pub(super) fn start(mut self) -> Running {
+        let mut child = self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        thread::spawn(move || forward(output, |line| sender.send(line).is_ok()));
+        Running { child, lines, seen: Vec::new() }
+    }
+}
+
+fn forward(output: ChildStdout, mut send: impl FnMut(String) -> bool) {
+    for line in BufReader::new(output).lines() {
+        let Ok(line) = line else { return };
+        if !send(line) {
+            return;
+        }
+    }
+}
+
+impl Running {
+    /// Returns the next line for the parent.
+    pub(super) fn told(&mut self) -> String {
+        loop {
+            match self.lines.recv_timeout(SOON) {
+                Ok(line) => {
+                    self.seen.push(line.clone());
+                    if let Some((_, told)) = line.split_once(TOLD) {
+                        return told.to_owned();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => panic!("the agent tells nothing: {:#?}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => panic!("the agent has ended: {:#?}", self.seen),
+            }
+        }
+    }
+
+    /// Returns all lines, when the process has ended.
+    pub(super) fn output(mut self) -> Vec<String> {
+        while let Ok(line) = self.lines.recv_timeout(SOON) {
+            self.seen.push(line);
+        }
+        std::mem::take(&mut self.seen)
+    }
+
+    pub(super) fn tell(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn tell(line: &str) {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{TOLD}{line}").and_then(|()| output.flush()).expect("the parent reads");
+}
+
+/// Waits until the parent says something.
+async fn wait() {
+    let mut line = String::new();
+    AsyncBufReader::new(tokio::io::stdin()).read_line(&mut line).await.unwrap();
+}
+
+/// Runs the scene of the parent process, if there is one. The tests of the parent depend on its lines.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agent() {
+    let Ok(name) = env::var(SCENE) else { return };
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        std::process::abort();
+    });
+    tracing_subscriber::fmt().with_ansi(false).with_max_level(LevelFilter::TRACE).init();
+    let scene = Scene::ALL.into_iter().find(|scene| format!("{scene:?}") == name).expect("it is a scene");
+    match scene {
+        Scene::Connect => connect().await,
+        Scene::Hold => hold().await,
+        Scene::KeptOut => kept_out().await,
+        Scene::KeptOutButReading => kept_out_but_reading().await,
+        Scene::Outage => outage().await,
+        Scene::Open => cell(List::Open, Acl::Open).await,
+        Scene::CreatorAll => cell(List::CreatorAll, Acl::CreatorAll).await,
+        Scene::Entries => {
+            let acl = Acl::entries(["sasl:worker@ZKLOCK.TEST:cdrwa", "world:anyone:r"].map(str::to_owned));
+            cell(List::Entries, acl).await;
+        }
+    }
+}
+
+fn config() -> Config {
+    Config::from_env().unwrap().default_wait(SOON)
+}
+
+/// Returns a client with time for a cold server.
+async fn client() -> Client {
+    config().connect_timeout(SOON).session_timeout(SOON).connect().await.unwrap()
+}
+
+async fn connect() {
+    let begun = Instant::now();
+    match Config::from_env().unwrap().connect().await {
+        Ok(_) => tell("connected"),
+        Err(error) => {
+            let kind = match &error {
+                LockError::Kerberos { .. } => "Kerberos",
+                LockError::AuthFailed { .. } => "AuthFailed",
+                LockError::Connect { .. } => "Connect",
+                _ => "other",
+            };
+            tell(&format!("{kind} after {} ms: {error}", begun.elapsed().as_millis()));
+        }
+    }
+}
+
+async fn hold() {
+    let client = client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    tell("held");
+    wait().await;
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    tell("released");
+}
+
+async fn kept_out() {
+    let client = client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    assert_denied(mutex.lock().await.map(drop), Permission::Create);
+    assert_denied(mutex.try_lock().await.map(drop), Permission::Create);
+    assert_denied(mutex.participants().await, Permission::Read);
+    tell("kept out");
+}
+
+async fn kept_out_but_reading() {
+    let client = client().await;
+    let reader = Config::new(env::var("ZKLOCK_CONNECT").unwrap())
+        .namespace(env::var("ZKLOCK_NAMESPACE").unwrap())
+        .digest("worker", DIGEST_PASSWORD);
+    let reader = reader.connect_timeout(SOON).session_timeout(SOON).connect().await.unwrap();
+    let holder = reader.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
+    let mutex = client.mutex(PATH).unwrap();
+    assert_denied(mutex.try_lock().await.map(drop), Permission::Create);
+    assert_denied(mutex.participants().await, Permission::Read);
+    assert_denied(client.revoke(&holder).await, Permission::Write);
+    assert_denied(client.break_lock(&holder).await, Permission::Delete);
+    tell("kept out");
+}
+
+/// Tells how long its calls and the news of its loss take, after the connection has broken.
+async fn outage() {
+    let client = config().connect_timeout(SOON).connect().await.unwrap();
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    tell("held");
+    until("the connection breaks", async || client.health() != Health::Connected).await;
+    let begun = Instant::now();
+    let timed_out = client.mutex("/another").unwrap().lock_timeout(Duration::from_secs(2)).await;
+    assert!(timed_out.unwrap_err().is_timeout());
+    tell(&format!("timed out after {} ms", begun.elapsed().as_millis()));
+    soon(guard.lost()).await;
+    tell(&format!("lost after {} ms", begun.elapsed().as_millis()));
+    drop(guard);
+    let begun = Instant::now();
+    client.shutdown(Duration::from_secs(1)).await;
+    tell(&format!("shut down after {} ms", begun.elapsed().as_millis()));
+}
+
+async fn cell(list: List, acl: Acl) {
+    let config = config().connect_timeout(SOON).session_timeout(SOON).acl(acl);
+    let (first, second) = (config.clone().connect().await.unwrap(), config.connect().await.unwrap());
+    assert_work(&first, &second).await;
+    let stranger = Config::new(env::var(PLAIN).unwrap()).namespace(env::var("ZKLOCK_NAMESPACE").unwrap());
+    let stranger = stranger.default_wait(SOON).connect_timeout(SOON).session_timeout(SOON);
+    assert_kept_out(&first, &stranger.connect().await.unwrap(), list).await;
+    tell("done");
+}
