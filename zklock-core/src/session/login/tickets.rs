@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use zookeeper_client as zk;
 
 use super::gssapi::Gssapi;
-use crate::session::apart;
 use crate::session::failure::OpenError;
+use crate::session::{address, apart};
 
 /// The tickets for the servers, which are in the ticket cache of the process.
 ///
@@ -191,12 +191,7 @@ fn reasons(failures: &[Failure]) -> Vec<String> {
 
 /// Returns the host of a server in the connect string, as the client library does.
 fn host(server: &str) -> &str {
-    let address = server.rsplit_once("://").map_or(server, |(_, address)| address);
-    let host = match address.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => host,
-        _ => address,
-    };
-    host.trim_start_matches('[').trim_end_matches(']')
+    address::split(server.rsplit_once("://").map_or(server, |(_, address)| address)).0
 }
 
 /// The codes of errors in Kerberos, which MIT and Heimdal have in common.
