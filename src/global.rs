@@ -16,7 +16,7 @@ use zklock_core::{Client, LockError, Readiness};
 #[cfg(feature = "testing")]
 pub(crate) use self::scope::Ambient;
 pub use self::scope::Scope;
-use self::scope::{SCOPED, scoped};
+use self::scope::{SCOPED, scoped, scoped_client};
 
 /// The installed clients by name; the default client has no name.
 static INSTALLED: RwLock<BTreeMap<Option<String>, Client>> = RwLock::new(BTreeMap::new());
@@ -177,7 +177,7 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
 }
 
 fn found(name: Option<String>) -> Result<Client, LockError> {
-    if let Some(client) = scoped().get(&name) {
+    if let Some(client) = scoped_client(&name) {
         return Ok(client);
     }
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);

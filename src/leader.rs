@@ -32,5 +32,5 @@ pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
 /// It is meant for health endpoints: it neither joins the election nor fails, and returns `false` before this
 /// process has joined.
 pub fn is_leader(path: impl AsRef<str>) -> bool {
-    leader(path).is_ok_and(|leader| leader.is_leader())
+    crate::global::client().is_ok_and(|client| client.leads(path.as_ref()))
 }

@@ -18,6 +18,8 @@ mod once;
 mod otherwise;
 #[path = "private/paths.rs"]
 mod paths;
+#[path = "private/site.rs"]
+mod site;
 #[path = "private/taking.rs"]
 mod taking;
 
@@ -32,7 +34,8 @@ pub use self::leader::{
 pub use self::named::{Labelled, LockPath, named};
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use self::otherwise::{instead, mapped, told};
-pub use self::paths::{PathTemplate, Paths, Text, path_of};
+pub use self::paths::{PathTemplate, Paths, Text, constant, path_of};
+pub use self::site::Site;
 pub use self::taking::{Wait, lock, lock_all, number, permits, read, write};
 pub use crate::global::{client as default_client, named_client};
 pub use zklock_core::Member;

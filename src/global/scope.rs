@@ -82,9 +82,9 @@ pub(super) struct Scoped {
 
 impl Scoped {
     /// Returns the client of this name; the default client has no name.
-    pub(super) fn get(&self, name: &Option<String>) -> Option<Client> {
+    fn get(&self, name: &Option<String>) -> Option<Client> {
         let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).cloned());
-        scoped.or_else(|| self.ambient.as_ref()?.read(|scope| scope.clients.get(name).cloned()))
+        scoped.or_else(|| self.ambient.as_ref()?.get(name))
     }
 
     /// Returns all clients by name, of which the default client has none.
@@ -96,6 +96,17 @@ impl Scoped {
         clients.extend(self.scope.iter().flat_map(|scope| scope.clients.clone()));
         clients
     }
+}
+
+/// Returns the client of this name that is found here; the default client has no name.
+pub(super) fn scoped_client(name: &Option<String>) -> Option<Client> {
+    // The clients of a task come with those of its test.
+    let (found, is_of_test) =
+        SCOPED.try_with(|scoped| (scoped.get(name), scoped.ambient.is_some())).unwrap_or_default();
+    if found.is_some() || is_of_test {
+        return found;
+    }
+    AMBIENT.with_borrow(|ambient| ambient.as_ref()?.get(name))
 }
 
 /// Returns the clients that are found here. They can be carried into another task.
@@ -112,6 +123,10 @@ pub(super) fn scoped() -> Scoped {
 pub(crate) struct Ambient(Arc<RwLock<Scope>>);
 
 impl Ambient {
+    fn get(&self, name: &Option<String>) -> Option<Client> {
+        self.read(|scope| scope.clients.get(name).cloned())
+    }
+
     fn read<T>(&self, look: impl FnOnce(&Scope) -> T) -> T {
         look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use zklock_core::{Client, Leader, Leadership, LockError};
 
 use super::Path;
+use super::named::LockPath;
 use crate::global::about;
 
 /// A return type with a value for a call that skips the body, because this replica does not lead or the
@@ -105,7 +106,7 @@ impl Follower {
 #[derive(Debug)]
 pub struct Term {
     leadership: Leadership,
-    _leader: Leader,
+    _client: Client,
 }
 
 impl Term {
@@ -117,15 +118,24 @@ impl Term {
 
 /// Tells whether this replica leads. The first call joins the election; later calls answer from memory.
 pub async fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
-    let (leader, path) = match candidate(client, path) {
-        Ok(candidate) => candidate,
+    let (client, path) = match found(client, path) {
+        Ok(found) => found,
         Err(error) => return Answer::Failed(error),
     };
-    match leader.term().await {
-        Ok(Some(leadership)) => Answer::Leads(Term { leadership, _leader: leader }),
-        Ok(None) => Answer::Follows(Follower(path)),
+    let answer = match client.answer_of_election(&path) {
+        Some(answer) => Ok(answer),
+        // Boxed, so that the futures of calls that are answered from memory are small.
+        None => Box::pin(joined(&client, &path)).await,
+    };
+    match answer {
+        Ok(Some(leadership)) => Answer::Leads(Term { leadership, _client: client }),
+        Ok(None) => Answer::Follows(Follower(path.into_path())),
         Err(error) => Answer::Failed(error),
     }
+}
+
+async fn joined(client: &Client, path: &LockPath) -> Result<Option<Leadership>, LockError> {
+    candidate(client, path)?.term().await
 }
 
 /// Waits until this replica leads, for at most `wait`, or without a limit.
@@ -134,21 +144,23 @@ pub async fn wait_to_lead(
     path: Path,
     wait: Option<Duration>,
 ) -> Result<Term, LockError> {
-    let (leader, _) = candidate(client, path)?;
+    let (client, path) = found(client, path)?;
+    let leader = candidate(&client, &path)?;
     let leadership = match wait {
         Some(wait) => leader.leadership_timeout(wait).await?,
         None => leader.leadership().await?,
     };
-    Ok(Term { leadership, _leader: leader })
+    Ok(Term { leadership, _client: client })
 }
 
-fn candidate(
-    client: Result<Client, LockError>,
-    path: Path,
-) -> Result<(Leader, Cow<'static, str>), LockError> {
+fn found(client: Result<Client, LockError>, path: Path) -> Result<(Client, LockPath), LockError> {
     let path = path?;
-    let leader = client.map_err(|error| about(error, &path))?.leader(&*path)?.named(path.label());
-    Ok((leader, path.into_path()))
+    let client = client.map_err(|error| about(error, &path))?;
+    Ok((client, path))
+}
+
+fn candidate(client: &Client, path: &LockPath) -> Result<Leader, LockError> {
+    Ok(client.leader(&**path)?.named(path.label()))
 }
 
 /// Runs the body of an annotated function under its term, and drops it if leadership is lost.

@@ -3,18 +3,34 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use zklock_core::LockError;
+use zklock_core::{Client, LockError, ValidPath};
+
+use super::site::Site;
 
 /// The path of a lock, and the name of the lock in events and metrics.
 #[derive(Clone, Debug)]
 pub struct LockPath {
     path: Cow<'static, str>,
     label: Option<&'static str>,
+    /// The call site of a constant path.
+    site: Option<&'static Site>,
 }
 
 impl LockPath {
     pub(super) fn new(path: Cow<'static, str>, label: &'static str) -> Self {
-        Self { path, label: Some(label) }
+        Self { path, label: Some(label), site: None }
+    }
+
+    pub(super) fn at(site: &'static Site) -> Self {
+        Self { path: Cow::Borrowed(site.path()), label: Some(site.template()), site: Some(site) }
+    }
+
+    /// Returns the path below the namespace of this client.
+    pub(super) fn below(&self, client: &Client) -> Result<Cow<'static, ValidPath>, LockError> {
+        match self.site {
+            Some(site) => site.below(client),
+            None => client.valid_path(&self.path).map(Cow::Owned),
+        }
     }
 
     pub(super) fn label(&self) -> &'static str {
@@ -36,7 +52,7 @@ impl Deref for LockPath {
 
 impl<P: Into<Cow<'static, str>>> From<P> for LockPath {
     fn from(path: P) -> Self {
-        Self { path: path.into(), label: None }
+        Self { path: path.into(), label: None, site: None }
     }
 }
 

@@ -8,6 +8,7 @@ use zklock_core::LockError;
 
 use super::Path;
 use super::named::LockPath;
+use super::site::Site;
 
 /// A builder for a path from a template with interpolated segments.
 ///
@@ -91,6 +92,12 @@ impl Write for Escaping<'_> {
         self.0.extend(utf8_percent_encode(text, ESCAPED));
         Ok(())
     }
+}
+
+/// Returns the constant path of a call site.
+#[inline]
+pub fn constant(site: &'static Site) -> Path {
+    Ok(LockPath::at(site))
 }
 
 /// A value that is a whole path.

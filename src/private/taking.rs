@@ -23,6 +23,11 @@ pub enum Wait {
 }
 
 impl Wait {
+    /// Returns `false` for a wait that taking the lock refuses.
+    fn is_valid(self) -> bool {
+        !matches!(self, Self::For(Duration::ZERO))
+    }
+
     /// Returns the bound, or `None` for a call that does not wait for a contended lock.
     fn bound(self, client: &Client) -> Option<Duration> {
         match self {
@@ -42,22 +47,38 @@ pub async fn lock(
 ) -> Result<MutexGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let mutex = client.mutex(&*path)?.named(path.label());
-    match wait.bound(&client) {
-        Some(wait) => mutex.lock_timeout(wait).await,
-        None => free(mutex.try_lock().await, &path),
+    let below = path.below(&client)?;
+    if let Some(held) = client.mutex_again(&below).filter(|_| wait.is_valid()) {
+        return Ok(held);
     }
+    // Boxed, so that the futures of calls that enter again are small.
+    let taken = async {
+        let mutex = client.mutex_at(&below).named(path.label());
+        match wait.bound(&client) {
+            Some(wait) => mutex.lock_timeout(wait).await,
+            None => free(mutex.try_lock().await, &path),
+        }
+    };
+    Box::pin(taken).await
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
 pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let lock = client.rwlock(&*path)?.named(path.label());
-    match wait.bound(&client) {
-        Some(wait) => lock.read_timeout(wait).await,
-        None => free(lock.try_read().await, &path),
+    let below = path.below(&client)?;
+    if let Some(held) = client.read_again(&below).filter(|_| wait.is_valid()) {
+        return Ok(held);
     }
+    // Boxed, so that the futures of calls that enter again are small.
+    let taken = async {
+        let lock = client.rwlock_at(&below).named(path.label());
+        match wait.bound(&client) {
+            Some(wait) => lock.read_timeout(wait).await,
+            None => free(lock.try_read().await, &path),
+        }
+    };
+    Box::pin(taken).await
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
@@ -68,11 +89,19 @@ pub async fn write(
 ) -> Result<WriteGuard, LockError> {
     let path = path?;
     let client = known(client, &path)?;
-    let lock = client.rwlock(&*path)?.named(path.label());
-    match wait.bound(&client) {
-        Some(wait) => lock.write_timeout(wait).await,
-        None => free(lock.try_write().await, &path),
+    let below = path.below(&client)?;
+    if let Some(held) = client.write_again(&below).filter(|_| wait.is_valid()) {
+        return Ok(held);
     }
+    // Boxed, so that the futures of calls that enter again are small.
+    let taken = async {
+        let lock = client.rwlock_at(&below).named(path.label());
+        match wait.bound(&client) {
+            Some(wait) => lock.write_timeout(wait).await,
+            None => free(lock.try_write().await, &path),
+        }
+    };
+    Box::pin(taken).await
 }
 
 /// Returns the number of permits that is the value of an expression.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::error::LockError;
 use crate::events::Events;
-use crate::path::NodePath;
+use crate::path::{NodePath, ValidPath};
 use crate::session::Health;
 
 use self::slot::Slot;
@@ -115,6 +115,22 @@ impl Client {
 
     pub(crate) fn path(&self, path: impl AsRef<str>) -> Result<NodePath, LockError> {
         NodePath::new(self.worker().root(), path.as_ref())
+    }
+
+    /// Validates a path once for many calls of generated code.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InvalidPath`] if the path is invalid.
+    #[doc(hidden)]
+    pub fn valid_path(&self, path: &str) -> Result<ValidPath, LockError> {
+        self.path(path).map(ValidPath)
+    }
+
+    /// Returns whether a path that was validated for another client is the same path of this one.
+    #[doc(hidden)]
+    pub fn knows(&self, path: &ValidPath) -> bool {
+        path.has_root(self.worker().root())
     }
 
     pub(crate) fn worker(&self) -> &Arc<Worker> {

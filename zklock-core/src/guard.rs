@@ -20,7 +20,7 @@ use futures_util::future::{select_all, try_join_all};
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, LossReason};
-use crate::hold::{self, Hold, OnRevoke};
+use crate::hold::{self, Hold, Holds, OnRevoke};
 use crate::lease::LeaseState;
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
@@ -38,9 +38,7 @@ use crate::token::FencingToken;
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
     /// One hold for each node; at least one.
-    holds: Vec<Arc<Hold>>,
-    /// Dropped after the holds, like the client of each hold.
-    client: Client,
+    holds: Holds,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -66,9 +64,8 @@ impl<K: OnePath> Guard<K> {
 }
 
 impl<K> Guard<K> {
-    pub(crate) fn new(client: &Client, holds: Vec<Hold>) -> Self {
-        let holds = holds.into_iter().map(Arc::new).collect();
-        Self { holds, client: client.clone(), kind: PhantomData }
+    pub(crate) fn new(holds: Holds) -> Self {
+        Self { holds, kind: PhantomData }
     }
 
     /// Returns `true` if the lock is held at this instant, by the lease clock and without a request.
@@ -101,8 +98,9 @@ impl<K> Guard<K> {
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
         self.check()?;
-        let patience = Patience::new(self.client.default_wait(), Contention::Wait);
-        let confirmed = self.holds.iter().map(|hold| hold::confirm(&self.client, hold.tenure(), patience));
+        let patience = Patience::new(self.client().default_wait(), Contention::Wait);
+        let confirmed =
+            self.holds.iter().map(|hold| hold::confirm(hold.client().worker(), hold.tenure(), patience));
         try_join_all(confirmed).await.map(drop)
     }
 
@@ -143,13 +141,13 @@ impl<K> Guard<K> {
         let callback = Arc::new(OnRevoke::new(callback));
         let called = Arc::downgrade(&callback);
         let (mut ends, mut tenures) = (Vec::new(), Vec::new());
-        for hold in &self.holds {
+        for hold in self.holds() {
             hold.watch_revocation();
             hold.keep(&callback);
             ends.push(hold.end());
             tenures.push(hold.tenure().clone());
         }
-        self.client.worker().spawn(async move {
+        self.client().worker().spawn(async move {
             // A request to any one of several nodes counts for all of them; their holds end together.
             let ended = select_all(ends.iter().map(|end| Box::pin(end.cancelled())));
             let asked =
@@ -202,10 +200,10 @@ impl<K> Guard<K> {
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.client
+        self.holds[0].client()
     }
 
-    pub(crate) fn holds(&self) -> &[Arc<Hold>] {
+    pub(crate) fn holds(&self) -> &[Hold] {
         &self.holds
     }
 

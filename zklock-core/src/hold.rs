@@ -20,14 +20,18 @@
 //! lock itself. Holds that have ended are forgotten, so that a function can spawn itself inside of its lock
 //! any number of times.
 //!
+//! A hold has a node of its own in the tree, which scopes refer to, once something may be entered inside of it. Until then
+//! it shares the ties of its parent to the lock, so that entering again costs no allocation.
+//!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!
-//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode` and
-//! `error`.
+//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `error`
+//! and `interleaving`.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::ops::Deref;
+use std::slice;
+use std::sync::{Arc, OnceLock};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::Patience;
@@ -36,16 +40,16 @@ use crate::cohort::Grant;
 use crate::error::LockError;
 use crate::lease::{self, Share, Tenure};
 
-use self::chain::{Chain, Ends};
 use self::ending::Ending;
 use self::entry::Again;
-use self::spanned::Spanned;
+use self::node::{Node, Place, Ties};
+use self::spanned::{Closing, Spanned};
 use self::stake::Stake;
 use self::waiting::turn_of;
 
 pub(crate) use self::door::{Door, UNNAMED};
 pub(crate) use self::ending::OnRevoke;
-pub(crate) use self::enter::enter;
+pub(crate) use self::enter::{again, enter};
 pub(crate) use self::entry::Entry;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::release::{finish_all, release_all};
@@ -60,7 +64,9 @@ mod door;
 mod ending;
 mod enter;
 mod entry;
+mod gate;
 mod held;
+mod node;
 mod release;
 mod scope;
 mod spanned;
@@ -71,51 +77,37 @@ mod waiting;
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
-    /// Dropped before the grant.
-    span: Spanned,
-    /// Dropped before the stake, so that the stake of the last hold finds nothing to downgrade.
-    grant: Arc<Grant>,
-    stake: Option<Stake>,
-    /// Admits one child at a time, or several readers.
-    child: Arc<Semaphore>,
-    /// The place of this hold in its parent, and those of its ancestors: a hold may outlive the holds around
-    /// it, and must still exclude their siblings.
-    places: Chain<Arc<Place>>,
-    /// Created on demand.
-    end: OnceLock<Arc<Ending>>,
-    /// Dropped after the grant, because the end of the last client ends the session: the lease is released
-    /// and not lost.
-    client: Client,
+    /// The admission by the hold around this one; `None` for the first hold of a lock.
+    again: Option<Again>,
+    /// The own ties of an inner hold, made before something can be entered inside of it. They have its place in the hold
+    /// around it.
+    own: OnceLock<Arc<Ties>>,
+    /// Those of the hold around this one. Those of the first hold are its own.
+    ties: Arc<Ties>,
+    /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
+    stake: Stake,
 }
 
-/// A hold's place in its parent.
+/// The holds of one guard.
 #[derive(Debug)]
-struct Place {
-    _permit: OwnedSemaphorePermit,
-    parent: Weak<Hold>,
-}
-
-impl Ends for Weak<Hold> {
-    fn is_over(&self) -> bool {
-        self.strong_count() == 0
-    }
-}
-
-impl Ends for Arc<Place> {
-    /// Returns `true` if the parent has ended, so that nobody can become a sibling any more.
-    fn is_over(&self) -> bool {
-        self.parent.is_over()
-    }
+pub(crate) enum Holds {
+    One(Hold),
+    /// One hold for each node; at least one.
+    Many(Vec<Hold>),
 }
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.grant.tenure()
+        self.share().tenure()
     }
 
     /// Returns this holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.grant.share()
+        self.ties.node.share()
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.ties.client
     }
 
     /// Returns a token that is cancelled when this hold ends.
@@ -128,47 +120,239 @@ impl Hold {
         self.ending().keep(callback.clone());
     }
 
-    fn ending(&self) -> &Ending {
-        self.end.get_or_init(Arc::default)
+    fn ending(&self) -> Arc<Ending> {
+        // This hold lives, so its node has an end.
+        self.node().ending().unwrap_or_default()
     }
 
     /// Starts a task that watches the node's data for a request to release, unless there is one already.
     pub(crate) fn watch_revocation(&self) {
         if self.tenure().revocation().claim() {
-            self.client.worker().spawn(lease::watch_revocation(self.tenure().clone()));
+            self.client().worker().spawn(lease::watch_revocation(self.tenure().clone()));
         }
     }
 
     /// Enters this write hold again for reading.
-    pub(crate) async fn enter_to_read(self: &Arc<Self>, patience: Patience) -> Result<Self, LockError> {
-        let child = (self.child.clone(), Again::Shared);
-        let permit = turn_of(&self.client, self.tenure().path(), child, patience).await?;
+    pub(crate) async fn enter_to_read(&self, patience: Patience) -> Result<Self, LockError> {
+        let node = self.node();
+        let path = self.tenure().path();
+        let queue = (node.gate.queue().clone(), Again::Shared);
+        turn_of(self.client().worker(), path, queue, patience).await?;
         // The new hold replaces this one, so the token of `end` is cancelled only when both have ended.
-        Ok(Self { end: self.end.clone(), ..self.enter_again(Entry::Read, permit) })
+        let ending = node.present_ending();
+        let place = Place::admitted(node.clone(), Again::Shared);
+        Ok(Self::placed((self.own_ties().clone(), Stake::default()), Entry::Read, (place, ending)))
     }
 
-    fn first(client: &Client, entry: Entry, (grant, span): (Grant, Spanned)) -> Self {
-        let grant = Arc::new(grant);
-        let stake = (entry == Entry::Write).then(|| Stake::first(&grant));
-        let (client, child) = (client.clone(), free());
-        Self { entry, span, grant, stake, child, places: Chain::default(), end: OnceLock::new(), client }
+    /// Returns the first hold of a lock.
+    fn first(client: &Client, entry: Entry, granted: (Grant, Spanned)) -> Self {
+        let ties = Ties::first(client, entry, granted);
+        let stake = ties.node.writing.as_ref().map(Stake::first).unwrap_or_default();
+        Self { entry, again: None, own: OnceLock::new(), ties, stake }
     }
 
-    fn enter_again(self: &Arc<Self>, entry: Entry, permit: OwnedSemaphorePermit) -> Self {
-        let place = Place { _permit: permit, parent: Arc::downgrade(self) };
-        Self {
-            entry,
-            span: self.span.clone(),
-            grant: self.grant.clone(),
-            stake: self.stake.as_ref().filter(|_| entry == Entry::Write).cloned(),
-            child: free(),
-            places: self.places.with(Arc::new(place)),
-            end: OnceLock::new(),
-            client: self.client.clone(),
+    /// Returns the hold of an entry that this node has admitted. If that hold has ended meanwhile, returns `None`, and the
+    /// caller gives the admission up.
+    #[inline]
+    fn inside(node: &Node, entry: Entry, again: Again) -> Option<Self> {
+        let (ties, stake) = Self::join(node, entry)?;
+        Some(Self { entry, again: Some(again), own: OnceLock::new(), ties, stake })
+    }
+
+    /// Returns the hold of an entry that has this place inside of others.
+    fn placed(
+        (ties, stake): (Arc<Ties>, Stake),
+        entry: Entry,
+        (place, ending): (Place, Option<Arc<Ending>>),
+    ) -> Self {
+        let again = Some(place.again());
+        let own = OnceLock::from(ties.inner(entry, place, ending));
+        Self { entry, again, own, ties, stake }
+    }
+
+    #[inline]
+    fn join(node: &Node, entry: Entry) -> Option<(Arc<Ties>, Stake)> {
+        if node.is_over() {
+            return None;
+        }
+        let stake = match &node.writing {
+            Some(writing) if entry == Entry::Write => Stake::join(writing)?,
+            _ => Stake::default(),
+        };
+        Some((node.ties()?, stake))
+    }
+
+    /// Returns the node of this hold, in which something may be entered.
+    fn node(&self) -> &Arc<Node> {
+        &self.own_ties().node
+    }
+
+    fn own_ties(&self) -> &Arc<Ties> {
+        let Some(again) = self.again else { return &self.ties };
+        self.own.get_or_init(|| {
+            let place = Place::admitted(self.ties.node.clone(), again);
+            self.ties.inner(self.entry, place, None)
+        })
+    }
+
+    /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
+    /// not be closed.
+    pub(crate) fn give_up_span(&mut self) -> Option<Closing> {
+        // The ties of the hold around this one have a part in the span too.
+        let own = self.own_ties().clone();
+        (self.ties, self.again, self.own) = (own, None, OnceLock::new());
+        self.ties.span.give_up()
+    }
+}
+
+impl Drop for Hold {
+    #[inline]
+    fn drop(&mut self) {
+        match (self.again, self.own.get()) {
+            (None, _) => self.ties.node.end(),
+            (Some(_), Some(own)) => own.node.end(),
+            (Some(again), None) => self.ties.node.gate.leave(again),
         }
     }
 }
 
-fn free() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(Again::Alone.permits() as usize))
+impl Holds {
+    pub(crate) fn into_vec(self) -> Vec<Hold> {
+        match self {
+            Self::One(hold) => vec![hold],
+            Self::Many(holds) => holds,
+        }
+    }
+}
+
+impl Deref for Holds {
+    type Target = [Hold];
+
+    fn deref(&self) -> &[Hold] {
+        match self {
+            Self::One(hold) => slice::from_ref(hold),
+            Self::Many(holds) => holds,
+        }
+    }
+}
+
+impl FromIterator<Hold> for Holds {
+    fn from_iter<I: IntoIterator<Item = Hold>>(holds: I) -> Self {
+        let mut holds: Vec<_> = holds.into_iter().collect();
+        match holds.pop() {
+            Some(hold) if holds.is_empty() => Self::One(hold),
+            last => {
+                holds.extend(last);
+                Self::Many(holds)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use allocation_counter::measure;
+    use futures_lite::future::block_on;
+    use futures_util::FutureExt;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::{Config, RwLock};
+
+    async fn connected() -> (EmbeddedServer, Client) {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        (server, client)
+    }
+
+    /// Returns the number of allocations of a call that does not wait.
+    #[track_caller]
+    fn allocations<T>(call: impl Future<Output = Result<T, LockError>>) -> u64 {
+        let mut outcome = None;
+        let counted = measure(|| outcome = call.now_or_never().map(|outcome| outcome.is_ok()));
+        assert_eq!(outcome, Some(true), "the call has an outcome at once");
+        counted.count_total
+    }
+
+    #[tokio::test]
+    async fn entering_again_allocates_nothing() {
+        let (_server, client) = connected().await;
+        let (mutex, lock) = (client.mutex("/a").unwrap(), client.rwlock("/b").unwrap());
+        let (held, written) = (mutex.lock().await.unwrap(), lock.write().await.unwrap());
+        let inside = async {
+            assert_eq!(allocations(mutex.lock()), 0);
+            assert_eq!(allocations(mutex.try_lock()), 0);
+            assert_eq!(allocations(async { mutex.lock().await?.release().await }), 0);
+            assert_eq!(allocations(async { lock.read().await?.release().await }), 0);
+            assert_eq!(allocations(async { lock.write().await?.release().await }), 0);
+            let another = client.mutex("/a").unwrap();
+            assert_eq!(allocations(another.lock()), 0);
+        };
+        held.scope(async { written.scope(inside).await }).await;
+    }
+
+    #[tokio::test]
+    async fn running_a_body_inside_allocates_four_times() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let held = mutex.lock().await.unwrap();
+        // The scope, what it refers to, what keeps the lock for it, and the body.
+        held.scope(async { assert_eq!(allocations(mutex.run(async |_| ())), 4) }).await;
+    }
+
+    #[tokio::test]
+    async fn a_hold_that_ends_during_an_entry_is_not_entered() {
+        let (_server, client) = connected().await;
+        let lock = client.rwlock("/a").unwrap();
+        for (entry, again) in [(Entry::Write, Again::Alone), (Entry::Read, Again::Shared)] {
+            let writer = lock.write().await.unwrap();
+            let node = writer.holds()[0].node().clone();
+            assert!(node.gate.admit(again));
+            // Another entry keeps the lock.
+            let reader = writer.holds()[0].own_ties().clone();
+            drop(writer);
+            assert!(Hold::inside(&node, entry, again).is_none());
+            drop(reader);
+            lock.write().await.unwrap().release().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_writer_does_not_join_a_writing_that_has_ended() {
+        let (_server, client) = connected().await;
+        let writer = client.rwlock("/a").unwrap().write().await.unwrap();
+        let writing = writer.holds()[0].node().writing.clone().unwrap();
+        let another = Stake::join(&writing).expect("the writer writes");
+        drop(writer);
+        assert!(Stake::join(&writing).is_some_and(|joined| joined.give_up().is_none()));
+        assert!(another.give_up().is_some());
+        assert!(Stake::join(&writing).is_none());
+    }
+
+    /// Writes inside of a hold that ends meanwhile on another thread.
+    async fn race(lock: &RwLock, stranger: &RwLock) {
+        let writer = lock.write().await.unwrap();
+        let token = writer.fencing_token();
+        let entering = lock.clone();
+        let enter = async { inherit_blocking(move || block_on(entering.write())) };
+        let heir = thread::spawn(writer.scope(enter).await);
+        writer.release().await.unwrap();
+        let heir = heir.join().unwrap().unwrap();
+        assert!(heir.fencing_token() >= token && heir.is_held());
+        let tried = stranger.try_read().await.unwrap();
+        assert!(tried.is_none(), "a stranger reads beside {heir:?}");
+        heir.release().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_heir_writes_alone_while_the_hold_around_it_ends() {
+        let (server, client) = connected().await;
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let (lock, stranger) = (client.rwlock("/a").unwrap(), other.rwlock("/a").unwrap());
+        for _ in 0..300 {
+            race(&lock, &stranger).await;
+        }
+    }
 }

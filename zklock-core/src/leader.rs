@@ -99,4 +99,17 @@ impl Client {
     pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
         Leader::new(self.clone(), path.as_ref())
     }
+
+    /// Returns whether this client leads at `path`, without a handle on its candidate.
+    #[doc(hidden)]
+    pub fn leads(&self, path: &str) -> bool {
+        roster::leads(self, path)
+    }
+
+    /// Returns, from memory, the answer of the election at `path`: the term of this client, if it leads. The outer
+    /// `None` means that there is no answer.
+    #[doc(hidden)]
+    pub fn answer_of_election(&self, path: &str) -> Option<Option<Leadership>> {
+        roster::answer(self, path)
+    }
 }

@@ -50,6 +50,8 @@ pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
+#[doc(hidden)]
+pub use path::ValidPath;
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::acl::Acl;

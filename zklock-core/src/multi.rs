@@ -5,7 +5,6 @@
 
 mod member;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
@@ -202,7 +201,7 @@ impl MultiLock {
             for door in &self.doors {
                 let left = patience.spent(started.elapsed());
                 match hold::enter(&self.client, door, left, group).await {
-                    Ok(Some(holds)) => held.extend(holds),
+                    Ok(Some(holds)) => held.extend(holds.into_vec()),
                     left => {
                         // The release shares the bound; after it, the rest is released in the background.
                         let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
@@ -212,7 +211,7 @@ impl MultiLock {
                     }
                 }
             }
-            let guard = MultiGuard::new(&self.client, held);
+            let guard = MultiGuard::new(held.into_iter().collect());
             match guard.check() {
                 Ok(()) => return Ok(Ok(guard)),
                 Err(lost) if patience.spent(started.elapsed()).left().is_zero() => return Err(lost),
@@ -226,7 +225,7 @@ impl MultiLock {
 /// Releases the members acquired before one failed. It only logs a failure, because the caller returns the
 /// error of the member that failed.
 async fn give_back(held: Vec<Hold>) {
-    if let Err(error) = hold::release_all(held.into_iter().map(Arc::new).collect()).await {
+    if let Err(error) = hold::release_all(held.into_iter().collect()).await {
         tracing::warn!(%error, "release failed");
     }
 }

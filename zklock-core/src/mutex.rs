@@ -9,9 +9,9 @@ use crate::acquire::{Count, Permits};
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
-use crate::hold::{Door, Entry};
+use crate::hold::{self, Door, Entry};
 use crate::participant::{self, Participant};
-use crate::path::NodePath;
+use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
@@ -68,6 +68,18 @@ impl Client {
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         Ok(Mutex::sole(self.clone(), self.path(path)?))
+    }
+
+    /// Returns the mutex at a path that this client knows to be valid, for generated code.
+    #[doc(hidden)]
+    pub fn mutex_at(&self, path: &ValidPath) -> Mutex {
+        Mutex::reentrant(self.clone(), path.0.clone())
+    }
+
+    /// Enters that mutex again if the current call holds it and nothing is in the way.
+    #[doc(hidden)]
+    pub fn mutex_again(&self, path: &ValidPath) -> Option<MutexGuard> {
+        hold::again(self, &path.0, Entry::Mutex).map(MutexGuard::new)
     }
 }
 
@@ -154,7 +166,11 @@ impl Mutex {
     /// # }
     /// ```
     pub async fn lock(&self) -> Result<MutexGuard, LockError> {
-        self.lock_timeout(self.client.default_wait()).await
+        if let Some(holds) = self.door.again(&self.client) {
+            return Ok(MutexGuard::new(holds));
+        }
+        // Boxed, so that the futures of calls that enter again are small.
+        Box::pin(self.door.enter_slowly(&self.client, self.client.default_wait())).await.map(MutexGuard::new)
     }
 
     /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.
@@ -181,7 +197,7 @@ impl Mutex {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MutexGuard, LockError> {
-        Ok(MutexGuard::new(&self.client, self.door.enter(&self.client, wait).await?))
+        Ok(MutexGuard::new(self.door.enter(&self.client, wait).await?))
     }
 
     /// Acquires the lock if no other contender holds it or waits for it, and returns `Ok(None)` otherwise.
@@ -198,7 +214,7 @@ impl Mutex {
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_lock(&self) -> Result<Option<MutexGuard>, LockError> {
         let holds = self.door.try_enter(&self.client).await?;
-        Ok(holds.map(|holds| MutexGuard::new(&self.client, holds)))
+        Ok(holds.map(MutexGuard::new))
     }
 
     /// Acquires the lock, runs `body` under it, and releases it.

@@ -29,7 +29,7 @@ impl NodePath {
         if root.len() + path.len() > MAX_BYTES {
             return Err(invalid(format!("longer than {MAX_BYTES} bytes with its namespace")));
         }
-        let full = format!("{root}{path}");
+        let full = [root, path].concat();
         if full == RESERVED || full.strip_prefix(RESERVED).is_some_and(|rest| rest.starts_with('/')) {
             return Err(invalid(format!("{RESERVED} belongs to the servers")));
         }
@@ -44,6 +44,11 @@ impl NodePath {
     /// Tells whether the node and those below it belong to the servers.
     pub(crate) fn is_reserved(&self) -> bool {
         &*self.full == RESERVED
+    }
+
+    /// Tells whether both are the same path. Clones of one path are compared without their text.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (Arc::ptr_eq(&self.full, &other.full) && self.root == other.root) || self == other
     }
 
     /// Returns the path on the server, which is empty for a top that is the server's root.
@@ -69,6 +74,18 @@ impl NodePath {
     /// Returns a child's path on the server.
     pub(crate) fn child(&self, name: &str) -> String {
         [&self.full, "/", name].concat()
+    }
+}
+
+/// A path that was validated for the clients with one root, for generated code.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct ValidPath(pub(crate) NodePath);
+
+impl ValidPath {
+    /// Tells whether the path is below this root.
+    pub(crate) fn has_root(&self, root: &str) -> bool {
+        &self.0.full[..self.0.root] == root
     }
 }
 

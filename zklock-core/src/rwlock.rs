@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
-use crate::hold::{Door, Entry};
+use crate::hold::{self, Door, Entry};
 use crate::participant::{self, Participant};
-use crate::path::NodePath;
+use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
@@ -76,6 +76,24 @@ impl Client {
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
         Ok(RwLock::new(self.clone(), self.path(path)?))
     }
+
+    /// Returns the read-write lock at a path that this client knows to be valid, for generated code.
+    #[doc(hidden)]
+    pub fn rwlock_at(&self, path: &ValidPath) -> RwLock {
+        RwLock::new(self.clone(), path.0.clone())
+    }
+
+    /// Enters that lock again for reading if the current call holds it and nothing is in the way.
+    #[doc(hidden)]
+    pub fn read_again(&self, path: &ValidPath) -> Option<ReadGuard> {
+        hold::again(self, &path.0, Entry::Read).map(ReadGuard::new)
+    }
+
+    /// Enters that lock again for writing if the current call holds it and nothing is in the way.
+    #[doc(hidden)]
+    pub fn write_again(&self, path: &ValidPath) -> Option<WriteGuard> {
+        hold::again(self, &path.0, Entry::Write).map(WriteGuard::new)
+    }
 }
 
 impl RwLock {
@@ -133,7 +151,11 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn read(&self) -> Result<ReadGuard, LockError> {
-        self.read_timeout(self.client.default_wait()).await
+        if let Some(holds) = self.read.again(&self.client) {
+            return Ok(ReadGuard::new(holds));
+        }
+        // Boxed, so that the futures of calls that enter again are small.
+        Box::pin(self.read.enter_slowly(&self.client, self.client.default_wait())).await.map(ReadGuard::new)
     }
 
     /// Acquires the lock for reading, waiting for at most `wait` in total, including the time to connect.
@@ -149,7 +171,7 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn read_timeout(&self, wait: Duration) -> Result<ReadGuard, LockError> {
-        Ok(ReadGuard::new(&self.client, self.read.enter(&self.client, wait).await?))
+        Ok(ReadGuard::new(self.read.enter(&self.client, wait).await?))
     }
 
     /// Acquires the lock for reading if no other contender writes or waits to write, and returns `Ok(None)`
@@ -166,7 +188,7 @@ impl RwLock {
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_read(&self) -> Result<Option<ReadGuard>, LockError> {
         let holds = self.read.try_enter(&self.client).await?;
-        Ok(holds.map(|holds| ReadGuard::new(&self.client, holds)))
+        Ok(holds.map(ReadGuard::new))
     }
 
     /// Acquires the lock for writing, waiting for at most the client's default wait.
@@ -180,7 +202,11 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn write(&self) -> Result<WriteGuard, LockError> {
-        self.write_timeout(self.client.default_wait()).await
+        if let Some(holds) = self.write.again(&self.client) {
+            return Ok(WriteGuard::new(holds));
+        }
+        // Boxed, so that the futures of calls that enter again are small.
+        Box::pin(self.write.enter_slowly(&self.client, self.client.default_wait())).await.map(WriteGuard::new)
     }
 
     /// Acquires the lock for writing, waiting for at most `wait` in total, including the time to connect.
@@ -197,7 +223,7 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn write_timeout(&self, wait: Duration) -> Result<WriteGuard, LockError> {
-        Ok(WriteGuard::new(&self.client, self.write.enter(&self.client, wait).await?))
+        Ok(WriteGuard::new(self.write.enter(&self.client, wait).await?))
     }
 
     /// Acquires the lock for writing if no other contender holds it or waits for it, and returns `Ok(None)`
@@ -214,7 +240,7 @@ impl RwLock {
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_write(&self) -> Result<Option<WriteGuard>, LockError> {
         let holds = self.write.try_enter(&self.client).await?;
-        Ok(holds.map(|holds| WriteGuard::new(&self.client, holds)))
+        Ok(holds.map(WriteGuard::new))
     }
 
     /// Acquires the lock for reading, runs `body` under it, and releases it.

@@ -174,7 +174,7 @@ impl Semaphore {
         wait: Duration,
     ) -> Result<SemaphoreGuard, LockError> {
         let holds = self.door(permits)?.enter(&self.client, wait).await?;
-        Ok(SemaphoreGuard::new(&self.client, holds))
+        Ok(SemaphoreGuard::new(holds))
     }
 
     /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)`
@@ -208,7 +208,7 @@ impl Semaphore {
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_acquire_many(&self, permits: u32) -> Result<Option<SemaphoreGuard>, LockError> {
         let holds = self.door(permits)?.try_enter(&self.client).await?;
-        Ok(holds.map(|holds| SemaphoreGuard::new(&self.client, holds)))
+        Ok(holds.map(SemaphoreGuard::new))
     }
 
     /// Sets the number of permits of a semaphore whose number is shared.

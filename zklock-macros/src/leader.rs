@@ -3,14 +3,13 @@
 //! Uses only `errors`, `otherwise`, `path`, `reading`, `shared` and `wait`.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Result, Signature};
 
 use crate::errors::Errors;
 use crate::otherwise::Otherwise;
-use crate::path::{OnePath, check_quoted};
+use crate::path::{OnePath, check_quoted, constant};
 use crate::reading::{each, ended, set_once, set_once_at};
 use crate::shared::{self, Shared, is_known, unknown};
 use crate::wait::Wait;
@@ -76,7 +75,7 @@ impl LeaderArgs {
     pub(crate) fn path(&self, sig: &Signature, private: &TokenStream) -> Result<TokenStream> {
         Ok(match &self.path {
             Some(Election(path)) => path.in_function(sig)?.expand(private),
-            None => quote!(#private::PathTemplate::new(#DEFAULT_PATH).literal(#DEFAULT_PATH).finish()),
+            None => constant(DEFAULT_PATH, private),
         })
     }
 }
@@ -94,7 +93,7 @@ const DEFAULT_PATH: &str = "/leader";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quote::ToTokens;
+    use quote::{ToTokens, quote};
 
     use crate::names::in_table;
     use crate::on_lost::OnLost;
@@ -125,7 +124,8 @@ mod tests {
                 && args.shared.guard.is_none()
                 && args.shared.krate.is_none()
         );
-        assert_eq!(path(""), r#"p::PathTemplate::new("/leader").literal("/leader").finish()"#);
+        let site = r#"{static__SITE:p::Site=p::Site::new("/leader","/leader");p::constant(&__SITE)}"#;
+        assert_eq!(path(""), site);
     }
 
     #[test]

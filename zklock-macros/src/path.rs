@@ -11,11 +11,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprArray, ExprRange, RangeLimits, Result, Signature, Token};
+use syn::{Error, Expr, ExprArray, ExprRange, LitStr, RangeLimits, Result, Signature, Token};
 
 use crate::errors::Errors;
 use crate::grouped::ungroup;
-use single::Single;
+use single::{Single, site};
 
 /// The value of `path`.
 pub(crate) enum Path {
@@ -98,7 +98,7 @@ impl Path {
     /// Generates an expression of type `__private::Path`, or of an array or a vector of them.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
         match self {
-            Self::One(path) => path.expand(private),
+            Self::One(path) => path.expand_at_site(private),
             Self::Several(elements) => all(elements, private),
         }
     }
@@ -165,6 +165,11 @@ pub(crate) fn slice_of_one() -> TokenStream {
     quote_spanned!(Span::mixed_site()=> ::core::slice::from_ref(&__path))
 }
 
+/// Generates an expression of type `__private::Path` for this path, which is valid and has no values in it.
+pub(crate) fn constant(path: &str, private: &TokenStream) -> TokenStream {
+    site([path, path].map(|path| LitStr::new(path, Span::mixed_site())), private)
+}
+
 /// A path where an array is not allowed.
 pub(crate) struct OnePath(Single);
 
@@ -184,7 +189,7 @@ impl OnePath {
 
     /// Generates an expression of type `__private::Path`.
     pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
-        self.0.expand(private)
+        self.0.expand_at_site(private)
     }
 }
 
@@ -203,7 +208,8 @@ mod tests {
 
     #[test]
     fn one_path_is_no_array() {
-        check(r#""/jobs""#, &[r#"p::PathTemplate::new("/jobs").literal("/jobs").finish()"#]);
+        let site = r#"{static__SITE:p::Site=p::Site::new("/jobs","/jobs");p::constant(&__SITE)}"#;
+        check(r#""/jobs""#, &[site]);
         check("self.path()", &["p::path_of(&(self.path()))"]);
     }
 

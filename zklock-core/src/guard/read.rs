@@ -45,7 +45,7 @@ impl<K> Guard<K> {
     /// # }
     /// ```
     pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
-        read_under(self.client.worker(), self.shares(), path).await
+        read_under(self.client().worker(), self.shares(), path).await
     }
 }
 

@@ -110,14 +110,16 @@ pub(crate) async fn run_while<T, L>(
     let (mut woken, mut future) = (pin!(woken), pin!(future));
     let mut is_woken = false;
     poll_fn(|context| {
-        is_woken = is_woken || woken.as_mut().poll(context).is_ready();
-        if let Err(error) = check() {
-            return Poll::Ready(Err(error));
+        check()?;
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(check().map(|()| value));
         }
-        match future.as_mut().poll(context) {
-            Poll::Ready(value) => Poll::Ready(check().map(|()| value)),
-            Poll::Pending => Poll::Pending,
+        // A future that ends at once needs nobody to wake its task.
+        if !is_woken && woken.as_mut().poll(context).is_ready() {
+            is_woken = true;
+            check()?;
         }
+        Poll::Pending
     })
     .await
 }

@@ -40,7 +40,7 @@ impl<K> Guard<K> {
     /// ```
     pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
         let permit = || WritePermit::take(&self.shares());
-        upsert_under(self.client.worker(), permit, path, data.into()).await
+        upsert_under(self.client().worker(), permit, path, data.into()).await
     }
 }
 

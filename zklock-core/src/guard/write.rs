@@ -66,7 +66,7 @@ impl<K> Guard<K> {
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
         let permit = WritePermit::take(&self.shares())?;
-        write_under(self.client.worker(), permit, path, write).await
+        write_under(self.client().worker(), permit, path, write).await
     }
 
     pub(super) fn shares(&self) -> Vec<Arc<Share>> {
@@ -175,7 +175,7 @@ mod tests {
         let held = proxy.on_reply(Opcode::MULTI).hold();
         // The client's thread stands still, so the write's task does not run yet.
         let (go_on, stopped) = mpsc::channel::<()>();
-        guard.client.worker().spawn(async move {
+        guard.client().worker().spawn(async move {
             stopped.recv().ok();
         });
         let mut write = Box::pin(guard.create("/data", "x"));

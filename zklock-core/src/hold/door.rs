@@ -1,6 +1,7 @@
 //! A lock, and the way to enter it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::acquire::{Permits, Wanted};
 use crate::client::queueing::Queueing;
@@ -29,7 +30,7 @@ impl Door {
 
     /// Returns the door of a lock with one queue.
     pub(crate) fn to_queue(path: NodePath, entry: Entry, role: Role) -> Self {
-        let place = Place { role, also_behind: [].into() };
+        let place = Place { role, also_behind: Arc::default() };
         Self::new(path, entry, Wanted::Place(place))
     }
 

@@ -10,18 +10,35 @@ use crate::cohort::{self, Grant};
 use crate::error::{LockError, Phase};
 use crate::events::Attempt;
 use crate::lease::LeaseState;
+use crate::path::NodePath;
 use crate::session::drive::Contention;
 
-use super::Hold;
 use super::door::Door;
-use super::entry::Relation;
-use super::scope::nearest;
+use super::entry::{Entry, Relation};
+use super::node::{Node, Place};
+use super::scope::with_nearest;
 use super::spanned::{self, Spanned};
 use super::waiting::{confirm, turn_of};
+use super::{Hold, Holds};
 
 impl Door {
     /// Enters the lock, waiting for at most `wait`.
-    pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Vec<Hold>, LockError> {
+    pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
+        if let Some(hold) = self.again(client).filter(|_| !wait.is_zero()) {
+            return Ok(hold);
+        }
+        // Boxed, so that the futures of calls that enter again are small.
+        Box::pin(self.enter_slowly(client, wait)).await
+    }
+
+    /// Enters the lock again if the current call holds it and nothing is in the way.
+    #[inline]
+    pub(crate) fn again(&self, client: &Client) -> Option<Holds> {
+        again(client, &self.path, self.entry)
+    }
+
+    /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
+    pub(crate) async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
         let path = self.path.relative();
         match enter(client, self, Patience::within(wait, path)?, None).await? {
             Some(holds) => Ok(holds),
@@ -36,9 +53,31 @@ impl Door {
     }
 
     /// Enters the lock without waiting for other holders.
-    pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Vec<Hold>>, LockError> {
-        enter(client, self, Patience::new(client.default_wait(), Contention::Leave), None).await
+    pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Holds>, LockError> {
+        if let Some(hold) = self.again(client) {
+            return Ok(Some(hold));
+        }
+        let patience = Patience::new(client.default_wait(), Contention::Leave);
+        Box::pin(enter(client, self, patience, None)).await
     }
+}
+
+/// Enters a lock again if the current call holds it and nothing is in the way.
+#[inline]
+pub(crate) fn again(client: &Client, path: &NodePath, entry: Entry) -> Option<Holds> {
+    let enter = |node: &Arc<Node>, relation| {
+        let Relation::Again(again) = relation else { return None };
+        if !node.gate.admit(again) {
+            return None;
+        }
+        let is_held = node.tenure().state() == LeaseState::Held;
+        let hold = if is_held { Hold::inside(node, entry, again) } else { None };
+        if hold.is_none() {
+            node.gate.leave(again);
+        }
+        hold
+    };
+    with_nearest(client, (path, entry), enter).flatten().map(Holds::One)
 }
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
@@ -50,7 +89,7 @@ pub(crate) async fn enter(
     door: &Door,
     patience: Patience,
     group: Option<u64>,
-) -> Result<Option<Vec<Hold>>, LockError> {
+) -> Result<Option<Holds>, LockError> {
     let started = Instant::now();
     let patience = || patience.spent(started.elapsed());
     while let Some((outer, relation)) = nearest(client, door) {
@@ -60,30 +99,33 @@ pub(crate) async fn enter(
             Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
             Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
         };
-        let (tenure, child) = (outer.tenure().clone(), outer.child.clone());
-        // Waiting for a hold must not keep it alive.
-        let outer = Arc::downgrade(&{ outer });
-        let permit = match child.clone().try_acquire_many_owned(again.permits()) {
-            Ok(permit) => permit,
-            Err(_) if patience().contention == Contention::Leave => return Ok(None),
-            Err(_) => turn_of(client, &door.path, (child, again), patience()).await?,
-        };
-        if outer.strong_count() == 0 {
+        if !outer.gate.admit(again) {
+            if patience().contention == Contention::Leave {
+                return Ok(None);
+            }
+            // Waiting for a hold does not keep it alive.
+            let queue = (outer.gate.queue().clone(), again);
+            turn_of(client.worker(), &door.path, queue, patience()).await?;
+        }
+        let place = Place::admitted(outer, again);
+        let outer = place.node();
+        if outer.is_over() {
             // The hold ended meanwhile. Another hold of this lock may be around it.
             continue;
         }
+        let tenure = outer.tenure();
         match tenure.state() {
             LeaseState::Held => {}
             LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
             LeaseState::Suspended => {
-                let confirmed = confirm(client, &tenure, patience()).await;
-                if outer.strong_count() > 0 {
+                let confirmed = confirm(client.worker(), tenure, patience()).await;
+                if !outer.is_over() {
                     confirmed?;
                 }
             }
         }
-        if let Some(outer) = outer.upgrade() {
-            return Ok(Some(vec![outer.enter_again(door.entry, permit)]));
+        if let Some(ties) = Hold::join(outer, door.entry) {
+            return Ok(Some(Holds::One(Hold::placed(ties, door.entry, (place, None)))));
         }
     }
     let Some(grants) = acquire(client, door, patience, group).await? else { return Ok(None) };
@@ -93,6 +135,10 @@ pub(crate) async fn enter(
         Hold::first(client, door.entry, (grant, part))
     });
     Ok(Some(spanned.collect()))
+}
+
+fn nearest(client: &Client, door: &Door) -> Option<(Arc<Node>, Relation)> {
+    with_nearest(client, (&door.path, door.entry), |node, relation| (node.clone(), relation))
 }
 
 /// Makes one attempt to acquire a lock, and reports its life to the listeners.

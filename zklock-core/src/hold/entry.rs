@@ -61,8 +61,8 @@ impl Relation {
 }
 
 impl Again {
-    /// Returns the number of permits that the entry takes of its hold's semaphore.
-    pub(super) fn permits(self) -> u32 {
+    /// Returns the number of permits that the entry takes of those of its hold.
+    pub(super) const fn permits(self) -> u32 {
         match self {
             Self::Alone => 1 << 16,
             Self::Shared => 1,

@@ -10,8 +10,8 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::lease::Share;
 
-use super::Hold;
 use super::chain::Ends;
+use super::node::Node;
 
 /// A term of leadership, as far as the calls below it are concerned.
 pub(crate) trait Leading: Send + Sync {
@@ -26,12 +26,12 @@ pub(crate) trait Leading: Send + Sync {
     fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>>;
 }
 
-/// The locks, or the term, around a body. It keeps neither alive.
+/// The locks, or the term, around a body. It keeps neither held.
 #[derive(Clone)]
 pub(super) enum Frame {
-    Lock(Weak<Hold>),
+    Lock(Arc<Node>),
     /// Locks that were taken as one, or several permits.
-    Locks(Arc<[Weak<Hold>]>),
+    Locks(Arc<[Arc<Node>]>),
     Term {
         /// The body's scope, which ends while the term may last.
         body: Weak<()>,
@@ -40,18 +40,20 @@ pub(super) enum Frame {
 }
 
 impl Frame {
-    pub(super) fn of(holds: &[Arc<Hold>]) -> Self {
-        match holds {
-            [hold] => Self::Lock(Arc::downgrade(hold)),
-            holds => Self::Locks(holds.iter().map(Arc::downgrade).collect()),
+    pub(super) fn of(mut holds: impl ExactSizeIterator<Item = Arc<Node>>) -> Self {
+        match holds.len() {
+            1 => holds.next().map(Self::Lock),
+            _ => None,
         }
+        .unwrap_or_else(|| Self::Locks(holds.collect()))
     }
 
     /// Returns the holds, of which a term has none.
-    pub(super) fn holds(&self) -> &[Weak<Hold>] {
+    #[inline]
+    pub(super) fn nodes(&self) -> &[Arc<Node>] {
         match self {
-            Self::Lock(hold) => slice::from_ref(hold),
-            Self::Locks(holds) => holds,
+            Self::Lock(node) => slice::from_ref(node),
+            Self::Locks(nodes) => nodes,
             Self::Term { .. } => &[],
         }
     }
@@ -63,10 +65,13 @@ impl Frame {
             body.upgrade()?;
             return Some(Held::Term(term.upgrade()?));
         }
-        let holds = self.holds().iter().map(Weak::upgrade).collect::<Option<Vec<_>>>()?;
-        let worker = holds.first()?.client.worker().clone();
-        let shares = holds.iter().map(|hold| hold.share().clone()).collect();
-        Some(Held::Locks { holds: self.holds().to_vec(), shares, worker })
+        if self.is_over() {
+            return None;
+        }
+        let nodes = self.nodes();
+        let worker = nodes.first()?.worker()?;
+        let shares = nodes.iter().map(|node| node.share().clone()).collect();
+        Some(Held::Locks { nodes: nodes.to_vec(), shares, worker })
     }
 }
 
@@ -74,7 +79,7 @@ impl Ends for Frame {
     fn is_over(&self) -> bool {
         match self {
             Self::Term { body, .. } => body.strong_count() == 0,
-            Self::Lock(_) | Self::Locks(_) => self.holds().iter().any(Ends::is_over),
+            Self::Lock(_) | Self::Locks(_) => self.nodes().iter().any(|node| node.is_over()),
         }
     }
 }
@@ -83,8 +88,8 @@ impl Ends for Frame {
 #[derive(Clone)]
 pub(crate) enum Held {
     Locks {
-        /// One for each node; at least one.
-        holds: Vec<Weak<Hold>>,
+        /// One for each node on the servers; at least one.
+        nodes: Vec<Arc<Node>>,
         /// Those of the holds. Other holds of the same lock may have the same share, and keep it longer.
         shares: Vec<Arc<Share>>,
         worker: Arc<Worker>,
@@ -110,8 +115,8 @@ impl Held {
     /// Fails if one of the locks is lost or given back, or the term is over.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         match self {
-            Self::Locks { holds, shares, .. } => {
-                iter::zip(holds, shares).try_for_each(|(hold, share)| match hold.is_over() {
+            Self::Locks { nodes, shares, .. } => {
+                iter::zip(nodes, shares).try_for_each(|(node, share)| match node.is_over() {
                     true => Err(share.tenure().lost_error(LossReason::Resigned)),
                     false => share.check(),
                 })
@@ -123,14 +128,14 @@ impl Held {
     /// Waits until one of the locks is lost or given back, or the term is over.
     pub(crate) async fn lost(&self) -> LossReason {
         match self {
-            Self::Locks { holds, shares, .. } => lost(holds, shares).await,
+            Self::Locks { nodes, shares, .. } => lost(nodes, shares).await,
             Self::Term(term) => term.over().await,
         }
     }
 }
 
-async fn lost(holds: &[Weak<Hold>], shares: &[Arc<Share>]) -> LossReason {
-    let ends: Option<Vec<_>> = holds.iter().map(|hold| hold.upgrade().map(|hold| hold.end())).collect();
+async fn lost(nodes: &[Arc<Node>], shares: &[Arc<Share>]) -> LossReason {
+    let ends: Option<Vec<_>> = nodes.iter().map(|node| node.ending().map(|end| end.token())).collect();
     let Some(ends) = ends else { return LossReason::Resigned };
     let reason = tokio::select! {
         biased;
@@ -138,7 +143,7 @@ async fn lost(holds: &[Weak<Hold>], shares: &[Arc<Share>]) -> LossReason {
         (reason, ..) = select_all(shares.iter().map(|share| Box::pin(share.tenure().lost()))) => reason,
     };
     // The loss may be that of a later holder.
-    if holds.iter().any(Ends::is_over) { LossReason::Resigned } else { reason }
+    if nodes.iter().any(|node| node.is_over()) { LossReason::Resigned } else { reason }
 }
 
 #[cfg(test)]
@@ -154,7 +159,8 @@ mod tests {
         let client = Config::new(server.connect_string()).connect().await.unwrap();
         let first = client.mutex("/a").unwrap().lock().await.unwrap();
         let second = client.mutex("/b").unwrap().lock().await.unwrap();
-        let frame = Frame::of(&[first.holds()[0].clone(), second.holds()[0].clone()]);
+        let holds = [first.holds(), second.holds()];
+        let frame = Frame::of(holds.iter().map(|holds| holds[0].node().clone()));
         let held = frame.held().expect("both are held");
         assert!(!frame.is_over() && held.check().is_ok());
         drop(second);

@@ -1,23 +1,30 @@
 //! Ends holds.
 
+use std::mem;
 use std::sync::Arc;
 
 use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
+use crate::client::Client;
 use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
 use crate::cohort::Grant;
 use crate::error::{LockError, LossReason, Phase};
+use crate::lease::Share;
 
-use super::Hold;
+use super::node::{Node, Ties};
 use super::spanned::Closing;
-use super::stake::Stake;
+use super::{Hold, Holds};
 
 /// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
 /// first failure and logs the others.
-pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> {
-    let outcomes = join_all(holds.into_iter().rev().map(release)).await;
+pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
+    let holds = match holds {
+        Holds::One(hold) => return hold.release().await,
+        Holds::Many(holds) => holds,
+    };
+    let outcomes = join_all(holds.into_iter().rev().map(Hold::release)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
     let first = failures.next();
     failures.for_each(|error| tracing::warn!(%error, "release failed"));
@@ -25,52 +32,54 @@ pub(crate) async fn release_all(holds: Vec<Arc<Hold>>) -> Result<(), LockError> 
 }
 
 /// Ends all holds after a body, beginning with the last one.
-pub(crate) async fn finish_all(holds: Vec<Arc<Hold>>) {
-    let outcomes = join_all(holds.into_iter().rev().map(finish)).await;
-    for error in outcomes.into_iter().filter_map(Result::err) {
+pub(crate) async fn finish_all(holds: Holds) {
+    let failures = match holds {
+        Holds::One(hold) => Vec::from_iter(hold.finish().await.err()),
+        Holds::Many(holds) => {
+            let outcomes = join_all(holds.into_iter().rev().map(Hold::finish)).await;
+            outcomes.into_iter().filter_map(Result::err).collect()
+        }
+    };
+    for error in failures {
         tracing::warn!(%error, "release failed");
     }
 }
 
-async fn finish(hold: Arc<Hold>) -> Result<(), LockError> {
-    owned(hold).await.finish().await
+/// The end of a hold.
+enum End {
+    /// Others hold the lock as before.
+    Shared(Arc<Node>),
+    /// The last hold for writing has ended, and holds for reading are left.
+    LetsReadersIn(Arc<Grant>, Rest),
+    /// The last hold has ended.
+    GivesBack(Grant, Rest),
 }
 
-async fn release(hold: Arc<Hold>) -> Result<(), LockError> {
-    owned(hold).await.release().await
-}
-
-/// Returns a hold that is about to end. A call inside of it may refer to it while it looks for a hold to enter
-/// again. It does so for the time of one step, so the wait is short.
-async fn owned(mut hold: Arc<Hold>) -> Hold {
-    loop {
-        match Arc::try_unwrap(hold) {
-            Ok(hold) => return hold,
-            Err(shared) => hold = shared,
-        }
-        yield_now().await;
-    }
+/// The rest of a hold, which is kept until its release has ended.
+struct Rest {
+    span: Option<Closing>,
+    client: Client,
 }
 
 impl Hold {
     /// Ends this hold after a body. The last hold gives the lock back, and does not wait for the servers, unless the
     /// client is configured so. Returns an error only if it has waited for them.
     pub(crate) async fn finish(self) -> Result<(), LockError> {
-        if self.client.worker().settings().release == Release::Acknowledged {
+        if self.client().worker().settings().release == Release::Acknowledged {
             return self.release().await;
         }
-        let Self { client, grant, stake, end, mut span, .. } = self;
-        // Closed at the end.
-        let _span = span.give_up();
-        drop(end);
-        if stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1 {
-            client.worker().spawn(async move { drop(let_readers_in(grant).await) });
-        } else if let Some(grant) = Arc::into_inner(grant) {
-            let release = grant.give_back();
-            if release.has_to_yield() {
-                yield_now().await;
+        match self.part() {
+            End::Shared(_) => {}
+            End::LetsReadersIn(grant, rest) => {
+                rest.client.worker().spawn(async move { drop(let_readers_in(grant).await) });
             }
-            release.handed_over().await;
+            End::GivesBack(grant, _rest) => {
+                let release = grant.give_back();
+                if release.has_to_yield() {
+                    yield_now().await;
+                }
+                release.handed_over().await;
+            }
         }
         Ok(())
     }
@@ -78,52 +87,102 @@ impl Hold {
     /// Ends this hold. The last hold gives the lock back, and waits until another call of this client has it or
     /// the servers have released it. The last hold for writing downgrades the lock instead if holds for reading
     /// are left.
-    pub(crate) async fn release(mut self) -> Result<(), LockError> {
-        let span = self.span.give_up();
-        let outcome = self.released().await;
-        if let Some(span) = span {
-            span.note(&outcome);
+    pub(crate) async fn release(self) -> Result<(), LockError> {
+        match self.part() {
+            End::Shared(node) => node.tenure().check(),
+            // Boxed, so that the futures of inner holds are small.
+            end => Box::pin(release(end)).await,
         }
-        outcome
     }
 
-    /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
-    /// not be closed.
-    pub(crate) fn give_up_span(&mut self) -> Option<Closing> {
-        self.span.give_up()
-    }
-
-    async fn released(self) -> Result<(), LockError> {
-        let Self { client, grant, stake, places, end, .. } = self;
+    fn part(mut self) -> End {
+        // A last writer that leaves readers behind needs the client for the downgrade.
+        let client = self.stake.is_there().then(|| self.client().clone());
+        let (own, outer, stake) = (self.own.get().cloned(), self.ties.clone(), mem::take(&mut self.stake));
         // A request to release is not reported any more.
-        drop(end);
-        let share = grant.share().clone();
-        let within = client.default_wait();
-        let lets_readers_in = stake.is_some_and(Stake::was_last) && Arc::strong_count(&grant) > 1;
-        // The work runs on the client's thread, where it continues even if the caller's future is dropped.
-        let answer = if lets_readers_in {
-            client.worker().call(within, let_readers_in(grant)).await
-        } else {
-            let Some(grant) = Arc::into_inner(grant) else { return share.tenure().check() };
-            let release = grant.give_back();
-            if release.has_to_yield() {
-                // The call that has the lock now, or is about to come for it, may wait for this thread. The present
-                // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
-                yield_now().await;
+        drop(self);
+        let last_writing = stake.give_up();
+        let ties = match own {
+            Some(own) => {
+                drop(outer);
+                own
             }
-            if let Some(outcome) = release.outcome() {
-                return outcome;
-            }
-            client.worker().call(within, release.done()).await
+            None => outer,
         };
-        drop(places);
+        let node = ties.node.clone();
+        match (Arc::into_inner(ties), last_writing, client) {
+            (Some(ties), last_writing, _) => ties.part(last_writing.is_some()),
+            (None, Some(writing), Some(client)) => match writing.grant() {
+                Some(grant) => End::LetsReadersIn(grant, Rest { span: None, client }),
+                None => End::Shared(node),
+            },
+            (None, ..) => End::Shared(node),
+        }
+    }
+}
+
+impl Ties {
+    fn part(self, was_last_writer: bool) -> End {
+        let Self { span, grant, node, client, .. } = self;
+        let rest = Rest { span: span.give_up(), client };
+        if was_last_writer && Arc::strong_count(&grant) > 1 {
+            return End::LetsReadersIn(grant, rest);
+        }
+        match Arc::into_inner(grant) {
+            Some(grant) => End::GivesBack(grant, rest),
+            None => End::Shared(node),
+        }
+    }
+}
+
+/// Waits for the release of a hold.
+async fn release(end: End) -> Result<(), LockError> {
+    // The work runs on the client's thread, where it continues even if the caller's future is dropped.
+    let (outcome, rest) = match end {
+        End::Shared(node) => return node.tenure().check(),
+        End::LetsReadersIn(grant, rest) => {
+            let (share, within) = (grant.share().clone(), rest.client.default_wait());
+            let answer = rest.client.worker().call(within, let_readers_in(grant)).await;
+            (rest.outcome(answer, &share), rest)
+        }
+        End::GivesBack(grant, rest) => (rest.released(grant).await, rest),
+    };
+    if let Some(span) = rest.span {
+        span.note(&outcome);
+    }
+    outcome
+}
+
+impl Rest {
+    async fn released(&self, grant: Grant) -> Result<(), LockError> {
+        let share = grant.share().clone();
+        let release = grant.give_back();
+        if release.has_to_yield() {
+            // The call that has the lock now, or is about to come for it, may wait for this thread. The present
+            // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
+            yield_now().await;
+        }
+        if let Some(outcome) = release.outcome() {
+            return outcome;
+        }
+        let answer = self.client.worker().call(self.client.default_wait(), release.done()).await;
+        self.outcome(answer, &share)
+    }
+
+    fn outcome(
+        &self,
+        answer: Result<Result<(), LockError>, Unanswered>,
+        share: &Share,
+    ) -> Result<(), LockError> {
         let tenure = share.tenure();
         match answer {
             Ok(outcome) => outcome,
-            Err(Unanswered::InTime) => {
-                let path = tenure.path().relative().to_owned();
-                Err(LockError::Timeout { path, waited: within, phase: Phase::Releasing, holder: None })
-            }
+            Err(Unanswered::InTime) => Err(LockError::Timeout {
+                path: tenure.path().relative().to_owned(),
+                waited: self.client.default_wait(),
+                phase: Phase::Releasing,
+                holder: None,
+            }),
             // The client's thread may have ended right after the release.
             Err(Unanswered::Ended) => share
                 .outcome()

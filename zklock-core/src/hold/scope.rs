@@ -6,12 +6,13 @@ use std::sync::Arc;
 use tracing::{Instrument, Span};
 
 use crate::client::Client;
+use crate::path::NodePath;
 
 use super::Hold;
 use super::chain::Chain;
-use super::door::Door;
-use super::entry::Relation;
+use super::entry::{Entry, Relation};
 use super::held::{Frame, Held, Leading};
+use super::node::Node;
 
 tokio::task_local! {
     /// The locks and terms of the call that is being polled.
@@ -19,12 +20,12 @@ tokio::task_local! {
 }
 
 /// Runs a future inside these holds, and their span.
-pub(crate) fn scope<F: Future>(holds: &[Arc<Hold>], future: F) -> impl Future<Output = F::Output> + use<F> {
+pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
     SCOPE.scope(inside(holds), future.instrument(around(holds)))
 }
 
 /// Calls a function inside these holds, and their span.
-pub(crate) fn scope_blocking<T>(holds: &[Arc<Hold>], function: impl FnOnce() -> T) -> T {
+pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
     around(holds).in_scope(|| SCOPE.sync_scope(inside(holds), function))
 }
 
@@ -75,12 +76,19 @@ pub(crate) fn held() -> impl Iterator<Item = Held> {
 }
 
 /// Returns the scope of the current call with these holds in it.
-fn inside(holds: &[Arc<Hold>]) -> Chain<Frame> {
-    current().with(Frame::of(holds))
+fn inside(holds: &[Hold]) -> Chain<Frame> {
+    with_frame(Frame::of(holds.iter().map(Hold::node).cloned()))
 }
 
 fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Chain<Frame> {
-    current().with(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
+    with_frame(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
+}
+
+fn with_frame(frame: Frame) -> Chain<Frame> {
+    let mut frame = Some(frame);
+    let mut inside = |frames: &Chain<Frame>| frame.take().map(|frame| frames.with(frame));
+    let scope = SCOPE.try_with(&mut inside).ok().flatten();
+    scope.or_else(|| inside(&Chain::default())).unwrap_or_default()
 }
 
 fn current() -> Chain<Frame> {
@@ -89,18 +97,24 @@ fn current() -> Chain<Frame> {
 
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
-fn around(holds: &[Arc<Hold>]) -> Span {
-    holds.iter().rev().find_map(|hold| hold.span.for_body()).unwrap_or_else(Span::none)
+fn around(holds: &[Hold]) -> Span {
+    holds.iter().rev().find_map(|hold| hold.own_ties().span.for_body()).unwrap_or_else(Span::none)
 }
 
-/// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
-pub(super) fn nearest(client: &Client, door: &Door) -> Option<(Arc<Hold>, Relation)> {
-    current().iter().flat_map(Frame::holds).find_map(|hold| {
-        let hold = hold.upgrade()?;
-        let is_same = hold.tenure().path() == &door.path && hold.client.is_same(client);
-        let relation = Relation::of(hold.entry, door.entry).filter(|_| is_same)?;
-        Some((hold, relation))
-    })
+/// Looks at the innermost hold of the current call that is related to an entry of this lock, and at the relation.
+#[inline]
+pub(super) fn with_nearest<T>(
+    client: &Client,
+    lock: (&NodePath, Entry),
+    look: impl FnOnce(&Arc<Node>, Relation) -> T,
+) -> Option<T> {
+    let nearest = |frames: &Chain<Frame>| {
+        let mut nodes = frames.iter().flat_map(Frame::nodes);
+        let (node, relation) =
+            nodes.find_map(|node| node.relation(client, lock).map(|relation| (node, relation)))?;
+        Some(look(node, relation))
+    };
+    SCOPE.try_with(nearest).ok().flatten()
 }
 
 /// Returns the length of the current call's list.

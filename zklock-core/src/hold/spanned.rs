@@ -1,6 +1,6 @@
 //! The span of a lock that is held, from its grant to the end of its last hold.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::Span;
 
@@ -13,8 +13,14 @@ use super::door::Door;
 
 /// The part of one hold in the span of its lock. It is dropped before the lock is given back, because later holders may
 /// lose that.
+#[derive(Debug)]
+pub(super) struct Spanned(Option<Mutex<Option<Part>>>);
+
 #[derive(Clone, Debug)]
-pub(super) struct Spanned(Option<(Arc<HoldSpan>, Arc<Share>)>);
+struct Part {
+    span: Arc<HoldSpan>,
+    share: Arc<Share>,
+}
 
 /// The span of a hold that is being given back. It is closed when the last hold of the lock has ended.
 #[derive(Debug)]
@@ -29,22 +35,33 @@ pub(super) fn open(door: &Door, grants: &[Grant]) -> Option<Arc<HoldSpan>> {
 
 impl Spanned {
     pub(super) fn part(span: Option<&Arc<HoldSpan>>, grant: &Grant) -> Self {
-        Self(span.map(|span| (span.clone(), grant.share().clone())))
+        let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), share: grant.share().clone() };
+        Self(span.map(|span| Mutex::new(Some(part(span)))))
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
     pub(super) fn for_body(&self) -> Option<Span> {
-        self.0.as_ref().and_then(|(span, _)| span.for_body())
+        self.present()?.span.for_body()
     }
 
     /// Gives this part up. The caller keeps the span open until the release has ended.
-    pub(super) fn give_up(&mut self) -> Option<Closing> {
-        let (span, share) = self.0.take()?;
+    pub(super) fn give_up(&self) -> Option<Closing> {
+        let Part { span, share } = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let tenure = share.tenure();
         if let Some(reason) = tenure.loss() {
             span.note(&tenure.lost_error(reason));
         }
         Some(Closing(span))
+    }
+
+    fn present(&self) -> Option<Part> {
+        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Clone for Spanned {
+    fn clone(&self) -> Self {
+        Self(self.present().map(|part| Mutex::new(Some(part))))
     }
 }
 

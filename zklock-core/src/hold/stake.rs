@@ -5,45 +5,65 @@ use std::sync::{Arc, Weak};
 
 use crate::cohort::Grant;
 
-/// The part of one hold in the writing under a lease. When the last stake is dropped while readers
-/// are left under the lease, the lock is downgraded, so that others may read too.
+/// The writing under a lease. When its last part ends while readers are left under the lease, the lock is downgraded, so
+/// that others may read too.
 #[derive(Debug)]
-pub(super) struct Stake {
+pub(super) struct Writing {
     grant: Weak<Grant>,
-    /// Taken when the stake is given up.
-    writers: Option<Arc<AtomicUsize>>,
+    writers: AtomicUsize,
+}
+
+/// The part of one hold in the writing under a lease. By default, there is none.
+#[derive(Debug, Default)]
+pub(super) struct Stake {
+    /// `None` for a hold that does not write, and for one that has given its stake up.
+    writing: Option<Arc<Writing>>,
+}
+
+impl Writing {
+    /// Begins the writing under this grant. The caller returns the [stake](Stake::first) in it.
+    pub(super) fn by_one(grant: &Arc<Grant>) -> Self {
+        Self { grant: Arc::downgrade(grant), writers: AtomicUsize::new(1) }
+    }
+
+    /// Returns the grant, unless all holds have ended.
+    pub(super) fn grant(&self) -> Option<Arc<Grant>> {
+        self.grant.upgrade()
+    }
 }
 
 impl Stake {
-    pub(super) fn first(grant: &Arc<Grant>) -> Self {
-        Self { grant: Arc::downgrade(grant), writers: Some(Arc::new(AtomicUsize::new(1))) }
+    /// Returns the stake of the first writer.
+    pub(super) fn first(writing: &Arc<Writing>) -> Self {
+        Self { writing: Some(writing.clone()) }
     }
 
-    /// Gives up the stake, and tells whether it was the last one. If so, the caller has to
-    /// downgrade or release the lease.
-    pub(super) fn was_last(mut self) -> bool {
-        self.give_up()
+    /// Returns one more stake, or `None` if the writing has ended.
+    pub(super) fn join(writing: &Arc<Writing>) -> Option<Self> {
+        let more = |writers: usize| (writers > 0).then_some(writers + 1);
+        writing.writers.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        Some(Self { writing: Some(writing.clone()) })
     }
 
-    fn give_up(&mut self) -> bool {
-        self.writers.take().is_some_and(|writers| writers.fetch_sub(1, Ordering::AcqRel) == 1)
+    pub(super) fn is_there(&self) -> bool {
+        self.writing.is_some()
     }
-}
 
-impl Clone for Stake {
-    fn clone(&self) -> Self {
-        if let Some(writers) = &self.writers {
-            writers.fetch_add(1, Ordering::AcqRel);
-        }
-        Self { grant: self.grant.clone(), writers: self.writers.clone() }
+    /// Gives up the stake, and returns the writing if this was the last one. The caller then has to downgrade or release
+    /// the lease.
+    pub(super) fn give_up(mut self) -> Option<Arc<Writing>> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<Arc<Writing>> {
+        let writing = self.writing.take()?;
+        (writing.writers.fetch_sub(1, Ordering::AcqRel) == 1).then_some(writing)
     }
 }
 
 impl Drop for Stake {
     fn drop(&mut self) {
-        if self.give_up()
-            && let Some(grant) = self.grant.upgrade()
-        {
+        if let Some(grant) = self.end().and_then(|writing| writing.grant()) {
             grant.downgrade_later();
         }
     }

@@ -42,6 +42,16 @@ impl Roster {
     }
 }
 
+/// Returns whether the client leads at `path`.
+pub(super) fn leads(client: &Client, path: &str) -> bool {
+    Roster::of(client).at(path).is_some_and(|candidate| candidate.latch.is_leader())
+}
+
+/// Returns the election's answer from memory; see [`LeaderLatch::answer`].
+pub(super) fn answer(client: &Client, path: &str) -> Option<Option<Leadership>> {
+    Roster::of(client).at(path)?.latch.answer()
+}
+
 struct Candidate {
     path: NodePath,
     latch: LeaderLatch,
@@ -145,7 +155,10 @@ impl Leader {
 
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
-        self.joined().is_some_and(|candidate| candidate.latch.is_leader())
+        match &self.place {
+            Place::Known(candidate) => candidate.latch.is_leader(),
+            Place::New(path) => leads(&self.client, path.relative()),
+        }
     }
 
     /// Returns, from memory, the error for which the candidate does not run at present: see

@@ -34,7 +34,7 @@ impl WriteGuard {
         for writer in self.holds() {
             readers.push(writer.enter_to_read(patience).await?);
         }
-        let reader = ReadGuard::new(self.client(), readers);
+        let reader = ReadGuard::new(readers.into_iter().collect());
         self.release().await?;
         Ok(reader)
     }

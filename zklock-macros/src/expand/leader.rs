@@ -150,7 +150,10 @@ mod tests {
             /// Sweeps.
             pub async fn sweep(name: &str) {
                 #[allow(clippy::used_underscore_binding)]
-                let __path = ::zklock::__private::PathTemplate::new("/leader").literal("/leader").finish();
+                let __path = {
+                    static __SITE: ::zklock::__private::Site = ::zklock::__private::Site::new("/leader", "/leader");
+                    ::zklock::__private::constant(&__SITE)
+                };
                 let __client = ::zklock::__private::client_of(&(pool.of(name)));
                 let __term = match ::zklock::__private::ask_to_lead(__client, __path).await {
                     ::zklock::__private::Answer::Leads(__term) => __term,

@@ -17,6 +17,16 @@ pub(crate) enum Single {
     Computed(Box<Expr>),
 }
 
+/// Generates an expression of type `__private::Path` for a constant path, which is validated once.
+pub(super) fn site([template, path]: [LitStr; 2], private: &TokenStream) -> TokenStream {
+    quote_spanned! {Span::mixed_site()=>
+        {
+            static __SITE: #private::Site = #private::Site::new(#template, #path);
+            #private::constant(&__SITE)
+        }
+    }
+}
+
 impl Single {
     pub(super) fn new(value: &Expr) -> Result<Self> {
         if let Some(text) = string(value) {
@@ -54,6 +64,20 @@ impl Single {
                 let new = quote!(#private::PathTemplate::new(#text));
                 quote!(#new #(#calls)* .finish())
             }
+        }
+    }
+
+    /// Generates an expression of the same type. A constant path is validated once.
+    pub(super) fn expand_at_site(&self, private: &TokenStream) -> TokenStream {
+        match self {
+            Self::Template { text, pieces } => match &pieces[..] {
+                [Piece::Literal(path)] => {
+                    let span = Span::mixed_site().located_at(text.span());
+                    site([&text.value(), path].map(|text| LitStr::new(text, span)), private)
+                }
+                _ => self.expand(private),
+            },
+            Self::Computed(_) => self.expand(private),
         }
     }
 
@@ -128,6 +152,9 @@ mod tests {
             r#"p::PathTemplate::new("/orders/{order.id}/x").literal("/orders/").segment(&(order.id)).literal("/x").finish()"#,
         );
         check(r#""/{{a}}""#, r#"p::PathTemplate::new("/{{a}}").literal("/{a}").finish()"#);
+        let escaped = Single::new(&syn::parse_quote!("/{{a}}")).unwrap().expand_at_site(&quote!(p));
+        let site = r#"{static__SITE:p::Site=p::Site::new("/{{a}}","/{a}");p::constant(&__SITE)}"#;
+        assert_eq!(escaped.to_string().replace(' ', ""), site);
     }
 
     #[test]

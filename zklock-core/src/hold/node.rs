@@ -1,0 +1,230 @@
+//! A hold, as the calls inside of it find it, and what keeps the lock for it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::client::Client;
+use crate::client::worker::Worker;
+use crate::cohort::Grant;
+use crate::lease::{Share, Tenure};
+use crate::path::NodePath;
+
+use super::chain::{Chain, Ends};
+use super::ending::Ending;
+use super::entry::{Again, Entry, Relation};
+use super::gate::Gate;
+use super::spanned::Spanned;
+use super::stake::Writing;
+
+/// A hold, as the calls inside of it find it. Scopes refer to it, which does not keep the lock: only its ties do.
+pub(crate) struct Node {
+    entry: Entry,
+    share: Arc<Share>,
+    worker: Weak<Worker>,
+    pub(super) gate: Gate,
+    is_over: AtomicBool,
+    /// Created on demand, and taken when the hold ends.
+    ending: Mutex<Option<Arc<Ending>>>,
+    /// The writing under the lease, if this hold is for writing.
+    pub(super) writing: Option<Arc<Writing>>,
+    ties: Weak<Ties>,
+}
+
+/// The ties of a hold to its lock, which they keep. The entries inside of the hold share them, until something may be
+/// entered inside of those entries.
+///
+/// The fields are dropped in their order. The span ends before the grant. The client ends after it, because the end of
+/// the last client ends the session: the lease is released and not lost.
+#[derive(Debug)]
+pub(super) struct Ties {
+    pub(super) span: Spanned,
+    pub(super) grant: Arc<Grant>,
+    /// `None` for the first hold of a lock.
+    places: Option<Mutex<Places>>,
+    pub(super) node: Arc<Node>,
+    pub(super) client: Client,
+}
+
+/// The place of an entry in the hold around it.
+#[derive(Debug)]
+pub(super) struct Place {
+    node: Arc<Node>,
+    again: Again,
+}
+
+/// The place of a hold in its parent, and those of its ancestors: a hold may outlive the holds around it, and must still
+/// exclude their siblings.
+#[derive(Debug)]
+struct Places {
+    /// The place in the parent, as long as nothing is entered below.
+    own: Option<Place>,
+    shared: Chain<Arc<Place>>,
+}
+
+impl Node {
+    fn new(
+        entry: Entry,
+        (share, client): (Arc<Share>, &Client),
+        (writing, ending): (Option<Arc<Writing>>, Option<Arc<Ending>>),
+        ties: &Weak<Ties>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            entry,
+            share,
+            worker: Arc::downgrade(client.worker()),
+            gate: Gate::default(),
+            is_over: AtomicBool::new(false),
+            ending: Mutex::new(ending),
+            writing,
+            ties: ties.clone(),
+        })
+    }
+
+    pub(super) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    #[inline]
+    pub(super) fn tenure(&self) -> &Arc<Tenure> {
+        self.share.tenure()
+    }
+
+    /// Returns the relation of an entry to this hold, or `None` if it is another lock or the hold has ended.
+    #[inline]
+    pub(super) fn relation(&self, client: &Client, (path, entry): (&NodePath, Entry)) -> Option<Relation> {
+        let is_same = || {
+            !self.is_over()
+                && std::ptr::eq(self.worker.as_ptr(), Arc::as_ptr(client.worker()))
+                && self.tenure().path().is_same(path)
+        };
+        Relation::of(self.entry, entry).filter(|_| is_same())
+    }
+
+    /// Returns the ties of this hold, unless it has ended and nothing is left inside of it.
+    #[inline]
+    pub(super) fn ties(&self) -> Option<Arc<Ties>> {
+        self.ties.upgrade()
+    }
+
+    pub(super) fn worker(&self) -> Option<Arc<Worker>> {
+        self.worker.upgrade()
+    }
+
+    /// Returns the end of this hold, or `None` if it has ended.
+    pub(super) fn ending(&self) -> Option<Arc<Ending>> {
+        let mut ending = self.lock_ending();
+        // It is taken under this lock.
+        (!self.is_over()).then(|| ending.get_or_insert_default().clone())
+    }
+
+    /// Returns the end of this hold if somebody has asked for it.
+    pub(super) fn present_ending(&self) -> Option<Arc<Ending>> {
+        self.lock_ending().clone()
+    }
+
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Ends this hold.
+    pub(super) fn end(&self) {
+        let ending = {
+            let mut ending = self.lock_ending();
+            self.is_over.store(true, Ordering::Release);
+            ending.take()
+        };
+        // Callbacks are dropped without the lock.
+        drop(ending);
+    }
+
+    fn lock_ending(&self) -> MutexGuard<'_, Option<Arc<Ending>>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ends for Arc<Node> {
+    fn is_over(&self) -> bool {
+        Node::is_over(self)
+    }
+}
+
+impl Ties {
+    /// Returns the ties of the first hold of a lock.
+    pub(super) fn first(client: &Client, entry: Entry, (grant, span): (Grant, Spanned)) -> Arc<Self> {
+        let grant = Arc::new(grant);
+        let writing = (entry == Entry::Write).then(|| Arc::new(Writing::by_one(&grant)));
+        let share = grant.share().clone();
+        Arc::new_cyclic(|ties| {
+            let node = Node::new(entry, (share, client), (writing, None), ties);
+            Self { span, grant, places: None, node, client: client.clone() }
+        })
+    }
+
+    /// Returns the ties of a hold that has this place in the one with these ties, and this end.
+    pub(super) fn inner(&self, entry: Entry, place: Place, ending: Option<Arc<Ending>>) -> Arc<Self> {
+        let outer = &self.node;
+        let writing = outer.writing.as_ref().filter(|_| entry == Entry::Write).cloned();
+        let places = Mutex::new(Places { own: Some(place), shared: self.places() });
+        Arc::new_cyclic(|ties| {
+            let node = Node::new(entry, (outer.share.clone(), &self.client), (writing, ending), ties);
+            Self {
+                span: self.span.clone(),
+                grant: self.grant.clone(),
+                places: Some(places),
+                node,
+                client: self.client.clone(),
+            }
+        })
+    }
+
+    /// Returns the places of this hold, for one that is entered inside of it.
+    fn places(&self) -> Chain<Arc<Place>> {
+        let Some(places) = &self.places else { return Chain::default() };
+        let Places { own, shared } = &mut *places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = own.take() {
+            *shared = shared.with(Arc::new(place));
+        }
+        shared.clone()
+    }
+}
+
+impl Place {
+    /// Returns the place of an entry that was admitted.
+    pub(super) fn admitted(node: Arc<Node>, again: Again) -> Self {
+        Self { node, again }
+    }
+
+    pub(super) fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
+
+    pub(super) fn again(&self) -> Again {
+        self.again
+    }
+}
+
+impl Ends for Arc<Place> {
+    /// Returns `true` if the parent has ended, so that nobody can become a sibling any more.
+    fn is_over(&self) -> bool {
+        self.node.is_over()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.node.gate.leave(self.again);
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("entry", &self.entry)
+            .field("share", &self.share)
+            .field("gate", &self.gate)
+            .field("is_over", &self.is_over())
+            .finish_non_exhaustive()
+    }
+}
