@@ -173,17 +173,18 @@ public class Contention {
             String events = before.events.isEmpty() || after.events.isEmpty() ? "-"
                 : String.format(Locale.ROOT, "%.2f", (after.events.get() - before.events.get()) / ops);
             return String.format(Locale.ROOT,
-                "curator %s sessions=%d tasks=%d ops=%.0f secs=%.3f ops_per_s=%.0f p50_us=%.3f p99_us=%.3f "
-                    + "requests_per_op=%.2f events_per_op=%s longest_run=%s longest_wait_ms=%.1f",
+                "curator %s sessions=%d tasks=%d ops=%.0f secs=%.3f ops_per_s=%.0f p50_us=%.3f p90_us=%.3f p99_us=%.3f "
+                    + "p999_us=%.3f requests_per_op=%.2f events_per_op=%s longest_run=%s longest_wait_ms=%.1f",
                 options.options.get("scenario"), options.number("sessions"), options.number("tasks"), ops,
-                elapsed / 1e9, ops / (elapsed / 1e9), percentile(latencies, 50) / batch / 1e3,
-                percentile(latencies, 99) / batch / 1e3, requests / ops, events,
+                elapsed / 1e9, ops / (elapsed / 1e9), percentile(latencies, 500) / batch / 1e3,
+                percentile(latencies, 900) / batch / 1e3, percentile(latencies, 990) / batch / 1e3,
+                percentile(latencies, 999) / batch / 1e3, requests / ops, events,
                 shared ? Integer.toString(longestRun(acquisitions, body.contended.get())) : "-", wait / 1e6);
         }
 
         /** Returns a percentile by nearest rank. */
-        private static double percentile(long[] latencies, int percent) {
-            int rank = (int) Math.ceil(latencies.length * percent / 100.0);
+        private static double percentile(long[] latencies, int perMille) {
+            int rank = (int) Math.ceil(latencies.length * perMille / 1000.0);
             return rank == 0 ? Double.NaN : latencies[rank - 1];
         }
 

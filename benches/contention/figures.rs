@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::counters::Counted;
 use crate::entrant::Record;
 use crate::options::{Options, Scenario, name};
+use crate::percentile::percentile;
 
 pub(crate) struct Figures {
     /// In ascending order.
@@ -32,27 +33,21 @@ impl Figures {
         let batch = f64::from(options.operations_per_sample());
         let ops = self.latencies.len() as f64 * batch;
         let secs = self.elapsed.as_secs_f64();
-        let (p50, p99) = (self.percentile(50) / batch, self.percentile(99) / batch);
+        let [p50, p90, p99, p999] =
+            [500, 900, 990, 999].map(|per_mille| percentile(&self.latencies, per_mille) / batch);
         let client = if options.scenario == Scenario::Raw { "zookeeper-client" } else { "zklock" };
         let events = self.counted.events.map(|events| format!("{:.2}", events as f64 / ops));
         let run = if options.is_shared() { self.longest_run().to_string() } else { "-".to_owned() };
         format!(
             "{client} {what} sessions={sessions} tasks={tasks} ops={ops:.0} secs={secs:.3} \
-             ops_per_s={rate:.0} p50_us={p50:.3} p99_us={p99:.3} requests_per_op={requests:.2} \
-             events_per_op={events} longest_run={run} longest_wait_ms={wait:.1}",
+             ops_per_s={rate:.0} p50_us={p50:.3} p90_us={p90:.3} p99_us={p99:.3} p999_us={p999:.3} \
+             requests_per_op={requests:.2} events_per_op={events} longest_run={run} longest_wait_ms={wait:.1}",
             what = name(&options.scenario),
             rate = ops / secs,
             requests = self.counted.requests as f64 / ops,
             events = events.as_deref().unwrap_or("-"),
             wait = self.longest_wait.as_secs_f64() * 1e3,
         )
-    }
-
-    /// Returns a percentile in microseconds, by nearest rank.
-    fn percentile(&self, percent: usize) -> f64 {
-        let rank = (self.latencies.len() * percent).div_ceil(100);
-        let latency = rank.checked_sub(1).and_then(|index| self.latencies.get(index));
-        latency.map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
     }
 
     fn longest_run(&self) -> usize {

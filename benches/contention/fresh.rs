@@ -7,7 +7,7 @@ use futures_util::stream;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::Failure;
-use crate::raw::create_with_parents;
+use crate::parents::create_with_parents;
 
 /// The nodes of locks that the measured sessions have never used.
 ///

@@ -11,7 +11,9 @@
 //! * `entrant`: one task, which repeats operations.
 //! * `body`: the critical section.
 //! * `curator`, `Contention.java`: the same scenarios with Curator.
-//! * `figures`, `counters`: the result, and the counters of the server.
+//! * `kazoo`, `contention.py`: the mutex with kazoo.
+//! * `figures`, `percentile`, `counters`: the result, and the counters of the server.
+//! * `parents`: the nodes above those that a measurement uses.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -37,8 +39,11 @@ mod curator;
 mod entrant;
 mod figures;
 mod fresh;
+mod kazoo;
 mod lock;
 mod options;
+mod parents;
+mod percentile;
 #[path = "../program/mod.rs"]
 mod program;
 mod raw;
@@ -56,8 +61,10 @@ fn measure(options: Options) -> Result<String, Failure> {
     let given = options.server.as_deref();
     let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
     let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
-    if options.client == Contender::Curator {
-        return curator::measure(&options, &server, &namespace);
+    match options.client {
+        Contender::Curator => return curator::measure(&options, &server, &namespace),
+        Contender::Kazoo => return kazoo::measure(&options, &server, &namespace),
+        Contender::Zklock => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let bench = Bench { options: Arc::new(options), server, namespace };

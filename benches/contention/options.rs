@@ -22,7 +22,8 @@ pub(crate) struct Options {
     #[arg(value_enum, default_value_t = Scenario::Mutex)]
     pub(crate) scenario: Scenario,
 
-    /// The library to measure. Curator is searched for, and installed if it is missing, as the tests do.
+    /// The library to measure. Curator is searched for, and installed if it is missing, as the tests do. kazoo is
+    /// installed from PyPI into a virtual environment in the target directory.
     #[arg(long, value_enum, default_value_t = Contender::Zklock)]
     pub(crate) client: Contender,
 
@@ -104,6 +105,8 @@ pub(crate) enum Contender {
     Zklock,
     /// Apache Curator, with one thread for each task. It always awaits the release.
     Curator,
+    /// kazoo for Python, with one process for each session. It takes a mutex, and always awaits the release.
+    Kazoo,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -160,14 +163,18 @@ impl Options {
         if self.through != Through::Guard && self.release != Release::Awaited {
             return Err("`--release` needs `--through guard`".into());
         }
-        if (is_raw || self.client == Contender::Curator) && !is_default {
+        if (is_raw || self.client != Contender::Zklock) && !is_default {
             return Err("only zklock takes `--through` and `--release`".into());
         }
         if self.client != Contender::Curator && self.instances != Instances::Task {
             return Err("only Curator takes `--instances`".into());
         }
-        if is_raw && self.client == Contender::Curator {
-            return Err("`raw` has no Curator".into());
+        if is_raw && self.client != Contender::Zklock {
+            return Err("`raw` is neither Curator nor kazoo".into());
+        }
+        let is_plain_mutex = self.scenario == Scenario::Mutex && !self.fresh && self.pause().is_zero();
+        if self.client == Contender::Kazoo && !(is_plain_mutex && self.tasks == 1 && self.hold().is_zero()) {
+            return Err("kazoo takes only `mutex`, `--sessions` and the length of the measurement".into());
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! The requests of a lock without the lock.
 
-use zookeeper_client::{Acls, Client, CreateMode, Error};
+use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::Failure;
 use crate::body::{Body, Entered};
+use crate::parents::create_with_parents;
 
 /// A session, and a node that exists.
 #[derive(Clone)]
@@ -20,18 +21,6 @@ pub(crate) async fn connect(server: &str, root: &str, sessions: u32) -> Result<V
     }
     create_with_parents(&clients[0], root).await?;
     Ok(clients)
-}
-
-/// Creates containers, which the server deletes some time after their last child.
-pub(crate) async fn create_with_parents(client: &Client, path: &str) -> Result<(), Failure> {
-    let ends = path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]);
-    for end in ends {
-        match client.create(&path[..end], b"", &CreateMode::Container.with_acls(Acls::anyone_all())).await {
-            Ok(_) | Err(Error::NodeExists) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Deletes the nodes of all tasks.
