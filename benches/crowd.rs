@@ -1,7 +1,7 @@
-//! Measures a client with many waiters at one lock, and a client that holds many locks.
+//! Measures a client whose waiters have a contender each, and an idle client.
 //!
 //! ```text
-//! cargo bench --bench crowd -- --waiters 8000 --held 20000
+//! cargo bench --bench crowd -- --waiters 8000
 //! ```
 //!
 //! prints one line for each; `--help` says what the figures mean.
@@ -16,18 +16,17 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LeaseState, LockError, MutexGuard};
+use zklock::{Client, Config, LockError};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy, ZooKeeper};
+use zklock_testkit::{Proxy, ZooKeeper};
 
 use program::Failure;
 
-/// Measures a client with many waiters at one lock, and a client that holds many locks.
+/// Measures a client whose waiters at one lock have a contender each (`Queueing::Task`), and an idle client.
 ///
 /// `waiters`: the time until all are in the queue, the requests per second while all wait, the median time of
 /// 50 acquisitions of an unrelated free lock, how late the last deadline was answered, and whether an
-/// unrelated lock was held throughout. `held`: the time to take all locks, the requests of a reconnect, and
-/// the time until all locks are confirmed. `idle`: the requests per second of a client that holds one lock.
+/// unrelated lock was held throughout. `idle`: the requests per second of a client that holds one lock.
 /// A proxy in front of the server counts the requests, pings and heartbeats included.
 #[derive(Parser)]
 #[command(name = "crowd", bin_name = "cargo bench --bench crowd --")]
@@ -39,10 +38,6 @@ struct Options {
     /// How long the waiters wait, in seconds. All have to be in the queue before.
     #[arg(long, default_value_t = 60)]
     wait: u64,
-
-    /// The number of held locks.
-    #[arg(long, default_value_t = 20_000)]
-    held: usize,
 
     /// Accepted because cargo passes it to every benchmark.
     #[arg(long, hide = true)]
@@ -59,9 +54,6 @@ fn measure(options: &Options) -> Result<(), Failure> {
     runtime.block_on(async {
         if options.waiters > 0 {
             wait(options, &server).await?;
-        }
-        if options.held > 0 {
-            reconnect(options, &server).await?;
         }
         idle(&server).await
     })
@@ -110,47 +102,6 @@ async fn wait(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
     held.release().await?;
     holder.release().await?;
     client.shutdown(GRACE).await;
-    Ok(())
-}
-
-async fn reconnect(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
-    let (proxy, client) = connect(server).await?;
-    let start = Instant::now();
-    let mut taking = JoinSet::new();
-    for number in 0..options.held {
-        let mutex = client.mutex(format!("/many/{number}"))?;
-        taking.spawn(async move { mutex.lock_timeout(LONGEST).await });
-    }
-    let mut guards = Vec::with_capacity(options.held);
-    while let Some(taken) = taking.join_next().await {
-        guards.push(taken??);
-    }
-    let taken = start.elapsed();
-    let before = proxy.requests_total();
-    let cut = Instant::now();
-    proxy.cut(How::Rst);
-    let mut is_suspended = false;
-    loop {
-        let states = guards.iter().map(MutexGuard::state);
-        let held = states.filter(|state| *state == LeaseState::Held).count();
-        is_suspended |= held == 0;
-        if is_suspended && held == guards.len() {
-            break;
-        }
-        if cut.elapsed() > LONGEST {
-            return Err(format!("{held} of {} locks are held", guards.len()).into());
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    println!(
-        "held={} taken_s={:.1} requests_of_a_reconnect={} confirmed_ms={:.0}",
-        options.held,
-        taken.as_secs_f64(),
-        proxy.requests_total() - before,
-        cut.elapsed().as_secs_f64() * 1e3,
-    );
-    drop(guards);
-    client.shutdown(LONGEST).await;
     Ok(())
 }
 

@@ -1,0 +1,126 @@
+//! Many locks that one client holds.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use zklock::{LeaseState, MutexGuard};
+use zklock_testkit::{How, ZooKeeper};
+
+use crate::clients::{Counted, ms, within_limit};
+use crate::memory::{each_since, resident};
+use crate::program::Failure;
+
+/// Measures distinct locks that one client holds.
+///
+/// `taken_ms`, `given_up_ms`: the time to take all of them, and to release them, with 256 calls under way.
+/// `bytes_per_lock`: the resident memory of this process that came with the locks, for each of them.
+/// `bytes_of_path`: the mean length of the path of a lock's node, which is in its `bytes_per_lock`.
+/// `requests_per_s_at_rest`: the requests of the client while nothing happens, for `--rest`.
+/// `told_first_ms`, `told_last_ms`: the time from the deletion of a node by an outsider until its holder is told, for
+/// the first lock and for the last one that was taken. A client watches the nodes of its locks up to a total length of
+/// their paths, and asks for each of the others every ten seconds.
+/// `requests_of_reconnect`, `confirmed_ms`: after the connection was cut, the requests of the client until it knows
+/// that it holds all locks, and the time until then.
+/// A proxy in front of the server counts the requests, pings included. It adds to the times of requests.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The number of locks.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(3..))]
+    locks: u32,
+
+    /// The length of the rest.
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    rest: humantime::Duration,
+}
+
+pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
+    let server = ZooKeeper::start()?;
+    let counted = Counted::connect(&server).await?;
+    let outsider = zookeeper_client::Client::connect(server.connect_string()).await?;
+    counted.client.mutex("/first")?.lock().await?.release().await?;
+    let (before, start) = (resident()?, Instant::now());
+    let mut guards = take(&counted, options.locks).await?;
+    let taken = start.elapsed();
+    let bytes_per_lock = each_since(before, guards.len())?;
+    let bytes_of_path = node(&outsider, &guards[0]).await?.len() + digits(options.locks) - 1;
+    counted.calm().await?;
+    let (before, rest) = (counted.proxy.requests_total(), Duration::from(options.rest));
+    tokio::time::sleep(rest).await;
+    let at_rest = (counted.proxy.requests_total() - before) as f64 / rest.as_secs_f64();
+    let told_last = told(&outsider, guards.pop().ok_or("there is no lock")?).await?;
+    let told_first = told(&outsider, guards.swap_remove(0)).await?;
+    let (requests, confirmed) = reconnect(&counted, &guards).await?;
+    let start = Instant::now();
+    let mut releases = stream::iter(guards).map(MutexGuard::release).buffer_unordered(AT_ONCE);
+    while let Some(released) = releases.next().await {
+        released?;
+    }
+    let given_up = start.elapsed();
+    counted.shut_down().await;
+    Ok(format!(
+        "held locks={locks} bytes_per_lock={bytes_per_lock:.0} bytes_of_path={bytes_of_path} taken_ms={taken:.0} \
+         given_up_ms={given_up:.0} requests_per_s_at_rest={at_rest:.2} told_first_ms={told_first:.1} \
+         told_last_ms={told_last:.1} requests_of_reconnect={requests} confirmed_ms={confirmed:.1}",
+        locks = options.locks,
+        taken = ms(taken),
+        given_up = ms(given_up),
+        told_first = ms(told_first),
+        told_last = ms(told_last),
+        confirmed = ms(confirmed),
+    ))
+}
+
+/// Takes the locks, the first one first.
+async fn take(counted: &Counted, locks: u32) -> Result<Vec<MutexGuard>, Failure> {
+    let take =
+        async |number: u32| Ok::<_, Failure>(counted.client.mutex(format!("/held/{number}"))?.lock().await?);
+    let mut guards = vec![take(0).await?];
+    guards.reserve_exact(locks as usize);
+    let others: Vec<_> =
+        stream::iter(1..locks - 1).map(&take).buffer_unordered(AT_ONCE).try_collect().await?;
+    guards.extend(others);
+    guards.push(take(locks - 1).await?);
+    Ok(guards)
+}
+
+/// Returns the path of the node of a held lock.
+async fn node(outsider: &zookeeper_client::Client, guard: &MutexGuard) -> Result<String, Failure> {
+    let path = guard.path();
+    let children = outsider.list_children(path).await?;
+    Ok(format!("{path}/{}", children.first().ok_or("a held lock has no node")?))
+}
+
+/// Deletes the node of a held lock, and returns the time until its holder is told.
+async fn told(outsider: &zookeeper_client::Client, guard: MutexGuard) -> Result<Duration, Failure> {
+    let node = node(outsider, &guard).await?;
+    let start = Instant::now();
+    outsider.delete(&node, None).await?;
+    guard.lost().await;
+    Ok(start.elapsed())
+}
+
+/// Cuts the connection, and returns the requests and the time until all locks are known to be held again.
+async fn reconnect(counted: &Counted, guards: &[MutexGuard]) -> Result<(u64, Duration), Failure> {
+    let (before, start) = (counted.proxy.requests_total(), Instant::now());
+    counted.proxy.cut(How::Rst);
+    let mut is_suspended = false;
+    loop {
+        let states = guards.iter().map(MutexGuard::state);
+        let held = states.filter(|state| *state == LeaseState::Held).count();
+        is_suspended |= held == 0;
+        if is_suspended && held == guards.len() {
+            return Ok((counted.proxy.requests_total() - before, start.elapsed()));
+        }
+        within_limit(start, "not all locks are held again")?;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Returns how many digits most of the numbers below this one have.
+fn digits(locks: u32) -> usize {
+    (locks - 1).to_string().len()
+}
+
+/// The number of calls under way.
+const AT_ONCE: usize = 256;
