@@ -33,11 +33,11 @@ impl Built {
         Ok((built, report))
     }
 
-    /// Builds the benchmark that is compared with Curator, and the example that starts its server.
+    /// Builds the benchmarks that `cargo xtask bench` runs, and the example that starts their server.
     pub(crate) fn benches() -> Outcome<(Self, Report)> {
         Self::by(
-            "build --locked --release --package zklock --package zklock-testkit --bench contention \
-             --example with_zookeeper --message-format json-render-diagnostics",
+            "build --locked --release --package zklock --package zklock-testkit --bench contention --bench schemes \
+             --bench scale --example with_zookeeper --message-format json-render-diagnostics",
         )
     }
 

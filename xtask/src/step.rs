@@ -205,7 +205,7 @@ pub(crate) fn announce(text: &str) {
 }
 
 /// The root of the workspace.
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a member of a workspace")
 }
 

@@ -8,6 +8,7 @@ pub(crate) struct Scenario {
     raw: Option<&'static str>,
     /// The ways to use Curator, and their arguments. The first one is compared with zklock.
     curator: Ways,
+    kazoo: Kazoo,
     /// The ways to use zklock, and their arguments.
     zklock: Ways,
 }
@@ -15,19 +16,16 @@ pub(crate) struct Scenario {
 /// Names of ways to use a library, and their arguments. The name of the usual way is empty.
 type Ways = &'static [(&'static str, &'static str)];
 
-/// One of the clients in a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Client {
-    Raw,
-    /// Apache Curator, in a way that has a name.
-    Curator(&'static str),
-    /// This library, in a way that has a name.
-    Zklock(&'static str),
+/// Whether kazoo is measured, which takes only a mutex.
+#[derive(Clone, Copy)]
+enum Kazoo {
+    Measured,
+    LeftOut,
 }
 
 impl Scenario {
     const fn new(name: &'static str, arguments: &'static str) -> Self {
-        Self { name, arguments, raw: None, curator: USUAL, zklock: USUAL }
+        Self { name, arguments, raw: None, curator: USUAL, kazoo: Kazoo::LeftOut, zklock: USUAL }
     }
 
     const fn beside_raw(self, raw: &'static str) -> Self {
@@ -38,31 +36,51 @@ impl Scenario {
         Self { curator: SHARED_TOO, ..self }
     }
 
+    const fn beside_kazoo(self) -> Self {
+        Self { kazoo: Kazoo::Measured, ..self }
+    }
+
     const fn in_ways(self, zklock: Ways) -> Self {
         Self { zklock, ..self }
     }
 
     /// Returns the clients in the order of their turns, and their arguments.
-    pub(crate) fn clients(&self) -> impl Iterator<Item = (Client, String)> {
-        let raw = self.raw.map(|raw| (Client::Raw, raw.to_owned()));
+    pub(crate) fn clients(&self) -> Vec<(String, String)> {
         let with = |more: &str| format!("{} {more}", self.arguments).trim_end().to_owned();
+        let raw = self.raw.map(|raw| (RAW.to_owned(), raw.to_owned()));
         let curator = self.curator.iter();
         let curator =
-            curator.map(move |(way, more)| (Client::Curator(way), with(&format!("--client curator {more}"))));
-        let zklock = self.zklock.iter().map(move |(way, more)| (Client::Zklock(way), with(more)));
-        raw.into_iter().chain(curator).chain(zklock)
+            curator.map(|(way, more)| (in_way(CURATOR, way), with(&format!("--client curator {more}"))));
+        let kazoo = match self.kazoo {
+            Kazoo::Measured => Some((KAZOO.to_owned(), with("--client kazoo"))),
+            Kazoo::LeftOut => None,
+        };
+        let zklock = self.zklock.iter().map(|(way, more)| (in_way(ZKLOCK, way), with(more)));
+        raw.into_iter().chain(curator).chain(kazoo).chain(zklock).collect()
     }
 }
 
+fn in_way(library: &str, way: &str) -> String {
+    if way.is_empty() { library.to_owned() } else { format!("{library}, {way}") }
+}
+
+/// The bare requests of `zookeeper-client`.
+pub(crate) const RAW: &str = "raw";
+/// Apache Curator in the usual way. Other ways follow behind a comma.
+pub(crate) const CURATOR: &str = "Curator";
+pub(crate) const KAZOO: &str = "kazoo";
+/// This library in the usual way. Other ways follow behind a comma.
+pub(crate) const ZKLOCK: &str = "zklock";
+
 /// `1×64` means one session with 64 tasks.
 pub(crate) const SCENARIOS: &[Scenario] = &[
-    Scenario::new("mutex 1×1", "mutex").beside_raw("raw").in_ways(AWAITED_OR_DROPPED),
+    Scenario::new("mutex 1×1", "mutex").beside_raw("raw").beside_kazoo().in_ways(AWAITED_OR_DROPPED),
     Scenario::new("mutex 1×1, pause 1 ms", "mutex --pause 1ms").beside_raw("raw --pause 1ms").in_ways(CALLS),
     Scenario::new("mutex 1×1, fresh paths, pause 1 ms", "mutex --fresh --pause 1ms")
         .beside_raw("raw --pause 1ms")
         .in_ways(CALLS),
     Scenario::new("mutex 2×1", "mutex --sessions 2"),
-    Scenario::new("mutex 8×1", "mutex --sessions 8").in_ways(AWAITED_OR_DROPPED),
+    Scenario::new("mutex 8×1", "mutex --sessions 8").beside_kazoo().in_ways(AWAITED_OR_DROPPED),
     Scenario::new("mutex 32×1", "mutex --sessions 32"),
     Scenario::new("mutex 1×100", "mutex --tasks 100").beside_shared_instances(),
     Scenario::new("mutex 8×16", "mutex --sessions 8 --tasks 16").beside_shared_instances(),
@@ -72,6 +90,22 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("semaphore 8×16, 3 permits", "semaphore --sessions 8 --tasks 16"),
     Scenario::new("multi 8×1, 2 locks", "multi --sessions 8"),
     Scenario::new("reentrant 1×1", "reentrant"),
+];
+
+/// The numbers of contenders, each with a session of its own, at which the ways to wait are compared.
+pub(crate) const CONTENDERS: [u32; 4] = [2, 8, 32, 128];
+
+/// Returns the name of the scenario with this number of contenders.
+pub(crate) fn contenders(count: u32) -> String {
+    format!("{count} contenders")
+}
+
+/// The measurements of scale, and their arguments.
+pub(crate) const SCALE: [(&str, &str); 4] = [
+    ("waiters", "waiters --tasks 10000"),
+    ("held", "held --locks 10000"),
+    ("processes", "processes --sessions 200"),
+    ("takeover", "takeover --rounds 50"),
 ];
 
 const USUAL: Ways = &[("", "")];
@@ -86,19 +120,17 @@ mod tests {
 
     #[test]
     fn each_client_of_a_scenario_has_its_turn() {
-        let scenario = Scenario::new("a", "mutex").beside_raw("raw");
+        let scenario = Scenario::new("a", "mutex").beside_raw("raw").beside_kazoo();
         let scenario = scenario.beside_shared_instances().in_ways(AWAITED_OR_DROPPED);
         let expected = [
-            (Client::Raw, "raw"),
-            (Client::Curator(""), "mutex --client curator"),
-            (Client::Curator("shared instance"), "mutex --client curator --instances session"),
-            (Client::Zklock(""), "mutex"),
-            (Client::Zklock("dropped"), "mutex --release background"),
+            ("raw", "raw"),
+            ("Curator", "mutex --client curator"),
+            ("Curator, shared instance", "mutex --client curator --instances session"),
+            ("kazoo", "mutex --client kazoo"),
+            ("zklock", "mutex"),
+            ("zklock, dropped", "mutex --release background"),
         ];
-        assert_eq!(
-            scenario.clients().collect::<Vec<_>>(),
-            expected.map(|(client, text)| (client, text.to_owned()))
-        );
+        assert_eq!(scenario.clients(), expected.map(|(client, text)| (client.to_owned(), text.to_owned())));
     }
 
     #[test]

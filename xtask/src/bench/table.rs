@@ -2,21 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::line::Line;
-use super::scenarios::Client;
+use super::figures::Figures;
+use super::scenarios::{CURATOR, RAW, ZKLOCK};
+use crate::step::Outcome;
 
 /// The rows of all scenarios.
 #[derive(Default)]
 pub(crate) struct Table {
-    rows: Vec<Row>,
-}
-
-struct Row {
-    scenario: &'static str,
-    client: Client,
-    line: Line,
-    beside_curator: Option<Ratio>,
-    beside_raw: Option<Ratio>,
+    rows: Vec<[String; HEADINGS.len()]>,
 }
 
 /// The figures of zklock divided by those of another client.
@@ -27,23 +20,29 @@ struct Ratio {
 
 impl Table {
     /// Adds the medians of the clients of one scenario.
-    pub(crate) fn add(&mut self, scenario: &'static str, medians: Vec<(Client, Line)>) {
-        let line_of = |client| medians.iter().find(|(of, _)| *of == client).map(|(_, line)| *line);
-        let (raw, curator) = (line_of(Client::Raw), line_of(Client::Curator("")));
-        for (client, line) in medians {
-            let ratio = |other: Option<Line>| match client {
-                Client::Zklock(_) => other.map(|other| Ratio::new(&line, &other)),
-                Client::Raw | Client::Curator(_) => None,
+    pub(crate) fn add(&mut self, scenario: &str, medians: &[(&str, Figures)]) -> Outcome {
+        let of = |client| medians.iter().find(|(of, _)| *of == client).map(|(_, figures)| figures);
+        let (raw, curator) = (of(RAW), of(CURATOR));
+        for (client, figures) in medians {
+            let ratio = |other: Option<&Figures>| match other {
+                Some(other) if client.starts_with(ZKLOCK) => Ratio::new(figures, other).map(Some),
+                Some(_) | None => Ok(None),
             };
-            let (beside_curator, beside_raw) = (ratio(curator), ratio(raw));
-            self.rows.push(Row { scenario, client, line, beside_curator, beside_raw });
+            self.rows.push(cells(scenario, client, figures, [ratio(curator)?, ratio(raw)?])?);
         }
+        Ok(())
     }
 }
 
 impl Ratio {
-    fn new(line: &Line, other: &Line) -> Self {
-        Self { ops_per_s: line.ops_per_s / other.ops_per_s, p50: line.p50_us / other.p50_us }
+    fn new(figures: &Figures, other: &Figures) -> Outcome<Self> {
+        let ratio = |name| -> Outcome<f64> { Ok(figures.get(name)? / other.get(name)?) };
+        Ok(Self { ops_per_s: ratio("ops_per_s")?, p50: ratio("p50_us")? })
+    }
+
+    fn cells(ratio: Option<&Self>) -> [String; 2] {
+        ratio
+            .map_or_else(Default::default, |Self { ops_per_s, p50 }| [shortened(*ops_per_s), shortened(*p50)])
     }
 }
 
@@ -51,42 +50,46 @@ impl Display for Table {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "| {} |", HEADINGS.join(" | "))?;
         writeln!(f, "|---|---|{}", "---:|".repeat(HEADINGS.len() - 2))?;
-        self.rows.iter().try_for_each(|row| writeln!(f, "| {} |", row.cells().join(" | ")))
+        self.rows.iter().try_for_each(|row| writeln!(f, "| {} |", row.join(" | ")))
     }
 }
 
-impl Row {
-    fn cells(&self) -> [String; HEADINGS.len()] {
-        let Line { ops_per_s, p50_us, p99_us, requests_per_op, .. } = self.line;
-        let client = match self.client {
-            Client::Raw => "raw".to_owned(),
-            Client::Curator(way) => in_way("Curator", way),
-            Client::Zklock(way) => in_way("zklock", way),
-        };
-        let run = self.line.longest_run.map_or_else(String::new, |run| format!("{run:.0}"));
-        let ratio = |ratio: &Option<Ratio>, of: fn(&Ratio) -> f64| {
-            ratio.as_ref().map_or_else(String::new, |ratio| format!("{:.2}", of(ratio)))
-        };
-        [
-            self.scenario.to_owned(),
-            client,
-            format!("{ops_per_s:.0}"),
-            short(p50_us),
-            short(p99_us),
-            format!("{requests_per_op:.2}"),
-            self.line.events_per_op.map_or_else(String::new, |events| format!("{events:.2}")),
-            run,
-            format!("{:.1}", self.line.longest_wait_ms),
-            ratio(&self.beside_curator, |ratio| ratio.ops_per_s),
-            ratio(&self.beside_curator, |ratio| ratio.p50),
-            ratio(&self.beside_raw, |ratio| ratio.ops_per_s),
-            ratio(&self.beside_raw, |ratio| ratio.p50),
-        ]
-    }
+fn cells(
+    scenario: &str,
+    client: &str,
+    figures: &Figures,
+    [curator, raw]: [Option<Ratio>; 2],
+) -> Outcome<[String; HEADINGS.len()]> {
+    let or_nothing =
+        |name, digits| figures.find(name).map_or_else(String::new, |value| format!("{value:.digits$}"));
+    let ([ops_curator, p50_curator], [ops_raw, p50_raw]) =
+        (Ratio::cells(curator.as_ref()), Ratio::cells(raw.as_ref()));
+    Ok([
+        scenario.to_owned(),
+        client.to_owned(),
+        format!("{:.0}", figures.get("ops_per_s")?),
+        short(figures.get("p50_us")?),
+        short(figures.get("p99_us")?),
+        format!("{:.2}", figures.get("requests_per_op")?),
+        or_nothing("events_per_op", 2),
+        or_nothing("longest_run", 0),
+        or_nothing("longest_wait_ms", 1),
+        ops_curator,
+        p50_curator,
+        ops_raw,
+        p50_raw,
+    ])
 }
 
-fn in_way(library: &str, way: &str) -> String {
-    if way.is_empty() { library.to_owned() } else { format!("{library}, {way}") }
+/// Formats a ratio with at least two of its digits, and with all digits in front of the point.
+pub(crate) fn shortened(ratio: f64) -> String {
+    if ratio >= 100.0 {
+        format!("{ratio:.0}")
+    } else if ratio >= 0.1 {
+        format!("{ratio:.2}")
+    } else {
+        format!("{ratio:.4}")
+    }
 }
 
 /// Formats microseconds with three digits, or with all digits in front of the point.
@@ -114,16 +117,12 @@ const HEADINGS: [&str; 13] = [
 mod tests {
     use super::*;
 
-    fn line(ops_per_s: f64, p50_us: f64) -> Line {
-        Line {
-            ops_per_s,
-            p50_us,
-            p99_us: 900.0,
-            requests_per_op: 3.0,
-            events_per_op: Some(0.5),
-            longest_run: None,
-            longest_wait_ms: 4.25,
-        }
+    fn figures(ops_per_s: f64, p50_us: f64, longest_run: &str) -> Figures {
+        let line = format!(
+            "ops_per_s={ops_per_s} p50_us={p50_us} p99_us=900 requests_per_op=3 events_per_op=0.5 \
+             longest_run={longest_run} longest_wait_ms=4.25"
+        );
+        Figures::parse(&line).unwrap()
     }
 
     fn rows(table: &Table) -> Vec<String> {
@@ -133,13 +132,13 @@ mod tests {
     #[test]
     fn zklock_is_divided_by_curator_and_by_raw() {
         let mut table = Table::default();
-        let medians = vec![
-            (Client::Raw, line(4000.0, 200.0)),
-            (Client::Curator(""), line(1000.0, 500.0)),
-            (Client::Curator("shared"), line(10.0, 5000.0)),
-            (Client::Zklock(""), line(3000.0, 250.0)),
+        let medians = [
+            (RAW, figures(4000.0, 200.0, "-")),
+            (CURATOR, figures(1000.0, 500.0, "-")),
+            ("Curator, shared", figures(10.0, 5000.0, "-")),
+            (ZKLOCK, figures(3000.0, 250.0, "-")),
         ];
-        table.add("mutex", medians);
+        table.add("mutex", &medians).unwrap();
         let expected = [
             "| mutex | raw | 4000 | 200 | 900 | 3.00 | 0.50 |  | 4.2 |  |  |  |  |",
             "| mutex | Curator | 1000 | 500 | 900 | 3.00 | 0.50 |  | 4.2 |  |  |  |  |",
@@ -152,16 +151,22 @@ mod tests {
     #[test]
     fn a_scenario_without_raw_has_no_ratio_to_it() {
         let mut table = Table::default();
-        let shared = Line { longest_run: Some(7.0), ..line(2000.0, 0.08) };
-        table.add("rw", vec![(Client::Curator(""), line(1000.0, 0.16)), (Client::Zklock("dropped"), shared)]);
+        let medians =
+            [(CURATOR, figures(1000.0, 0.16, "-")), ("zklock, dropped", figures(2000.0, 0.08, "7"))];
+        table.add("rw", &medians).unwrap();
         let row = "| rw | zklock, dropped | 2000 | 0.080 | 900 | 3.00 | 0.50 | 7 | 4.2 | 2.00 | 0.50 |  |  |";
         assert_eq!(rows(&table)[1], row);
     }
 
     #[test]
+    fn ratios_have_at_least_two_digits() {
+        assert_eq!([2376.16, 17.421, 1.0, 0.0042].map(shortened), ["2376", "17.42", "1.00", "0.0042"]);
+    }
+
+    #[test]
     fn all_rows_have_as_many_cells_as_the_heading() {
         let mut table = Table::default();
-        table.add("mutex", vec![(Client::Curator(""), line(1.0, 1.0))]);
+        table.add("mutex", &[(CURATOR, figures(1.0, 1.0, "-"))]).unwrap();
         let cells: Vec<_> = table.to_string().lines().map(|row| row.matches('|').count()).collect();
         assert_eq!(cells, [HEADINGS.len() + 1; 3]);
     }
