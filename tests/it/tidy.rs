@@ -28,7 +28,7 @@ const ROOTS: [&str; 8] = [
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 18] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -36,6 +36,7 @@ const DOCUMENTS: [&str; 17] = [
     "benches/README.md",
     "doc/fencing.md",
     "docs/operations/README.md",
+    "docs/speed.md",
     "docs/upstream.md",
     "examples/README.md",
     "tests/README.md",
