@@ -62,7 +62,9 @@ fn has_kerberos() -> bool {
 fn has_libclang() -> bool {
     let is_libclang = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        (name.starts_with("libclang.so") || name.starts_with("libclang-")) && name.contains(".so")
+        // The library with this suffix is another one.
+        let is_named = name.starts_with("libclang.so") || name.starts_with("libclang-");
+        is_named && name.contains(".so") && !name.contains("-cpp.")
     };
     let inside = |directory: PathBuf| entries(&directory);
     let named = env::var_os("LIBCLANG_PATH").map(PathBuf::from);
