@@ -48,7 +48,9 @@ pub async fn lock(
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if let Some(held) = client.mutex_again(&below).filter(|_| wait.is_valid()) {
+    if wait.is_valid()
+        && let Some(held) = client.mutex_again(&below)
+    {
         return Ok(held);
     }
     // Boxed, so that the futures of calls that enter again are small.
@@ -67,7 +69,9 @@ pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> 
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if let Some(held) = client.read_again(&below).filter(|_| wait.is_valid()) {
+    if wait.is_valid()
+        && let Some(held) = client.read_again(&below)
+    {
         return Ok(held);
     }
     // Boxed, so that the futures of calls that enter again are small.
@@ -90,7 +94,9 @@ pub async fn write(
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if let Some(held) = client.write_again(&below).filter(|_| wait.is_valid()) {
+    if wait.is_valid()
+        && let Some(held) = client.write_again(&below)
+    {
         return Ok(held);
     }
     // Boxed, so that the futures of calls that enter again are small.

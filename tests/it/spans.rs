@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tracing::{Instrument, info, info_span};
-use zklock::{FencingToken, Guard, LossReason};
+use zklock::{FencingToken, Guard, LockError, LossReason};
 
 use self::recorder::{Recorded, Recorder};
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
@@ -180,6 +180,19 @@ async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader(kind: Kind) {
     reader.release().await.unwrap();
     assert_eq!(recorder.around("reads"), Some("zklock.hold"));
     assert_eq!(pair(recorder.take())[1].end()[0], "ended");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_span_of_a_lock_tells_that_its_downgrade_failed(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
+    space.forbid_creates(PATH).await;
+    assert!(matches!(failed(writer.downgrade().await), LockError::Denied { .. }));
+    space.until_empty(PATH).await;
+    assert_eq!(pair(recorder.take())[1].end(), ["release_failed", "release_failed", "ERROR"]);
 }
 
 #[apply(on_both_servers)]

@@ -132,6 +132,11 @@ impl Space {
         self.permit(path, zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN).await;
     }
 
+    pub(crate) async fn forbid_creates(&self, path: &str) {
+        use zk::Permission as P;
+        self.permit(path, P::READ | P::WRITE | P::DELETE | P::ADMIN).await;
+    }
+
     pub(crate) async fn permit_all(&self, path: &str) {
         self.permit(path, zk::Permission::ALL).await;
     }

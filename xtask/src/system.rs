@@ -25,7 +25,8 @@ pub(crate) fn prepare() -> Outcome {
     if !can_install() {
         return Err(format!(
             "{missing} not found, which the feature `sasl-gssapi` needs: install Debian's packages {packages}, or those \
-             of another system, such as krb5-devel and clang-devel"
+             of another system, such as krb5-devel and clang-devel; if they are elsewhere, set PKG_CONFIG_PATH and \
+             LIBCLANG_PATH"
         )
         .into());
     }
@@ -44,11 +45,11 @@ pub(crate) fn prepare() -> Outcome {
 /// Returns the names of what is missing.
 fn missing() -> Vec<&'static str> {
     let headers = (!has_kerberos()).then_some("the headers of Kerberos were");
-    let libclang = (!has_libclang()).then_some("libclang was");
+    let libclang = (!(has_libclang() && has_clang_headers())).then_some("libclang was");
     [headers, libclang].into_iter().flatten().collect()
 }
 
-/// The build searches for the headers in this way, too.
+/// This is the first of the ways in which the build searches for the headers.
 fn has_kerberos() -> bool {
     let search = |name| {
         let mut command = Command::new(env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into()));
@@ -75,6 +76,16 @@ fn has_libclang() -> bool {
     let places = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
     let places = named.clone().into_iter().chain(places).chain(versions);
     named.is_some_and(|path| path.is_file()) || places.flat_map(inside).any(|path| is_libclang(&path))
+}
+
+/// Clang's own headers are in another package than the library.
+fn has_clang_headers() -> bool {
+    let has_version = |directory: PathBuf| {
+        entries(&directory).iter().any(|version| version.join("include/stddef.h").is_file())
+    };
+    let llvm = entries(Path::new("/usr/lib")).into_iter().map(|path| path.join("lib/clang"));
+    let mut places = llvm.chain(["/usr/lib/clang", "/usr/lib64/clang"].map(PathBuf::from));
+    env::var_os("LIBCLANG_PATH").is_some() || places.any(has_version)
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

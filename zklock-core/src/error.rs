@@ -219,7 +219,7 @@ pub enum LockError {
         reason: String,
     },
 
-    /// This client has no Kerberos ticket with which it could log in.
+    /// This client gets no Kerberos ticket with which it could log in.
     #[error("no login to ZooKeeper at {endpoints} with Kerberos: {reason}")]
     #[non_exhaustive]
     Kerberos {

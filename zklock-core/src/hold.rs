@@ -17,11 +17,11 @@
 //! Holds may end in any order, and the lease is released when the last one is dropped. A parent admits
 //! the next child when the current child and all holds below it have ended. A scope does not keep a hold
 //! alive: a spawned task that inherited the scope prolongs the lock only while the task has entered the
-//! lock itself. Holds that have ended are forgotten, so that a function can spawn itself inside of its lock
-//! any number of times.
+//! lock itself. A scope refers to a hold that has ended until the next lock is taken inside of the scope. Such
+//! holds are forgotten then, so that a function can spawn itself inside of its lock any number of times.
 //!
-//! A hold has a node of its own in the tree, which scopes refer to, once something may be entered inside of it. Until then
-//! it shares the ties of its parent to the lock, so that entering again costs no allocation.
+//! A hold has a node of its own in the tree, which scopes refer to, once something may be entered inside of it.
+//! Until then it shares the ties of its parent to the lock, so that entering again costs no allocation.
 //!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!
@@ -49,7 +49,7 @@ use self::waiting::turn_of;
 
 pub(crate) use self::door::{Door, UNNAMED};
 pub(crate) use self::ending::OnRevoke;
-pub(crate) use self::enter::{again, enter};
+pub(crate) use self::enter::{enter, enter_again};
 pub(crate) use self::entry::Entry;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::release::{finish_all, release_all};
@@ -82,7 +82,7 @@ pub(crate) struct Hold {
     /// The own ties of an inner hold, made before something can be entered inside of it. They have its place in the hold
     /// around it.
     own: OnceLock<Arc<Ties>>,
-    /// Those of the hold around this one. Those of the first hold are its own.
+    /// The ties of the hold around this one. The first hold has its own here.
     ties: Arc<Ties>,
     /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
     stake: Stake,
@@ -147,7 +147,8 @@ impl Hold {
     /// Returns the first hold of a lock.
     fn first(client: &Client, entry: Entry, granted: (Grant, Spanned)) -> Self {
         let ties = Ties::first(client, entry, granted);
-        let stake = ties.node.writing.as_ref().map(Stake::first).unwrap_or_default();
+        let stake = ties.node.writing.as_ref();
+        let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();
         Self { entry, again: None, own: OnceLock::new(), ties, stake }
     }
 
@@ -175,11 +176,13 @@ impl Hold {
         if node.is_over() {
             return None;
         }
+        // In this order: a stake without ties would downgrade the lock if it were the last one.
+        let ties = node.ties()?;
         let stake = match &node.writing {
-            Some(writing) if entry == Entry::Write => Stake::join(writing)?,
+            Some(writing) if entry == Entry::Write => Stake::join(writing, &ties.client)?,
             _ => Stake::default(),
         };
-        Some((node.ties()?, stake))
+        Some((ties, stake))
     }
 
     /// Returns the node of this hold, in which something may be entered.
@@ -324,11 +327,11 @@ mod tests {
         let (_server, client) = connected().await;
         let writer = client.rwlock("/a").unwrap().write().await.unwrap();
         let writing = writer.holds()[0].node().writing.clone().unwrap();
-        let another = Stake::join(&writing).expect("the writer writes");
+        let another = Stake::join(&writing, &client).expect("the writer writes");
         drop(writer);
-        assert!(Stake::join(&writing).is_some_and(|joined| joined.give_up().is_none()));
+        assert!(Stake::join(&writing, &client).is_some_and(|joined| joined.give_up().is_none()));
         assert!(another.give_up().is_some());
-        assert!(Stake::join(&writing).is_none());
+        assert!(Stake::join(&writing, &client).is_none());
     }
 
     /// Writes inside of a hold that ends meanwhile on another thread.

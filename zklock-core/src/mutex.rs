@@ -79,7 +79,7 @@ impl Client {
     /// Enters that mutex again if the current call holds it and nothing is in the way.
     #[doc(hidden)]
     pub fn mutex_again(&self, path: &ValidPath) -> Option<MutexGuard> {
-        hold::again(self, &path.0, Entry::Mutex).map(MutexGuard::new)
+        hold::enter_again(self, &path.0, Entry::Mutex).map(MutexGuard::new)
     }
 }
 

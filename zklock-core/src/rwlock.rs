@@ -86,13 +86,13 @@ impl Client {
     /// Enters that lock again for reading if the current call holds it and nothing is in the way.
     #[doc(hidden)]
     pub fn read_again(&self, path: &ValidPath) -> Option<ReadGuard> {
-        hold::again(self, &path.0, Entry::Read).map(ReadGuard::new)
+        hold::enter_again(self, &path.0, Entry::Read).map(ReadGuard::new)
     }
 
     /// Enters that lock again for writing if the current call holds it and nothing is in the way.
     #[doc(hidden)]
     pub fn write_again(&self, path: &ValidPath) -> Option<WriteGuard> {
-        hold::again(self, &path.0, Entry::Write).map(WriteGuard::new)
+        hold::enter_again(self, &path.0, Entry::Write).map(WriteGuard::new)
     }
 }
 

@@ -3,7 +3,8 @@
 //! Uses the floors below: `queue`, `path` and `error`.
 //!
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
-//! continue while the user's runtimes are blocked, shut down or absent.
+//! continue while the user's runtimes are blocked, shut down or absent. The connections of a login by Kerberos are
+//! on a thread of their own.
 //!
 //! * [`opening`] opens the session, and [`failure`] classifies the failures to open one.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.

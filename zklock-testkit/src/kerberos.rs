@@ -137,7 +137,7 @@ impl Kdc {
     ///
     /// Returns [`Error::Io`] if the shell that supervises the process has gone.
     pub fn pause(&self) -> Result<(), Error> {
-        self.signal("STOP")
+        self.supervise(Supervisor::pause)
     }
 
     /// Continues the process (SIGCONT) after a [`pause`](Self::pause).
@@ -146,12 +146,12 @@ impl Kdc {
     ///
     /// Returns the errors of [`pause`](Self::pause).
     pub fn resume(&self) -> Result<(), Error> {
-        self.signal("CONT")
+        self.supervise(|supervisor| supervisor.signal("CONT"))
     }
 
-    fn signal(&self, name: &str) -> Result<(), Error> {
+    fn supervise(&self, signal: impl FnOnce(&mut Supervisor) -> io::Result<()>) -> Result<(), Error> {
         let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
-        supervisor.signal(name).map_err(Error::io("signal the KDC"))
+        signal(&mut supervisor).map_err(Error::io("signal the KDC"))
     }
 
     /// Creates the database, and starts the process on a free port.

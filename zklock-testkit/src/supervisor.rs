@@ -8,8 +8,15 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("supervisor.sh");
+
+/// The time limit for a process to stop.
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+/// The pause between two looks at a process that is to stop.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The start of the names of directories that the shell may remove.
 pub(crate) const DIRECTORY_PREFIX: &str = "zklock-testkit-";
@@ -65,6 +72,20 @@ impl Supervisor {
         }
     }
 
+    /// Stops the server (SIGSTOP), and waits until all of its threads stand still: the signal goes to one of them, which
+    /// may have to wait for a processor before it stops the others.
+    pub(crate) fn pause(&mut self) -> io::Result<()> {
+        self.signal("STOP")?;
+        let deadline = Instant::now() + STOP_WITHIN;
+        while !self.server.is_none_or(stands_still) {
+            if Instant::now() >= deadline {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server goes on after SIGSTOP"));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
     /// Kills the server and waits until it has gone.
     pub(crate) fn end_server(&mut self) -> io::Result<()> {
         self.order("end")?;
@@ -74,9 +95,8 @@ impl Supervisor {
 
     /// Returns whether there is no server, or only one that has exited on its own.
     pub(crate) fn server_has_exited(&self) -> bool {
-        let stat = self.server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
-        let state = stat.as_deref().and_then(|stat| stat.rsplit_once(") ")).map(|(_, fields)| fields);
-        state.is_none_or(|fields| fields.starts_with(['Z', 'X']))
+        let state = self.server.and_then(|pid| state(Path::new(&format!("/proc/{pid}"))));
+        state.is_none_or(|state| matches!(state, 'Z' | 'X'))
     }
 
     /// Kills the server and ends the shell, which removes the directory.
@@ -93,6 +113,19 @@ impl Supervisor {
         self.answers.read_line(&mut answer)?;
         answer.trim_end().parse().map_err(|_| io::Error::other(format!("the shell answered `{answer}`")))
     }
+}
+
+/// Returns whether all threads of a process are stopped or gone.
+fn stands_still(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = threads.filter_map(|thread| state(&thread.path()));
+    states.all(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
+}
+
+/// Returns the state of the process or thread with this directory below `/proc`, or `None` if it is gone.
+fn state(directory: &Path) -> Option<char> {
+    let stat = fs::read_to_string(directory.join("stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 impl Drop for Supervisor {

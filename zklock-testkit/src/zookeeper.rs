@@ -140,13 +140,13 @@ impl ZooKeeper {
         four_letter::monitored(self.address, "zk_watch_count", ANSWER_WITHIN)
     }
 
-    /// Stops the server's process (SIGSTOP), which keeps its connections and sends nothing.
+    /// Stops the server's process (SIGSTOP), which keeps its connections and sends nothing from then on.
     ///
     /// # Errors
     ///
     /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
-        self.signal("STOP")
+        self.supervise(Supervisor::pause)
     }
 
     /// Continues the server's process (SIGCONT) after a [`pause`](Self::pause).
@@ -155,7 +155,7 @@ impl ZooKeeper {
     ///
     /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
-        self.signal("CONT")
+        self.supervise(|supervisor| supervisor.signal("CONT"))
     }
 
     /// Kills the server's process (SIGKILL) and waits until it has gone.
@@ -195,12 +195,12 @@ impl ZooKeeper {
         self.supervisor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn signal(&self, name: &str) -> Result<(), Error> {
+    fn supervise(&self, signal: impl FnOnce(&mut Supervisor) -> io::Result<()>) -> Result<(), Error> {
         let mut supervisor = self.supervisor();
         if supervisor.server().is_none() {
             return Err(Error::NotRunning { address: self.address });
         }
-        supervisor.signal(name).map_err(Error::io("signal ZooKeeper"))
+        signal(&mut supervisor).map_err(Error::io("signal ZooKeeper"))
     }
 
     fn wait_until_ready(&self, supervisor: &Supervisor) -> Result<(), Error> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
-use zookeeper_client as zk;
 
 use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
@@ -256,10 +255,7 @@ async fn a_downgrade_that_is_denied_says_so_and_releases(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
     let writer = write(&client).await;
-    use zk::Permission as P;
-    let all_but_create = P::READ | P::WRITE | P::DELETE | P::ADMIN;
-    let acl = [zk::Acl::new(all_but_create, zk::AuthId::anyone())];
-    space.outsider().await.set_acl(&space.full(PATH), &acl, None).await.unwrap();
+    space.forbid_creates(PATH).await;
     let error = failed(writer.downgrade().await);
     assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     space.until_empty(PATH).await;

@@ -28,7 +28,7 @@ const PATH: &str = "/orders/7";
 /// Longer than a test may take, so that a process that hangs ends.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What an agent does.
+/// The task of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scene {
     /// Connects, and tells that or the error.

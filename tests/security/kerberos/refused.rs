@@ -57,14 +57,35 @@ fn the_instance_is_the_host_of_the_connect_string_by_default() {
     assert_refused(agent, "Kerberos", &[&format!("zookeeper/{host}@ZKLOCK.TEST not found")]);
 }
 
-#[rstest]
-#[case("[libdefaults", "Improper format of Kerberos configuration file")]
-#[case("[libdefaults]\n default_realm = OTHER.TEST\n", "Cannot find KDC for realm")]
-fn a_configuration_without_the_realm_is_named(#[case] text: &str, #[case] reason: &str) {
+#[test]
+fn a_malformed_configuration_is_named() {
     let config = tempfile::NamedTempFile::new().unwrap();
-    fs::write(config.path(), format!("{text}\n dns_lookup_kdc = false\n")).unwrap();
+    fs::write(config.path(), "[libdefaults").unwrap();
     let agent = realm().worker(Scene::Connect).variable("KRB5_CONFIG", config.path());
+    let reason = "Improper format of Kerberos configuration file";
     assert_refused(agent, "Kerberos", &[reason, "KRB5_CONFIG"]);
+}
+
+/// The names of centers may come from a name server that does not answer at the moment.
+#[rstest]
+#[case("OTHER.TEST", "", "Cannot find KDC for realm")]
+#[case("ZKLOCK.TEST", "kdc = 127.0.0.1:1", "Cannot contact any KDC for realm")]
+fn a_center_that_is_not_found_is_told_when_the_time_is_over(
+    #[case] name: &str,
+    #[case] center: &str,
+    #[case] reason: &str,
+) {
+    let realm = realm();
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let realms = format!("[realms]\n ZKLOCK.TEST = {{\n {center}\n }}\n");
+    let text = format!("[libdefaults]\n default_realm = {name}\n dns_lookup_kdc = false\n{realms}");
+    fs::write(config.path(), text).unwrap();
+    // With a keytab, the library would get a ticket.
+    let cache = config.path().with_extension("cache");
+    let agent = realm.agent(Scene::Connect, cache).variable("KRB5_CLIENT_KTNAME", realm.worker.keytab());
+    let agent = agent.variable("KRB5_CONFIG", config.path());
+    let told = agent.variable("ZKLOCK_CONNECT_TIMEOUT", "3s").start().told();
+    assert!(told.starts_with("Connect after ") && told.contains(reason), "{told}");
 }
 
 #[test]

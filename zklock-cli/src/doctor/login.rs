@@ -68,7 +68,9 @@ impl Login {
             Self::Ignored(scheme) => {
                 Some(format!("find out why this server knows no name of the scheme {scheme}"))
             }
-            Self::Refused => Some("correct the user and the password here, or at the server".to_owned()),
+            Self::Refused => {
+                Some("correct the credentials here, or the users or the keytab at the server".to_owned())
+            }
         }
     }
 
@@ -87,7 +89,7 @@ impl fmt::Display for Login {
         match self {
             Self::Accepted(names) => write!(f, "accepted: {}", names.join(", ")),
             Self::Ignored(scheme) => write!(f, "ignored: the server knows no name of the scheme {scheme}"),
-            Self::Refused => f.write_str("refused: the server does not accept the user and the password"),
+            Self::Refused => f.write_str("refused: the server does not accept the login"),
             Self::Untold(reason) => write!(f, "unknown: {reason}"),
         }
     }

@@ -145,7 +145,7 @@ fn a_doctor_says_whether_the_servers_accept_the_credentials() {
     let wrong = look("", "wrong");
     assert_eq!(wrong.code, 69, "{}", wrong.err);
     assert!(line(&wrong.out).unwrap().contains("refused"), "{}", wrong.out);
-    assert!(wrong.out.contains("to change   correct the user and the password"), "{}", wrong.out);
+    assert!(wrong.out.contains("to change   correct the credentials here"), "{}", wrong.out);
     assert_eq!(report(&look("--json", "wrong").out)["state"], "refused");
 
     let digests = Zklock::new("doctor --json").env("ZKLOCK_CONNECT", secure.zookeeper.connect_string());

@@ -1,7 +1,6 @@
 //! Enters a lock, either again in memory or by an acquisition.
 
 use std::iter;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
@@ -15,8 +14,8 @@ use crate::session::drive::Contention;
 
 use super::door::Door;
 use super::entry::{Entry, Relation};
-use super::node::{Node, Place};
-use super::scope::with_nearest;
+use super::node::Place;
+use super::scope::nearest;
 use super::spanned::{self, Spanned};
 use super::waiting::{confirm, turn_of};
 use super::{Hold, Holds};
@@ -24,7 +23,9 @@ use super::{Hold, Holds};
 impl Door {
     /// Enters the lock, waiting for at most `wait`.
     pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
-        if let Some(hold) = self.again(client).filter(|_| !wait.is_zero()) {
+        if !wait.is_zero()
+            && let Some(hold) = self.again(client)
+        {
             return Ok(hold);
         }
         // Boxed, so that the futures of calls that enter again are small.
@@ -34,7 +35,7 @@ impl Door {
     /// Enters the lock again if the current call holds it and nothing is in the way.
     #[inline]
     pub(crate) fn again(&self, client: &Client) -> Option<Holds> {
-        again(client, &self.path, self.entry)
+        enter_again(client, &self.path, self.entry)
     }
 
     /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
@@ -64,20 +65,18 @@ impl Door {
 
 /// Enters a lock again if the current call holds it and nothing is in the way.
 #[inline]
-pub(crate) fn again(client: &Client, path: &NodePath, entry: Entry) -> Option<Holds> {
-    let enter = |node: &Arc<Node>, relation| {
-        let Relation::Again(again) = relation else { return None };
-        if !node.gate.admit(again) {
-            return None;
-        }
-        let is_held = node.tenure().state() == LeaseState::Held;
-        let hold = if is_held { Hold::inside(node, entry, again) } else { None };
-        if hold.is_none() {
-            node.gate.leave(again);
-        }
-        hold
-    };
-    with_nearest(client, (path, entry), enter).flatten().map(Holds::One)
+pub(crate) fn enter_again(client: &Client, path: &NodePath, entry: Entry) -> Option<Holds> {
+    let (node, relation) = nearest(client, (path, entry))?;
+    let Relation::Again(again) = relation else { return None };
+    if !node.gate.admit(again) {
+        return None;
+    }
+    let is_held = node.tenure().state() == LeaseState::Held;
+    let hold = if is_held { Hold::inside(&node, entry, again) } else { None };
+    if hold.is_none() {
+        node.gate.leave(again);
+    }
+    hold.map(Holds::One)
 }
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
@@ -92,7 +91,7 @@ pub(crate) async fn enter(
 ) -> Result<Option<Holds>, LockError> {
     let started = Instant::now();
     let patience = || patience.spent(started.elapsed());
-    while let Some((outer, relation)) = nearest(client, door) {
+    while let Some((outer, relation)) = nearest(client, (&door.path, door.entry)) {
         let path = || door.path.relative().to_owned();
         let again = match relation {
             Relation::Again(again) => again,
@@ -135,10 +134,6 @@ pub(crate) async fn enter(
         Hold::first(client, door.entry, (grant, part))
     });
     Ok(Some(spanned.collect()))
-}
-
-fn nearest(client: &Client, door: &Door) -> Option<(Arc<Node>, Relation)> {
-    with_nearest(client, (&door.path, door.entry), |node, relation| (node.clone(), relation))
 }
 
 /// Makes one attempt to acquire a lock, and reports its life to the listeners.

@@ -11,7 +11,7 @@ use super::entry::Again;
 
 /// Admits one entry at a time, or several that share the hold.
 ///
-/// As long as no entry waits, one number is all that there is. The first entry that has to wait makes a semaphore, which
+/// Until an entry has to wait, one number is all that there is. The first entry that has to wait makes a semaphore, which
 /// counts from then on: it serves those that wait in the order in which they came, and later entries behind them.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
@@ -23,7 +23,7 @@ pub(super) struct Gate {
 
 /// The number of permits of a hold, which an entry alone takes.
 const ALL: u32 = Again::Alone.permits();
-/// The bit that says that the semaphore counts.
+/// The value that says that the semaphore counts.
 const QUEUED: u32 = 1 << 31;
 
 impl Gate {
@@ -42,6 +42,8 @@ impl Gate {
     }
 
     /// Returns the semaphore, whose permits admit entries from now on. An entry that has got its permits forgets them.
+    ///
+    /// While the first call of this makes the permits, entries that do not wait are refused.
     pub(super) fn queue(&self) -> &Arc<Semaphore> {
         let queue = self.free();
         interleaving::point();

@@ -96,8 +96,6 @@ impl Hold {
     }
 
     fn part(mut self) -> End {
-        // A last writer that leaves readers behind needs the client for the downgrade.
-        let client = self.stake.is_there().then(|| self.client().clone());
         let (own, outer, stake) = (self.own.get().cloned(), self.ties.clone(), mem::take(&mut self.stake));
         // A request to release is not reported any more.
         drop(self);
@@ -110,13 +108,17 @@ impl Hold {
             None => outer,
         };
         let node = ties.node.clone();
-        match (Arc::into_inner(ties), last_writing, client) {
-            (Some(ties), last_writing, _) => ties.part(last_writing.is_some()),
-            (None, Some(writing), Some(client)) => match writing.grant() {
-                Some(grant) => End::LetsReadersIn(grant, Rest { span: None, client }),
-                None => End::Shared(node),
-            },
-            (None, ..) => End::Shared(node),
+        // Kept, so that an entry that fails meanwhile does not release the lock.
+        let last =
+            last_writing.map(|client| (ties.grant.clone(), Rest { span: ties.span.closing(), client }));
+        match (Arc::into_inner(ties), last) {
+            (Some(ties), last) => {
+                let was_last_writer = last.is_some();
+                drop(last);
+                ties.part(was_last_writer)
+            }
+            (None, Some((grant, rest))) => End::LetsReadersIn(grant, rest),
+            (None, None) => End::Shared(node),
         }
     }
 }

@@ -101,18 +101,15 @@ fn around(holds: &[Hold]) -> Span {
     holds.iter().rev().find_map(|hold| hold.own_ties().span.for_body()).unwrap_or_else(Span::none)
 }
 
-/// Looks at the innermost hold of the current call that is related to an entry of this lock, and at the relation.
+/// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
 #[inline]
-pub(super) fn with_nearest<T>(
-    client: &Client,
-    lock: (&NodePath, Entry),
-    look: impl FnOnce(&Arc<Node>, Relation) -> T,
-) -> Option<T> {
+pub(super) fn nearest(client: &Client, lock: (&NodePath, Entry)) -> Option<(Arc<Node>, Relation)> {
     let nearest = |frames: &Chain<Frame>| {
         let mut nodes = frames.iter().flat_map(Frame::nodes);
         let (node, relation) =
             nodes.find_map(|node| node.relation(client, lock).map(|relation| (node, relation)))?;
-        Some(look(node, relation))
+        // Cloned, because other code may enter scopes.
+        Some((node.clone(), relation))
     };
     SCOPE.try_with(nearest).ok().flatten()
 }

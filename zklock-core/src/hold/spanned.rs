@@ -11,7 +11,7 @@ use crate::lease::Share;
 
 use super::door::Door;
 
-/// The part of one hold in the span of its lock. It is dropped before the lock is given back, because later holders may
+/// The part of some ties in the span of their lock. It is dropped before the lock is given back, because later holders may
 /// lose that.
 #[derive(Debug)]
 pub(super) struct Spanned(Option<Mutex<Option<Part>>>);
@@ -52,6 +52,11 @@ impl Spanned {
             span.note(&tenure.lost_error(reason));
         }
         Some(Closing(span))
+    }
+
+    /// Returns the span, which the caller keeps open until a release has ended.
+    pub(super) fn closing(&self) -> Option<Closing> {
+        self.present().map(|part| Closing(part.span))
     }
 
     fn present(&self) -> Option<Part> {

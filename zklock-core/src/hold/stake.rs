@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use crate::client::Client;
 use crate::cohort::Grant;
 
 /// The writing under a lease. When its last part ends while readers are left under the lease, the lock is downgraded, so
@@ -16,8 +17,9 @@ pub(super) struct Writing {
 /// The part of one hold in the writing under a lease. By default, there is none.
 #[derive(Debug, Default)]
 pub(super) struct Stake {
-    /// `None` for a hold that does not write, and for one that has given its stake up.
-    writing: Option<Arc<Writing>>,
+    /// `None` for a hold that does not write, and for one that has given its stake up. The client performs the downgrade,
+    /// and its end would end the session before that.
+    writing: Option<(Arc<Writing>, Client)>,
 }
 
 impl Writing {
@@ -27,43 +29,41 @@ impl Writing {
     }
 
     /// Returns the grant, unless all holds have ended.
-    pub(super) fn grant(&self) -> Option<Arc<Grant>> {
+    fn grant(&self) -> Option<Arc<Grant>> {
         self.grant.upgrade()
     }
 }
 
 impl Stake {
     /// Returns the stake of the first writer.
-    pub(super) fn first(writing: &Arc<Writing>) -> Self {
-        Self { writing: Some(writing.clone()) }
+    pub(super) fn first(writing: &Arc<Writing>, client: &Client) -> Self {
+        Self { writing: Some((writing.clone(), client.clone())) }
     }
 
     /// Returns one more stake, or `None` if the writing has ended.
-    pub(super) fn join(writing: &Arc<Writing>) -> Option<Self> {
+    pub(super) fn join(writing: &Arc<Writing>, client: &Client) -> Option<Self> {
         let more = |writers: usize| (writers > 0).then_some(writers + 1);
         writing.writers.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
-        Some(Self { writing: Some(writing.clone()) })
+        Some(Self { writing: Some((writing.clone(), client.clone())) })
     }
 
-    pub(super) fn is_there(&self) -> bool {
-        self.writing.is_some()
-    }
-
-    /// Gives up the stake, and returns the writing if this was the last one. The caller then has to downgrade or release
+    /// Gives up the stake, and returns the client if this was the last one. The caller then has to downgrade or release
     /// the lease.
-    pub(super) fn give_up(mut self) -> Option<Arc<Writing>> {
-        self.end()
+    pub(super) fn give_up(mut self) -> Option<Client> {
+        self.end().map(|(_, client)| client)
     }
 
-    fn end(&mut self) -> Option<Arc<Writing>> {
-        let writing = self.writing.take()?;
-        (writing.writers.fetch_sub(1, Ordering::AcqRel) == 1).then_some(writing)
+    fn end(&mut self) -> Option<(Arc<Writing>, Client)> {
+        let (writing, client) = self.writing.take()?;
+        (writing.writers.fetch_sub(1, Ordering::AcqRel) == 1).then_some((writing, client))
     }
 }
 
 impl Drop for Stake {
     fn drop(&mut self) {
-        if let Some(grant) = self.end().and_then(|writing| writing.grant()) {
+        // The client ends last.
+        let Some((writing, _client)) = self.end() else { return };
+        if let Some(grant) = writing.grant() {
             grant.downgrade_later();
         }
     }

@@ -267,10 +267,13 @@ impl Driver {
     }
 
     /// Waits for the permission to send a request.
-    fn passage(&self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
+    fn passage(&mut self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
         let (session, path) = (self.session.clone(), self.path.clone());
         let has_list = match request {
-            Action::Enter(_) => !self.loan.as_ref().is_some_and(Loan::has_last),
+            Action::Enter(_) => {
+                let epoch = session.link().epoch;
+                !self.loan.as_mut().is_some_and(|loan| loan.is_current(epoch) && loan.has_last())
+            }
             Action::List => true,
             _ => false,
         };

@@ -70,7 +70,7 @@ impl Silence {
 }
 
 impl Opening {
-    /// Opens a session. Must run on the client's runtime, where the session stays.
+    /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
     pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
         let mut client = self.connect(self.timeout).await?;
         if self.silence.of(client.session_timeout()) < self.silence.of(self.timeout) {

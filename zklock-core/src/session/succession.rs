@@ -212,9 +212,9 @@ impl Loan {
         is_current
     }
 
-    /// Tells whether it has a number, which makes a list superfluous unless the connection has changed.
+    /// Tells whether it has a number, which makes a list superfluous unless the queue's node or the connection changes.
     pub(super) fn has_last(&self) -> bool {
-        self.last.is_some()
+        self.last.is_some() && self.parent.is_some()
     }
 
     pub(super) fn is_watched(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The tickets of a client for the servers.
 
+use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -150,8 +151,16 @@ impl Failure {
     fn of(error: Error, service: &str, instance: &str) -> Self {
         let text = text(error);
         let minor = error.minor.cast_signed();
+        // First, because the library has no credentials, or expired ones, if nobody answers to a keytab.
+        if matches!(minor, code::UNREACHABLE | code::UNKNOWN_REALM) {
+            return Self::Passing(format!("{text}: {CONFIGURE}"));
+        }
         if error.major.contains(MajorFlags::GSS_S_CREDENTIALS_EXPIRED) || minor == code::TICKET_EXPIRED {
-            return Self::Final(format!("{text}: {RENEW}"));
+            let reason = format!("{text}: {RENEW}");
+            return match env::var_os("KRB5_CLIENT_KTNAME") {
+                Some(_) => Self::Passing(reason),
+                None => Self::Final(reason),
+            };
         }
         if error.major.contains(MajorFlags::GSS_S_NO_CRED) {
             return Self::Final(format!("{text}: {GET}"));
@@ -161,10 +170,9 @@ impl Failure {
                 "{text}: the login by GSSAPI names the service `{service}` and the instance `{instance}`, which the \
                  servers must have in Kerberos"
             )),
-            code::UNKNOWN_REALM | code::NO_REALM | code::NO_CONFIG | code::BAD_CONFIG => {
+            code::NO_REALM | code::NO_CONFIG | code::BAD_CONFIG => {
                 Self::Final(format!("{text}: {CONFIGURE}"))
             }
-            code::UNREACHABLE => Self::Passing(format!("{text}: {CONFIGURE}")),
             _ => Self::Passing(text),
         }
     }
