@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{LockKind, Mode, Standing, SurveyedLock};
+use zklock::{LockError, LockKind, Mode, Standing, SurveyedLock};
 use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, on_both_servers};
@@ -95,6 +95,7 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at(kind: K
     outsider.create(&space.full("/denied/below"), b"", &open).await.unwrap();
     let denied = client.survey("/").unwrap().take().await.unwrap();
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
+    assert!(matches!(denied.denied, Some(LockError::Denied { path, .. }) if path == "/denied"));
     guard.release().await.unwrap();
 }
 

@@ -2,19 +2,15 @@
 //!
 //! Uses the floors below: `exit`.
 
-use zklock::{Client, Surveyed};
+use zklock::Surveyed;
 
 use crate::exit::Failure;
 
-/// Fails if this client may not see the participants of the lock at a path, of which a survey shows none.
-pub(crate) async fn check(client: &Client, path: &str, surveyed: &Surveyed) -> Result<(), Failure> {
+/// Fails if a survey of one lock shows no participant, and the servers denied a request for them.
+pub(crate) fn check(surveyed: &Surveyed) -> Result<(), Failure> {
     let is_seen = surveyed.locks.iter().any(|lock| !lock.participants.is_empty());
-    let is_hidden =
-        surveyed.left_out > 0 || surveyed.locks.iter().any(|lock| lock.holding + lock.waiting > 0);
-    if is_hidden && !is_seen {
-        client.mutex(path)?.participants().await?;
-        // Its participants are below two nodes of its own. The number of permits only tells holders from waiters.
-        client.semaphore(path, 1)?.participants().await?;
+    match &surveyed.denied {
+        Some(denied) if !is_seen => Err(denied.clone().into()),
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -63,7 +63,7 @@ async fn choose(
     output: &Output,
 ) -> Result<Vec<Participant>, Failure> {
     let surveyed = client.survey(&options.path)?.depth(0).participants(MOST).take().await?;
-    access::check(client, &options.path, &surveyed).await?;
+    access::check(&surveyed)?;
     LeftOut::of(&surveyed, MOST).tell(output);
     let path = shown(&options.path);
     let kinds = surveyed.locks.iter().map(|lock| lock.kind);

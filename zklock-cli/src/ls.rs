@@ -33,7 +33,7 @@ pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result
 pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
     let survey = client.survey(&options.path)?.depth(0).participants(options.most);
     let surveyed = survey.take().await?;
-    access::check(client, &options.path, &surveyed).await?;
+    access::check(&surveyed)?;
     LeftOut::of(&surveyed, options.most).tell(output);
     let participants = || surveyed.locks.iter().flat_map(|lock| &lock.participants);
     match output.form() {

@@ -59,6 +59,8 @@ pub struct Surveyed {
     /// The number of nodes that were not looked at, because they are beyond the bounds or this client may not read
     /// them. There may be more below them.
     pub left_out: u64,
+    /// The first refusal to read a node or a participant: a [`LockError::Denied`] with its path.
+    pub denied: Option<LockError>,
 }
 
 impl Client {
@@ -123,8 +125,9 @@ impl Survey {
                 visits.push(async move { (self.look(node.clone()).await, node, depth) });
             }
             let Some((visited, node, depth)) = visits.next().await else { break };
-            let Visited { locks, below, left_out } = visited?;
+            let Visited { locks, below, left_out, denied } = visited?;
             surveyed.locks.extend(locks);
+            surveyed.denied = surveyed.denied.or(denied);
             surveyed.left_out += left_out;
             if depth < self.depth {
                 // Nodes beyond the bound would only take memory.

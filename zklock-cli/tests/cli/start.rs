@@ -1,5 +1,6 @@
 //! The start of a program, which stalls: it never begins without its lock.
 
+use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ impl Gate {
         let running = zklock.env("LD_PRELOAD", self.pipe()).shell("echo ran; exec sleep 1000").start();
         until(async || writer(self.pipe()).is_ok(), "the command stands, and is let go on").await;
         // It is started last.
-        until(async || child_with(running.pid(), "__program").is_some(), "the helpers are started").await;
+        helper(&running, "__program").await;
         running
     }
 
@@ -74,8 +75,15 @@ fn writer(pipe: PathBuf) -> std::io::Result<File> {
     OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(pipe)
 }
 
-fn helper(running: &Running, word: &str) -> Pid {
-    child_with(running.pid(), word).expect("the helper is there")
+/// Waits for a helper. A process that has just begun has the arguments of its parent, or none.
+async fn helper(running: &Running, word: &str) -> Pid {
+    let found = Cell::new(None);
+    let is_there = async || {
+        found.set(child_with(running.pid(), word));
+        found.get().is_some()
+    };
+    until(is_there, "the helper is there").await;
+    found.get().expect("it was found")
 }
 
 /// Asks a command to end whose program has not begun.
@@ -105,9 +113,9 @@ async fn a_signal_ends_a_start_that_stalls(kind: Kind) {
 async fn a_signal_ends_a_start_whose_watchdog_is_stopped(kind: Kind) {
     let (space, gate) = (Space::new(kind), Gate::new());
     let running = gate.start(space.zklock("lead /a")).await;
-    kill(helper(&running, "__watchdog"), Signal::SIGSTOP).unwrap();
+    kill(helper(&running, "__watchdog").await, Signal::SIGSTOP).unwrap();
     let _gate = gate.open();
-    until_launched(helper(&running, "__program")).await;
+    until_launched(helper(&running, "__program").await).await;
     assert_ends_without_a_run(&space, running).await;
 }
 
@@ -144,7 +152,7 @@ async fn a_program_does_not_begin_if_its_zklock_was_stopped_until_its_lock_ended
         running.signal(Signal::SIGSTOP);
         free(&client, "/a").await;
         let _gate = gate.open();
-        until_launched(helper(&running, "__program")).await;
+        until_launched(helper(&running, "__program").await).await;
         running.signal(Signal::SIGCONT);
         assert_eq!(running.code().await, 79, "{lost}");
         assert_eq!(running.rest(), "", "{lost}");
@@ -158,7 +166,7 @@ async fn a_process_that_others_have_stopped_in_front_of_the_program_goes_on(kind
     for signal in [Signal::SIGTSTP, Signal::SIGSTOP] {
         let (space, gate) = (Space::new(kind), Gate::new());
         let mut running = gate.start(space.zklock("exec /a")).await;
-        kill(helper(&running, "__program"), signal).unwrap();
+        kill(helper(&running, "__program").await, signal).unwrap();
         let _gate = gate.open();
         assert_eq!(running.line(), "ran", "{signal}");
         running.signal(Signal::SIGTERM);

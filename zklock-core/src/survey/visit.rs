@@ -32,7 +32,12 @@ pub(super) struct Visited {
     pub(super) locks: Vec<SurveyedLock>,
     pub(super) below: Vec<String>,
     pub(super) left_out: u64,
+    /// The first refusal to read the node or a participant.
+    pub(super) denied: Option<LockError>,
 }
+
+/// A lock, and the first refusal to read one of its participants.
+type Found = (SurveyedLock, Option<LockError>);
 
 /// Looks at one node, again and again until the servers answer. The caller bounds the time.
 pub(super) async fn look(worker: Arc<Worker>, node: NodePath, detail: Detail) -> Result<Visited, LockError> {
@@ -41,7 +46,10 @@ pub(super) async fn look(worker: Arc<Worker>, node: NodePath, detail: Detail) ->
         match visit(&session, &node, detail).await {
             Ok(visited) => return Ok(visited),
             Err(Fault::Unknown(_) | Fault::SessionOver) => sleep(PAUSE).await,
-            Err(Fault::Denied(_)) => return Ok(Visited { left_out: 1, ..Visited::default() }),
+            Err(denied @ Fault::Denied(_)) => {
+                let denied = Some(denied.into_error(&shown_path(&node)));
+                return Ok(Visited { left_out: 1, denied, ..Visited::default() });
+            }
             Err(refused) => return Err(refused.into_error(&shown_path(&node))),
         }
     }
@@ -59,15 +67,17 @@ async fn visit(session: &Session, node: &NodePath, detail: Detail) -> Result<Vis
     }
     let Reading { queue, is_semaphore, mut below } = Reading::of(&names(ops, dir).await?);
     below.retain(|name| !node.below(name).is_reserved());
-    let mut locks = Vec::new();
+    let mut found = Vec::new();
     if let Some(queue) = queue {
-        locks.push(lock(ops, node, queue.kind, vec![(node.clone(), queue.places)], detail).await?);
+        found.push(lock(ops, node, queue.kind, vec![(node.clone(), queue.places)], detail).await?);
     }
     let is_too_long = is_semaphore && has_long_queue(ops, node, detail).await?;
     if is_semaphore && !is_too_long {
-        locks.extend(semaphore(ops, node, detail).await?);
+        found.extend(semaphore(ops, node, detail).await?);
     }
-    Ok(Visited { locks, below, left_out: u64::from(is_too_long) })
+    let (locks, denied): (_, Vec<_>) = found.into_iter().unzip();
+    let denied = denied.into_iter().flatten().next();
+    Ok(Visited { locks, below, left_out: u64::from(is_too_long), denied })
 }
 
 /// Tells whether a queue of a semaphore has more nodes than are listed.
@@ -81,7 +91,7 @@ async fn has_long_queue(ops: &Ops, node: &NodePath, detail: Detail) -> Result<bo
 }
 
 /// Looks at the two queues of a semaphore.
-async fn semaphore(ops: &Ops, node: &NodePath, detail: Detail) -> Result<Option<SurveyedLock>, Fault> {
+async fn semaphore(ops: &Ops, node: &NodePath, detail: Detail) -> Result<Option<Found>, Fault> {
     let (leases, gate) = (node.below(LEASES), node.below(GATE));
     let stated = ops.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
     // Curator states no number. A shared one is in another node. All permits count as held then.
@@ -109,12 +119,12 @@ async fn lock(
     kind: LockKind,
     queues: Vec<(NodePath, Vec<Place>)>,
     detail: Detail,
-) -> Result<SurveyedLock, Fault> {
+) -> Result<Found, Fault> {
     let places = || queues.iter().flat_map(|(_, places)| places);
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let holding = count(places().filter(|place| place.holds).count());
     let waiting = count(places().filter(|place| !place.holds).count());
-    let (mut participants, mut left) = (Vec::new(), detail.participants as usize);
+    let (mut participants, mut left, mut denied) = (Vec::new(), detail.participants as usize, None);
     for (queue, places) in queues {
         let shown: Vec<_> = places.into_iter().take(left).collect();
         left -= shown.len();
@@ -122,7 +132,10 @@ async fn lock(
             let names = some.iter().map(|place| place.name.clone());
             let described = match ops.describe_each(queue.full(), names).await {
                 // One of them has an ACL of its own. They are counted all the same.
-                Err(Fault::Denied(_)) => continue,
+                Err(fault @ Fault::Denied(_)) => {
+                    denied.get_or_insert_with(|| fault.into_error(&shown_path(node)));
+                    continue;
+                }
                 described => described?,
             };
             for described in described {
@@ -132,7 +145,7 @@ async fn lock(
             }
         }
     }
-    Ok(SurveyedLock { path: shown_path(node), kind, holding, waiting, participants })
+    Ok((SurveyedLock { path: shown_path(node), kind, holding, waiting, participants }, denied))
 }
 
 /// The role of a contender, whose name may be that of another library. kazoo's mutexes have the names of its writers.
