@@ -45,4 +45,5 @@ mod survey;
 mod threads;
 mod tidy;
 mod upstream;
+mod ward;
 mod watches;

@@ -129,7 +129,7 @@ impl<K> Guard<K> {
     /// Nothing is lost.
     pub async fn revoked(&self) {
         self.holds.iter().for_each(|hold| hold.watch_revocation());
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().revocation().asked()))).await;
+        select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().asked()))).await;
     }
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
@@ -150,8 +150,7 @@ impl<K> Guard<K> {
         self.client().worker().spawn(async move {
             // A request to any one of several nodes counts for all of them; their holds end together.
             let ended = select_all(ends.iter().map(|end| Box::pin(end.cancelled())));
-            let asked =
-                select_all(tenures.iter().map(|tenure| Box::pin(tenure.revocation().asked_before_release())));
+            let asked = select_all(tenures.iter().map(|tenure| Box::pin(tenure.asked_before_release())));
             let is_asked = tokio::select! {
                 biased;
                 _ = ended => false,

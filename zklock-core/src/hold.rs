@@ -127,7 +127,7 @@ impl Hold {
 
     /// Starts a task that watches the node's data for a request to release, unless there is one already.
     pub(crate) fn watch_revocation(&self) {
-        if self.tenure().revocation().claim() {
+        if self.tenure().claim_revocations() {
             self.client().worker().spawn(lease::watch_revocation(self.tenure().clone()));
         }
     }

@@ -4,15 +4,16 @@
 //! node is gone or belongs to another session, when the session ended, or when the lease clock ran out
 //! (see `session::clock`). The clock runs out before the servers may give the lock to another client.
 //!
-//! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error` and `interleaving`.
+//! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
 
+mod charge;
+mod departure;
 mod desk;
 mod doubt;
 mod holders;
 mod keeper;
 mod permit;
 mod readiness;
-mod revocation;
 mod revoking;
 mod seat;
 mod share;
@@ -27,6 +28,7 @@ use tokio::sync::oneshot;
 use crate::error::{LockError, LossReason};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::tasks::Tasks;
 
 use self::desk::{Order, Report};
 
@@ -49,16 +51,8 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
-    ///
-    /// Returns the lease and the future that keeps it, which the caller has to spawn.
-    pub(crate) fn begin(
-        seat: impl Seat,
-        path: NodePath,
-        node: Node,
-    ) -> (Self, impl Future<Output = ()> + Send) {
-        let tenure = Arc::new(Tenure::begin(&seat, path, &node));
-        let keeper = keeper::keep(tenure.clone(), seat);
-        (Self { tenure }, keeper)
+    pub(crate) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+        Self { tenure: Tenure::begin(seat, path, node, tasks) }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -82,13 +76,13 @@ impl Lease {
 
     /// Lets readers share the lock, in the background.
     pub(crate) fn downgrade_later(&self) {
-        self.tenure.desk.order(Order::Downgrade(oneshot::channel().0)).ok();
+        self.tenure.order(Order::Downgrade(oneshot::channel().0)).ok();
     }
 
     async fn order(&self, order: impl FnOnce(Report) -> Order) -> Result<(), LockError> {
         let lost = |reason| self.tenure.lost_error(reason);
         let (report, outcome) = oneshot::channel();
-        match self.tenure.desk.order(order(report)) {
+        match self.tenure.order(order(report)) {
             Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
             Err(_) => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
         }
@@ -96,8 +90,8 @@ impl Lease {
 }
 
 impl Drop for Lease {
-    /// Makes the keeper withdraw the contender.
+    /// Makes the contender be withdrawn.
     fn drop(&mut self) {
-        self.tenure.desk.abandon();
+        self.tenure.abandon();
     }
 }

@@ -27,6 +27,7 @@ mod rwlock;
 mod semaphore;
 mod session;
 mod survey;
+mod tasks;
 mod tick;
 mod token;
 

@@ -14,6 +14,8 @@
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
+//! * [`ward`] has the held locks, each a [`charge`], and [`warden`] watches over their nodes.
+//! * [`link`] is the state of the connection.
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session.
@@ -36,6 +38,7 @@ pub(crate) mod address;
 #[cfg(any(feature = "sasl-gssapi", feature = "tls"))]
 mod apart;
 pub(crate) mod bounded;
+pub(crate) mod charge;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
@@ -46,6 +49,7 @@ mod heartbeat;
 #[cfg(feature = "sasl-gssapi")]
 mod hosted;
 pub(crate) mod janitor;
+mod link;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
 mod lookout;
@@ -65,6 +69,8 @@ pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 mod traffic;
+pub(crate) mod ward;
+pub(crate) mod warden;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,25 +87,15 @@ use self::ops::Ops;
 use self::roll::RollCall;
 use self::succession::Succession;
 use self::traffic::Traffic;
+use self::ward::Ward;
 
 pub(crate) use self::failure::OpenError;
+pub(crate) use self::link::Link;
 pub(crate) use self::opening::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
+pub use self::link::Health;
 pub(crate) use self::roll::Ownership;
-
-/// The health of a client's session, as far as the client can know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Health {
-    /// The session is connected.
-    Connected,
-    /// The connection is broken, or is restored but has not answered a request yet. The session may
-    /// still be alive.
-    Suspended,
-    /// The session ended. The client opens the next one.
-    Lost,
-}
 
 pub(crate) struct Session {
     id: i64,
@@ -117,13 +113,7 @@ pub(crate) struct Session {
     lookouts: Lookouts,
     succession: Succession,
     traffic: Traffic,
-}
-
-/// The connection's health, and its epoch: the number of changes observed so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
-    pub(crate) epoch: u64,
-    pub(crate) health: Health,
+    ward: Ward,
 }
 
 impl Session {

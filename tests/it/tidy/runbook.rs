@@ -110,7 +110,7 @@ const BOUNDS: [(&str, &str, &str); 18] = [
     (
         "zklock-core/src/session/notice.rs",
         "OWN_INTERVAL: Duration = Duration::from_secs(10)",
-        "further node every 10 s",
+        "further nodes together, every 10 s",
     ),
     (
         "zklock-core/src/session/drive/unwatched.rs",

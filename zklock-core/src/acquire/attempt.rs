@@ -64,11 +64,7 @@ impl Attempt {
         cancel: &CancellationToken,
     ) -> Outcome<Lease> {
         let outcome = driver.acquire(contention, cancel, |progress| self.tell(progress)).await;
-        outcome.map(|node| {
-            let (lease, keeper) = Lease::begin(driver, self.path.clone(), node);
-            self.worker.spawn(keeper);
-            lease
-        })
+        outcome.map(|node| Lease::begin(driver, self.path.clone(), &node, self.worker.tasks()))
     }
 
     pub(super) fn tell(&self, progress: Progress) {

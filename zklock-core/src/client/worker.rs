@@ -8,14 +8,13 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::error::{LockError, Phase};
 use crate::events::Source;
-use crate::interleaving;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
+use crate::tasks::Tasks;
 use crate::tick::Memory;
 
 use super::settings::Settings;
@@ -25,9 +24,8 @@ mod counts;
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
     settings: Settings,
-    runtime: Handle,
     current: watch::Sender<Current>,
-    tasks: TaskTracker,
+    tasks: Tasks,
     events: Source,
     #[cfg(feature = "metrics")]
     reports: std::sync::OnceLock<std::sync::mpsc::Sender<std::sync::mpsc::Sender<()>>>,
@@ -96,9 +94,8 @@ impl Worker {
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
         Self {
             settings,
-            runtime,
             current: watch::Sender::new(Current::Opening(None)),
-            tasks: TaskTracker::new(),
+            tasks: Tasks::new(runtime),
             events: Source::new(),
             #[cfg(feature = "metrics")]
             reports: std::sync::OnceLock::new(),
@@ -137,9 +134,11 @@ impl Worker {
 
     /// Runs a task on the client's thread. The task is dropped at once if the thread has ended.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(task) = interleaving::take(task) {
-            self.tasks.spawn_on(task, &self.runtime);
-        }
+        self.tasks.spawn(task);
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Performs requests on the client's thread for up to `within`, even if the caller stops waiting for
@@ -251,11 +250,10 @@ impl Worker {
     pub(crate) async fn shutdown(self: &Arc<Self>, grace: Duration) {
         self.closing.cancel();
         let worker = self.clone();
-        let (stopping, tasks) = (self.stopping.clone(), self.tasks.clone());
-        tasks.close();
+        let stopping = self.stopping.clone();
         // Not a tracked task, because it waits for the tracked tasks.
-        let waits = self.runtime.spawn(async move {
-            timeout(grace, tasks.wait()).await.ok();
+        let waits = self.tasks.runtime().spawn(async move {
+            timeout(grace, worker.tasks.finished()).await.ok();
             worker.stop();
         });
         // If the thread has already ended, it has dropped the task.

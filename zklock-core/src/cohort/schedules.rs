@@ -110,6 +110,10 @@ async fn perform(kind: Kind, grants: &AtomicUsize) {
     while servers.nodes() > 0 || clients.iter().any(|client| is_busy(client, &servers)) {
         pass_time(&runtime).await;
     }
+    servers.close();
+    while servers.are_watching() {
+        pass_time(&runtime).await;
+    }
     assert_eq!(desk.holders(), 0);
     grants.fetch_add(desk.entered(), Ordering::SeqCst);
 }

@@ -24,15 +24,14 @@ impl Tenure {
     async fn answer_the_roll(&self) -> Result<(), Fault> {
         let node = self.node().await;
         let (session, epoch) = (self.session.clone(), self.session.link().epoch);
-        // A task of its own, because the keeper stops polling this future when it gets an order, and others
-        // wait for the same roll call.
+        // A task of its own, because the caller may stop polling this future, and others wait for the same roll call.
         let asked = tokio::spawn(async move { session.ownership(&node, epoch).await });
         let ownership = asked.await.unwrap_or_else(|_| Err(Fault::Unknown("the roll call ended".into())))?;
         self.conclude(ownership, epoch);
         Ok(())
     }
 
-    fn conclude(&self, ownership: Ownership, epoch: u64) {
+    pub(super) fn conclude(&self, ownership: Ownership, epoch: u64) {
         match ownership {
             // Of two concurrent verifications, the one of the later epoch counts.
             Ownership::Ours => {
@@ -76,7 +75,7 @@ impl Tenure {
     }
 
     /// Verifies the lease once in the current epoch of a restored connection.
-    pub(super) async fn reverify(&self) {
+    async fn reverify(&self) {
         match self.answer_the_roll().await {
             Ok(()) => {}
             Err(Fault::SessionOver) => {

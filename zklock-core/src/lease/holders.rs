@@ -1,6 +1,5 @@
 //! The holders of one lease, and the parts of their lives that have to be ended.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -25,7 +24,8 @@ pub(super) type Parted = SmallVec<[Holding; 1]>;
 
 #[derive(Debug, Default)]
 struct Register {
-    holders: BTreeMap<FencingToken, Holder>,
+    /// The holders in the order of their tokens.
+    holders: SmallVec<[(FencingToken, Holder); 1]>,
     has_had_holder: bool,
     is_lost: bool,
     is_handed_over: bool,
@@ -53,26 +53,32 @@ impl Holders {
             false => (Holder::Holds(holding), None),
             true => (Holder::Lost, Some(holding)),
         };
-        register.holders.insert(token, holder);
+        let place = register.place(token).unwrap_or_else(|place| place);
+        register.holders.insert(place, (token, holder));
         lost
     }
 
     /// Takes note that a holder has given the lock back.
     pub(super) fn give_back(&self, token: FencingToken) {
-        if let Some(holder @ Holder::Holds(_)) = self.register().holders.get_mut(&token) {
+        let mut register = self.register();
+        let place = register.place(token).ok();
+        if let Some((_, holder @ Holder::Holds(_))) = place.map(|place| &mut register.holders[place]) {
             *holder = holder.take().map_or(Holder::Lost, Holder::Returned);
         }
     }
 
     /// Removes a holder, and returns its hold if it has not ended.
     pub(super) fn remove(&self, token: FencingToken) -> Option<Holding> {
-        self.register().holders.remove(&token).and_then(|mut holder| holder.take())
+        let mut register = self.register();
+        let place = register.place(token).ok()?;
+        let (_, mut holder) = register.holders.remove(place);
+        holder.take()
     }
 
     /// Removes those of these holders that have given the lock back, and returns their holds.
     pub(super) fn part(&self, which: impl Fn(FencingToken) -> bool) -> Parted {
         let mut parted = Parted::new();
-        self.register().holders.retain(|token, holder| {
+        self.register().holders.retain(|(token, holder)| {
             let leaves = matches!(holder, Holder::Returned(_)) && which(*token);
             if leaves {
                 parted.extend(holder.take());
@@ -113,7 +119,7 @@ impl Holders {
     /// Returns the observers of the holders that have not lost the lock.
     pub(super) fn present(&self) -> Vec<Witness> {
         let register = self.register();
-        register.holders.values().filter_map(|holder| Some(holder.holding()?.witness())).collect()
+        register.holders.iter().filter_map(|(_, holder)| Some(holder.holding()?.witness())).collect()
     }
 
     /// Takes note of the loss, and returns the holds of those that hold the lock.
@@ -129,17 +135,24 @@ impl Holders {
     fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Parted {
         let mut register = self.register();
         register.is_lost = true;
-        let losers = register.holders.values_mut().filter(|holder| loses(holder));
+        let losers = register.holders.iter_mut().map(|(_, holder)| holder).filter(|holder| loses(holder));
         losers.filter_map(Holder::take).collect()
     }
 
     pub(super) fn has(&self, token: FencingToken) -> bool {
-        self.register().holders.contains_key(&token)
+        self.register().place(token).is_ok()
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {
         interleaving::point();
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Register {
+    /// Returns the place of a holder, or the one that it would have.
+    fn place(&self, token: FencingToken) -> Result<usize, usize> {
+        self.holders.binary_search_by_key(&token, |(token, _)| *token)
     }
 }
 

@@ -1,68 +1,79 @@
-//! Watches one lease on the client's thread, and withdraws its contender at the end.
+//! Performs the orders of the holders of one lease on the client's thread, and withdraws its contender at the end.
 
-use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::task::yield_now;
-use tokio::time::sleep;
 
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
+use crate::session::charge::Absence;
 use crate::session::janitor::Undone;
-use crate::session::{Attendance, Health};
 
-use super::desk::Order;
+use super::desk::{Order, Work};
 use super::seat::Seat;
 use super::tenure::Tenure;
 
-/// Keeps a lease until it is released. The node stays until then even if the lease is lost, so that
-/// no other client gets the lock while the holder's body is still being cancelled.
-pub(super) fn keep(tenure: Arc<Tenure>, seat: impl Seat) -> impl Future<Output = ()> + Send {
-    // Created here rather than in the future, which may be dropped before its first poll.
-    let attendance = Some(tenure.session.attend());
-    let unkept = Unkept { tenure, is_released: false, attendance };
-    watched(unkept, seat)
+/// The contender behind a lease, which rests while there is nothing to do.
+pub(super) trait Contender: Send {
+    /// Resolves when the node is gone, or cannot be watched.
+    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>>;
+
+    /// Starts a task that performs the orders of the holders.
+    fn work(self: Box<Self>, tenure: Arc<Tenure>);
 }
 
-async fn watched(mut unkept: Unkept, mut seat: impl Seat) {
-    let tenure = unkept.tenure.clone();
-    loop {
-        let node = tenure.node().await;
-        // The watches live until the node is deleted, which fires them. Dropping them earlier would
-        // cost a request to remove them.
-        let mut watched = Box::pin(watch(&tenure, seat.own_node_gone(node)));
-        let order = tokio::select! {
-            biased;
-            order = tenure.desk.next() => order,
-            reason = &mut watched => {
-                unkept.lost(tenure.lose(reason));
-                tenure.desk.next().await
-            }
-        };
-        match order {
-            Some(Order::Downgrade(report)) => {
-                // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut seat).await) {
-                    tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
-                }
-            }
-            Some(Order::Release(report)) => {
-                let outcome = unkept.withdraw(&mut seat).await;
-                report.send(outcome).ok();
-                return;
-            }
-            None => return leave(unkept, &mut seat).await,
-        }
+impl<S: Seat + 'static> Contender for S {
+    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
+        Box::pin(Seat::own_node_gone(self, node))
+    }
+
+    fn work(self: Box<Self>, tenure: Arc<Tenure>) {
+        let tasks = tenure.tasks.clone();
+        // Made here rather than in the future, which may be dropped before its first poll.
+        let unkept = Unkept { tenure, is_kept: false };
+        tasks.spawn(perform(unkept, self));
     }
 }
 
-/// Withdraws the contender after its last holder, and tells when the request for that is on its way.
-async fn leave(unkept: Unkept, seat: &mut impl Seat) {
+/// Performs orders until there are no more, or until the contender is withdrawn.
+///
+/// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
+/// body is still being cancelled.
+async fn perform(mut unkept: Unkept, mut seat: Box<impl Seat + 'static>) {
     let tenure = unkept.tenure.clone();
-    let mut withdrawn = pin!(unkept.withdraw(seat));
+    let mut has_replaced = false;
+    loop {
+        seat = match tenure.desk.next(seat, |seat| seat) {
+            Work::Order(Order::Downgrade(report), mut seat) => {
+                // The caller may no longer wait for the outcome.
+                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut *seat).await) {
+                    tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
+                }
+                has_replaced = true;
+                seat
+            }
+            Work::Order(Order::Release(report), mut seat) => {
+                report.send(withdraw(&tenure, &mut *seat).await).ok();
+                break;
+            }
+            Work::Leave(mut seat) => break leave(&tenure, &mut *seat).await,
+            Work::None => {
+                // The ward gets the next watch from a contender that rests.
+                if has_replaced {
+                    tenure.session.renew(tenure.key);
+                }
+                break;
+            }
+        }
+    }
+    unkept.is_kept = true;
+}
+
+/// Withdraws the contender after its last holder, and tells when the request for that is on its way.
+async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
+    let mut withdrawn = pin!(withdraw(tenure, seat));
     tokio::select! {
         biased;
         // The first poll issues the request.
@@ -78,7 +89,7 @@ async fn leave(unkept: Unkept, seat: &mut impl Seat) {
 async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.check()?;
     let writer = tenure.set_node(None);
-    match attended(tenure, seat.downgrade()).await {
+    match seat.downgrade().await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
@@ -98,55 +109,26 @@ async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
     }
 }
 
-/// Awaits work on the lease's node, and meanwhile reports a loss from any other cause to the holder.
-async fn attended<T>(tenure: &Tenure, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
-    let reason = tokio::select! {
-        biased;
-        done = &mut work => return done,
-        reason = watch(tenure, std::future::pending()) => reason,
-    };
-    tenure.lose(reason);
-    work.await
-}
-
-/// Marks the lease as lost if its keeper ends before the release, because the client's thread ended
-/// or a bug made the keeper panic.
+/// Ends a lease whose task ends early, because the client's thread ended or a bug made the task panic.
 struct Unkept {
     tenure: Arc<Tenure>,
-    is_released: bool,
-    /// Ends with the lease rather than with its tenure, which holders may keep for longer.
-    attendance: Option<Attendance>,
-}
-
-impl Unkept {
-    /// Ends the heartbeats of a lease that was lost with its node, even if the holder keeps it.
-    fn lost(&mut self, reason: LossReason) {
-        if let LossReason::NodeDeleted | LossReason::OwnerChanged = reason {
-            self.attendance = None;
-        }
-    }
-
-    async fn withdraw(mut self, seat: &mut impl Seat) -> Result<(), LockError> {
-        let outcome = withdraw(&self.tenure, seat).await;
-        self.is_released = true;
-        outcome
-    }
+    is_kept: bool,
 }
 
 impl Drop for Unkept {
     fn drop(&mut self) {
-        self.tenure.desk.close();
-        if !self.is_released {
-            let reason = self.tenure.lose(LossReason::SessionEnded);
-            self.tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
-            self.tenure.holders.note_end(Err(self.tenure.lost_error(reason)));
+        if !self.is_kept {
+            let tenure = &self.tenure;
+            let reason = tenure.lose(LossReason::SessionEnded);
+            tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
+            tenure.end(Err(tenure.lost_error(reason)));
         }
     }
 }
 
 async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    tenure.revocation.close();
+    tenure.departure.begin();
+    tenure.session.dismiss(tenure.key);
     let outcome = withdrawn(tenure, seat).await;
     match &outcome {
         // Those that held the lock when it was lost have been told.
@@ -157,8 +139,7 @@ async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError
             tenure.holders.clear().into_iter().for_each(|holding| holding.release_failed(error));
         }
     }
-    tenure.revocation.end();
-    tenure.holders.note_end(outcome.clone());
+    tenure.end(outcome.clone());
     outcome
 }
 
@@ -175,59 +156,6 @@ async fn withdrawn(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
             // The release of those that have given the lock back is not known to be complete.
             tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
             Err(tenure.lost_error(reason))
-        }
-    }
-}
-
-/// Waits until the lease is lost, and returns the reason.
-async fn watch(tenure: &Tenure, gone: impl Future<Output = ()>) -> LossReason {
-    tokio::select! {
-        biased;
-        () = tenure.session.over() => LossReason::SessionEnded,
-        () = gone => LossReason::NodeDeleted,
-        () = lapse(tenure) => LossReason::LeaseExpired,
-        never = reverify(tenure) => match never {},
-        reason = tenure.lost() => reason,
-    }
-}
-
-/// Waits until the lease clock has run out.
-async fn lapse(tenure: &Tenure) {
-    loop {
-        let clock = tenure.session.clock();
-        let remaining = tenure.valid_until().saturating_since(clock.now());
-        if remaining.is_zero() {
-            return;
-        }
-        sleep(remaining).await;
-    }
-}
-
-/// Verifies the lease in every epoch of the connection, and reports suspensions and confirmations.
-async fn reverify(tenure: &Tenure) -> Infallible {
-    let mut links = tenure.session.links();
-    loop {
-        let link = *links.borrow_and_update();
-        if link.health == Health::Suspended && !tenure.is_suspended.swap(true, Ordering::AcqRel) {
-            tenure.tell(Witness::suspended);
-        }
-        let is_verified = link.epoch == tenure.epoch.load(Ordering::Acquire);
-        if is_verified
-            && link.health == Health::Connected
-            && tenure.is_suspended.swap(false, Ordering::AcqRel)
-        {
-            tenure.tell(Witness::confirmed);
-        }
-        // A question on a connection that has not answered yet would have to be repeated.
-        if is_verified || link.health != Health::Connected {
-            if links.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            continue;
-        }
-        tenure.reverify().await;
-        if tenure.loss().is_some() {
-            std::future::pending::<()>().await;
         }
     }
 }

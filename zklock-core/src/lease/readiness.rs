@@ -38,7 +38,7 @@ impl Tenure {
         let clock = self.session.clock();
         let remaining = clock.remaining();
         let is_lost = self.loss().is_some() || self.session.is_over() || remaining.is_zero();
-        if is_lost || self.revocation.is_asked() {
+        if is_lost || self.sentry.is_asked() {
             return Readiness::Over;
         }
         let link = self.session.link();
@@ -65,7 +65,9 @@ impl Tenure {
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
     pub(crate) fn urge(&self) {
-        self.sentry.urge();
+        if self.sentry.urge() {
+            self.session.hasten(self.key);
+        }
     }
 
     /// Waits until it is known whether the lease can go on. Must run on the client's runtime.

@@ -6,6 +6,7 @@ use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
+use crate::session::charge::Absence;
 use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
@@ -26,8 +27,8 @@ pub(crate) trait Seat: Send {
     /// Begins to watch over the node that was seen at the head of its queue.
     fn begin_watch(&self);
 
-    /// Resolves when the own node, at this path, is gone. Never resolves if that cannot be known.
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = ()> + Send + use<Self>;
+    /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
 
     /// Replaces the writer's node with a reader's node, and returns the reader's node.
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
@@ -60,7 +61,7 @@ impl Seat for Driver {
         self.begin_watch();
     }
 
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = ()> + Send + use<> {
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         self.own_node_gone(path)
     }
 

@@ -1,8 +1,8 @@
-//! The state that the holder and the keeper of one lease share.
+//! The state that the holders and the keeper of one lease share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -11,19 +11,21 @@ use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::session::clock::Moment;
 use crate::session::sentry::Sentry;
-use crate::session::{Health, Session};
+use crate::session::ward::Key;
+use crate::session::{Attendance, Health, Session};
+use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
-use super::desk::Desk;
+use super::departure::Departure;
+use super::desk::{Desk, Order};
 use super::holders::Holders;
-use super::revocation::Revocation;
+use super::keeper::Contender;
 use super::seat::Seat;
 use super::state::LeaseState;
 use super::writes::Writes;
 
-/// The state that the holder and the keeper of one lease share.
+/// The state that the holders and the keeper of one lease share.
 pub(crate) struct Tenure {
     pub(super) path: NodePath,
     /// The path of the lock's node on the server; `None` while the node is being replaced.
@@ -35,8 +37,15 @@ pub(crate) struct Tenure {
     loss: OnceLock<LossReason>,
     /// Signals the loss, and a replacement of the node.
     changed: Notify,
-    pub(super) desk: Desk,
-    pub(super) revocation: Revocation,
+    pub(super) tasks: Tasks,
+    pub(super) desk: Desk<Box<dyn Contender>>,
+    /// The key of this lease in the ward of its session.
+    pub(super) key: Key,
+    /// What the session and the client still do because of this lease.
+    upkeep: Mutex<Option<Upkeep>>,
+    pub(super) departure: Departure,
+    /// Whether a task watches the node's data for a request to release.
+    pub(super) is_watched_for_revocation: AtomicBool,
     pub(super) holders: Holders,
     /// Whether a holder has had it.
     pub(super) is_granted: AtomicBool,
@@ -46,27 +55,70 @@ pub(crate) struct Tenure {
     writes: Writes,
 }
 
+/// What the session and the client still do because of a lease.
+struct Upkeep {
+    /// The session sends heartbeats.
+    attendance: Option<Attendance>,
+    /// The client waits for the release before it is shut down.
+    _unfinished: Unfinished,
+}
+
 impl Tenure {
     /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime.
-    pub(super) fn begin(seat: &impl Seat, path: NodePath, node: &Node) -> Self {
+    pub(super) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Arc<Self> {
         let session = seat.session().clone();
         seat.begin_watch();
-        Self {
+        let attendance = Some(session.attend());
+        let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
+        let key = session.next_key();
+        let tenure = Arc::new(Self {
             node: Mutex::new(Some(seat.queue().child(&node.name).into())),
             path,
             token: FencingToken::new(node.zxid),
             epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
             changed: Notify::new(),
-            desk: Desk::default(),
-            revocation: Revocation::new(seat.sentry().clone()),
+            tasks: tasks.clone(),
+            key,
+            upkeep,
+            departure: Departure::default(),
+            is_watched_for_revocation: AtomicBool::new(false),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
             sentry: seat.sentry().clone(),
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
             session,
+            desk: Desk::new(Box::new(seat)),
+        });
+        tenure.session.enroll(key, tenure.clone());
+        tenure
+    }
+
+    /// Leaves an order. Fails if nobody performs it any more.
+    pub(super) fn order(self: &Arc<Self>, order: Order) -> Result<(), Order> {
+        self.desk.order(order).map(|contender| self.put_to_work(contender))
+    }
+
+    /// Makes the contender be withdrawn, after the orders.
+    pub(super) fn abandon(self: &Arc<Self>) {
+        self.put_to_work(self.desk.abandon());
+    }
+
+    fn put_to_work(self: &Arc<Self>, contender: Option<Box<dyn Contender>>) {
+        if let Some(contender) = contender {
+            contender.work(self.clone());
         }
+    }
+
+    /// Ends the lease, with the outcome of its release.
+    pub(super) fn end(&self, outcome: Result<(), LockError>) {
+        self.desk.close();
+        self.departure.end();
+        self.session.dismiss(self.key);
+        self.holders.note_end(outcome);
+        let upkeep = self.upkeep().take();
+        drop(upkeep);
     }
 
     pub(crate) fn path(&self) -> &NodePath {
@@ -80,8 +132,14 @@ impl Tenure {
         change::until(&self.changed, || self.present_node()).await
     }
 
-    fn present_node(&self) -> Option<Arc<str>> {
+    pub(super) fn present_node(&self) -> Option<Arc<str>> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until another node has replaced the one at this path.
+    pub(super) async fn replaced(&self, node: &str) {
+        let is_replaced = || self.present_node().is_some_and(|present| *present != *node);
+        change::until(&self.changed, || is_replaced().then_some(())).await;
     }
 
     /// Sets the path of the lock's node, or `None` while it is being replaced. Returns the path before.
@@ -102,10 +160,6 @@ impl Tenure {
                 return nodes;
             }
         }
-    }
-
-    pub(crate) fn revocation(&self) -> &Revocation {
-        &self.revocation
     }
 
     pub(crate) fn token(&self) -> FencingToken {
@@ -170,13 +224,23 @@ impl Tenure {
         });
         if is_first {
             tracing::warn!(path = %self.path, %reason, "lock lost");
+            self.session.dismiss(self.key);
         }
         self.changed.notify_waiters();
         // Listeners are told after the state has changed, so that they see it.
         if is_first {
             self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
         }
+        if let LossReason::NodeDeleted | LossReason::OwnerChanged = first {
+            // Without a node, the lease needs no heartbeats, even if the holder keeps it.
+            let attendance = self.upkeep().as_mut().and_then(|upkeep| upkeep.attendance.take());
+            drop(attendance);
+        }
         first
+    }
+
+    fn upkeep(&self) -> MutexGuard<'_, Option<Upkeep>> {
+        self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports the end of the holds of those that have given the lock back, because the holder with this token, which
@@ -188,10 +252,6 @@ impl Tenure {
     /// Reports an event of this lease to the listeners, once for each holder.
     pub(super) fn tell(&self, tell: impl Fn(&Witness)) {
         self.holders.present().iter().for_each(tell);
-    }
-
-    pub(super) fn valid_until(&self) -> Moment {
-        self.session.clock().valid_until()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::claim::Claim;
 use crate::queue::contender::ContenderId;
 
+use super::charge::Absence;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
@@ -63,7 +64,7 @@ pub(crate) struct Driver {
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
     /// Resolves when the own node is gone, once the contender has waited long.
-    pub(super) absence: Option<Absence>,
+    pub(super) absence: Option<Vigil>,
     /// The knowledge of the last acquisition. It goes back when this one is finished.
     loan: Option<Loan>,
     numbers: Numbers,
@@ -74,8 +75,8 @@ pub(crate) struct Driver {
     pause: Duration,
 }
 
-/// Resolves when a node is gone.
-type Absence = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Resolves when a node is gone, or cannot be watched.
+type Vigil = Pin<Box<dyn Future<Output = Absence> + Send>>;
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {

@@ -25,6 +25,8 @@ use super::tally::Tally;
 #[cfg(feature = "tls")]
 use super::tls;
 use super::traffic::Traffic;
+use super::ward::Ward;
+use super::warden;
 use super::{Health, Link, Session, connection, heartbeat};
 
 /// The settings with which a session is opened.
@@ -93,12 +95,14 @@ impl Opening {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
+            ward: Ward::default(),
             ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acls.clone(), self.tally.clone()),
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
         tokio::spawn(heartbeat::keep(session.clone()));
+        tokio::spawn(warden::keep(session.clone()));
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if standing == Some(Standing::Known) {
             tokio::spawn(login::keep_known(session.clone()));

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
 
@@ -35,6 +36,8 @@ impl Ownership {
 pub(super) struct RollCall {
     session: i64,
     last: Mutex<Option<Roll>>,
+    /// Whether a server did not know the request.
+    is_unknown: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,7 @@ struct Roll {
 
 impl RollCall {
     pub(super) fn new(session: i64) -> Self {
-        Self { session, last: Mutex::default() }
+        Self { session, last: Mutex::default(), is_unknown: AtomicBool::new(false) }
     }
 
     /// Asks whether a node, which existed before this epoch, belongs to the session.
@@ -67,12 +70,18 @@ impl RollCall {
             return Ok(roll.nodes.clone());
         }
         let nodes = ops.ephemerals("/").await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
+        self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
         *last = Some(Roll { epoch, nodes: nodes.clone() });
         Ok(nodes)
     }
 
+    /// Returns whether the servers know the request, as far as they have been asked.
+    pub(super) fn is_known(&self) -> bool {
+        !self.is_unknown.load(Ordering::Relaxed)
+    }
+
     /// Asks for a node that was not in the answer to the roll call.
-    async fn missed(&self, ops: &Ops, path: &str) -> Result<Ownership, Fault> {
+    pub(super) async fn missed(&self, ops: &Ops, path: &str) -> Result<Ownership, Fault> {
         let owner = Ownership::of(ops.owner(path).await?, self.session);
         if owner == Ownership::Ours {
             let is_in = |nodes: Vec<String>| nodes.iter().any(|node| node == path);

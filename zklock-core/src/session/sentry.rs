@@ -73,11 +73,13 @@ impl Sentry {
     }
 
     /// Asks for a watch on the own node without delay, because others rely on the node.
-    pub(crate) fn urge(&self) {
-        raise(&self.is_urged, &self.changed);
+    ///
+    /// Returns whether that is news.
+    pub(crate) fn urge(&self) -> bool {
+        raise(&self.is_urged, &self.changed)
     }
 
-    fn is_urged(&self) -> bool {
+    pub(super) fn is_urged(&self) -> bool {
         self.is_urged.load(Ordering::Acquire)
     }
 
@@ -129,12 +131,6 @@ impl Sentry {
         self.note_watch(true);
     }
 
-    /// Waits for at most this long until calls rely on the own node, and returns whether they do.
-    pub(super) async fn is_needed_within(&self, pause: Duration) -> bool {
-        self.rest(pause).await;
-        self.is_urged()
-    }
-
     /// Waits before a watch on the own node is requested, unless others rely on the node already. Most locks are
     /// released within [`MOMENT`], and the watch is not needed.
     pub(super) async fn rest(&self, pause: Duration) {
@@ -146,12 +142,14 @@ impl Sentry {
     }
 }
 
-/// Sets a flag, and signals it the first time.
-fn raise(flag: &AtomicBool, changed: &Notify) {
-    if !flag.swap(true, Ordering::AcqRel) {
+/// Sets a flag, and signals it the first time. Returns whether it is the first time.
+fn raise(flag: &AtomicBool, changed: &Notify) -> bool {
+    let is_first = !flag.swap(true, Ordering::AcqRel);
+    if is_first {
         changed.notify_waiters();
     }
+    is_first
 }
 
-/// The delay before a holder requests a watch on its own node.
+/// The delay before the node of a holder is watched.
 pub(super) const MOMENT: Duration = Duration::from_millis(5);

@@ -15,6 +15,7 @@ use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
 use super::succession::Succession;
 use super::traffic::Traffic;
+use super::ward::Ward;
 use super::{Health, Heartbeat, Link, Session};
 
 impl Session {
@@ -35,6 +36,7 @@ impl Session {
             lookouts: Lookouts::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
+            ward: Ward::default(),
             ops: Ops::staged(clock, NodeAcls::default()),
         })
     }

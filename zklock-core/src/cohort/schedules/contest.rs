@@ -79,7 +79,5 @@ async fn contend_once(
     }
     let node = Node { name: format!("lock-{number:010}").into(), zxid: number, owner: session.id() };
     let seat = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
-    let (lease, keeper) = Lease::begin(seat, path.clone(), node);
-    worker.spawn(keeper);
-    Some(Ok(lease))
+    Some(Ok(Lease::begin(seat, path.clone(), &node, worker.tasks())))
 }

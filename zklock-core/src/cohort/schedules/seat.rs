@@ -7,6 +7,7 @@ use crate::lease::Seat;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
+use crate::session::charge::Absence;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
 
@@ -46,13 +47,14 @@ impl Seat for Staged {
         self.sentry.stage(self.others + come_since);
     }
 
-    fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = ()> + Send + use<> {
+    fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
         async move {
             chance::pause().await;
             sentry.watch();
             servers.until(|servers| (!servers.has(number)).then_some(())).await;
             chance::pause().await;
+            Absence::Gone
         }
     }
 

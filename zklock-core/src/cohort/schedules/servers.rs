@@ -8,8 +8,8 @@ use crate::change;
 use crate::client::worker::Worker;
 use crate::lease::Tenure;
 use crate::queue::claim::Role;
-use crate::session::Session;
 use crate::session::sentry::{REVOKE, Sentry};
+use crate::session::{Session, warden};
 use crate::token::FencingToken;
 
 /// The servers of a schedule.
@@ -18,6 +18,8 @@ pub(super) struct Servers {
     permits: usize,
     state: Mutex<State>,
     changed: Notify,
+    /// Each task that watches over the locks of a session has a clone.
+    watchers: Arc<()>,
 }
 
 #[derive(Default)]
@@ -39,15 +41,22 @@ struct Standing {
 
 impl Servers {
     pub(super) fn new(permits: usize) -> Arc<Self> {
-        Arc::new(Self { permits, state: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { permits, state: Mutex::default(), changed: Notify::new(), watchers: Arc::default() })
     }
 
     /// Opens the next session of a client, and returns the one before it.
     pub(super) fn open(&self, worker: &Arc<Worker>) -> Option<Arc<Session>> {
         let mut state = self.state();
         state.last += 1;
-        let session = Session::staged(state.last);
-        let sessions = &mut state.sessions;
+        let number = state.last;
+        drop(state);
+        let session = Session::staged(number);
+        let (watched, watcher) = (warden::keep(session.clone()), self.watchers.clone());
+        worker.spawn(async move {
+            watched.await;
+            drop(watcher);
+        });
+        let sessions = &mut self.state().sessions;
         match sessions.iter_mut().find(|(other, _)| Arc::ptr_eq(other, worker)) {
             Some((_, current)) => Some(std::mem::replace(current, session)),
             None => {
@@ -55,6 +64,17 @@ impl Servers {
                 None
             }
         }
+    }
+
+    /// Ends all sessions.
+    pub(super) fn close(&self) {
+        let sessions = std::mem::take(&mut self.state().sessions);
+        sessions.iter().for_each(|(_, session)| session.end());
+    }
+
+    /// Returns whether a task still watches over the locks of a session.
+    pub(super) fn are_watching(&self) -> bool {
+        Arc::strong_count(&self.watchers) > 1
     }
 
     /// Returns the present session of a client.

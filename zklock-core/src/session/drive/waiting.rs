@@ -11,13 +11,14 @@ use crate::queue::acquisition::Event;
 use crate::queue::claim::Claim;
 use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
+use crate::session::charge::Absence;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
 use crate::session::notice::{Change, Subject, Watch};
 use crate::session::ops::Watched;
 use crate::session::presence;
 
-use super::{Absence, Driver, Progress};
+use super::{Driver, Progress};
 
 impl Driver {
     pub(super) async fn wait_behind(
@@ -130,24 +131,25 @@ impl Driver {
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),
         };
-        let own = self.machine.node().map(|node| Arc::from(self.path.child(&node.name)));
+        let own: Option<Arc<str>> = self.machine.node().map(|node| self.path.child(&node.name).into());
         let (session, absence, sentry) = (&self.session, &mut self.absence, &self.sentry);
         let expelled = async {
+            let Some(own) = own else { return std::future::pending().await };
             if absence.is_none() {
                 // Most waits are short. Only a long one spends a request on detecting that an outsider
                 // deleted the own node.
                 sleep(PATIENCE).await;
-                let (session, sentry) = (session.clone(), sentry.clone());
-                *absence = own.map(|own| -> Absence {
-                    Box::pin(async move { presence::gone(session, own, &sentry).await })
-                });
             }
-            match absence {
-                // The watch outlives this wait, because dropping it would cost a request to remove it.
-                Some(absent) => absent.await,
-                None => std::future::pending().await,
-            }
+            // The watch outlives this wait, because dropping it would cost a request to remove it.
+            let absent = absence.get_or_insert_with(|| {
+                let (session, sentry, own) = (session.clone(), sentry.clone(), own.clone());
+                Box::pin(async move { presence::gone(session, own, &sentry).await })
+            });
+            let end = absent.await;
             *absence = None;
+            if end != Absence::Gone {
+                presence::gone_unwatched(session, &own).await;
+            }
         };
         tokio::select! {
             biased;

@@ -1,0 +1,97 @@
+//! Many locks that one client holds, and the ways in which it learns that their nodes are gone.
+
+use futures_util::future::join_all;
+use rstest_reuse::apply;
+use zklock::{Client, LeaseState, LossReason, MutexGuard};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+
+use crate::support::{Kind, Space, on_both_servers, soon, until};
+
+/// More locks than there is room for watches on nodes with such long paths.
+const LOCKS: usize = 200;
+
+fn path(number: usize) -> String {
+    format!("/{}/{number}", "x".repeat(800))
+}
+
+async fn hold_many(client: &Client) -> Vec<MutexGuard> {
+    let locks = (0..LOCKS).map(async |number| client.mutex(path(number)).unwrap().lock().await.unwrap());
+    soon(join_all(locks)).await
+}
+
+async fn until_roll_calls(proxy: &Proxy, count: u64) {
+    until(async || proxy.replies(Opcode::GET_EPHEMERALS) >= count, "the client calls the roll").await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guards = hold_many(&client).await;
+    until_roll_calls(&proxy, 1).await;
+    let requests =
+        || [Opcode::EXISTS, Opcode::GET_DATA, Opcode::GET_CHILDREN].map(|code| proxy.requests(code));
+    let before = requests();
+    until_roll_calls(&proxy, 3).await;
+    assert_eq!(requests(), before);
+    assert!(guards.iter().all(MutexGuard::is_held));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call(kind: Kind) {
+    let space = Space::new(kind);
+    let mut guards = hold_many(&space.client().await).await;
+    let kept = guards.split_off(LOCKS / 2);
+    join_all((0..LOCKS / 2).map(async |number| space.delete_children(&path(number)).await)).await;
+    for reason in join_all(guards.iter().map(|guard| soon(guard.lost()))).await {
+        assert_eq!(reason, LossReason::NodeDeleted);
+    }
+    assert!(kept.iter().all(MutexGuard::is_held));
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_watch_that_fires_when_there_is_no_room_for_another_one_tells_the_loss_at_once(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    // Its watch is the one of the list at its entry.
+    let first = client.mutex("/first").unwrap().lock().await.unwrap();
+    let _others = hold_many(&client).await;
+    let _no_roll_call = proxy.on_request(Opcode::GET_EPHEMERALS).hold();
+    space.delete_children("/first").await;
+    assert_eq!(soon(first.lost()).await, LossReason::NodeDeleted);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn many_locks_are_verified_by_one_roll_call_after_a_reconnect(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let guards = hold_many(&client).await;
+    until_roll_calls(&proxy, 1).await;
+    let requests = || (proxy.requests(Opcode::EXISTS), proxy.requests(Opcode::GET_EPHEMERALS));
+    let before = requests();
+    let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(async || is(LeaseState::Suspended), "all locks are in doubt").await;
+    proxy.heal();
+    until(async || is(LeaseState::Held), "all locks are held again").await;
+    let after = requests();
+    // The regular roll call may come as well.
+    assert!((1..=2).contains(&(after.1 - before.1)), "{before:?} {after:?}");
+    assert!(after.0 - before.0 < 10, "{before:?} {after:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_node_that_replaces_a_writers_is_watched_too(kind: Kind) {
+    let space = Space::new(kind);
+    let guard = space.client().await.rwlock("/a").unwrap().write().await.unwrap();
+    let guard = guard.downgrade().await.unwrap();
+    space.delete_children("/a").await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+}

@@ -1,0 +1,63 @@
+//! A lease, as the ward of its session watches over it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::LossReason;
+use crate::events::Witness;
+use crate::session::charge::{Charge, Vigil};
+use crate::session::{Health, Link, Ownership};
+
+use super::tenure::Tenure;
+
+impl Charge for Tenure {
+    fn node(&self) -> Option<Arc<str>> {
+        self.present_node().filter(|_| !self.departure.has_begun())
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn watch(self: Arc<Self>) -> Option<Vigil> {
+        let node = Charge::node(&*self)?;
+        let mut gone = self.desk.at_rest(|contender| contender.own_node_gone(node.clone()))?;
+        Some(Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = self.departure.until_begun() => {}
+                () = self.replaced(&node) => return None,
+                absence = &mut gone => return Some((node, absence)),
+            }
+            // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.
+            self.departure.until_ended().await;
+            drop(gone);
+            None
+        }))
+    }
+
+    fn conclude(&self, ownership: Ownership, epoch: u64) {
+        self.conclude(ownership, epoch);
+    }
+
+    fn note_health(&self, link: Link) {
+        match link.health {
+            Health::Suspended => {
+                if !self.is_suspended.swap(true, Ordering::AcqRel) {
+                    self.tell(Witness::suspended);
+                }
+            }
+            Health::Connected => {
+                let is_verified = Charge::epoch(self) == link.epoch;
+                if is_verified && self.is_suspended.swap(false, Ordering::AcqRel) {
+                    self.tell(Witness::confirmed);
+                }
+            }
+            Health::Lost => {}
+        }
+    }
+
+    fn lose(&self, reason: LossReason) {
+        self.lose(reason);
+    }
+}

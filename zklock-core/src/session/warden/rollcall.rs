@@ -1,0 +1,139 @@
+//! Verifies many nodes at once.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use crate::session::charge::Charge;
+use crate::session::fault::Fault;
+use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
+use crate::session::{Ownership, Session};
+
+use super::AT_A_TIME;
+
+/// A lock, and the node that it had when the servers were asked.
+type Asked = (Arc<dyn Charge>, Arc<str>);
+
+impl Session {
+    /// Verifies the leases that are not known to be valid in this epoch.
+    pub(super) async fn verify_all(&self, charges: &[Arc<dyn Charge>], epoch: u64) {
+        let unverified = charges.iter().filter(|charge| charge.epoch() < epoch);
+        let asked: Vec<_> = unverified.filter_map(asked).collect();
+        if asked.is_empty() {
+            return;
+        }
+        if self.ask_each(asked, Question::Owner, epoch).await.is_err() {
+            sleep(PAUSE).await;
+            self.ward.change(|roster| roster.doubt());
+        }
+    }
+
+    /// Asks for the nodes that are not watched, again and again. Each call of the roll takes two requests, whatever
+    /// the number of nodes.
+    pub(super) async fn call_roll(&self) -> Infallible {
+        let mut pause = OWN_INTERVAL;
+        loop {
+            self.ward.until(|roster| roster.has_unwatched()).await;
+            sleep(pause).await;
+            let asked: Vec<_> = self.ward.roster().unwatched().iter().filter_map(asked).collect();
+            let epoch = self.link().epoch;
+            match self.ops().ephemerals("/").await {
+                Ok(Some(nodes)) => {
+                    pause = OWN_INTERVAL.max(pause_after(&nodes));
+                    let missing = missing(asked, nodes).await;
+                    // The next call repeats the questions that fail.
+                    self.ask_each(missing, Question::Missed, epoch).await.ok();
+                }
+                Ok(None) => drop(self.ask_each(asked, Question::Owner, epoch).await),
+                Err(Fault::SessionOver) => return pending().await,
+                Err(_) => {}
+            }
+            self.ward.change(|roster| roster.retry(AT_A_TIME));
+        }
+    }
+
+    /// Asks for each node, and tells its lock the owner, if it still has the node. The first fault is returned at the
+    /// end.
+    async fn ask_each(&self, asked: Vec<Asked>, question: Question, epoch: u64) -> Result<(), Fault> {
+        let (mut outcome, mut asked) = (Ok(()), asked.into_iter());
+        loop {
+            let some: Vec<_> = asked.by_ref().take(QUESTIONS).collect();
+            if some.is_empty() {
+                return outcome;
+            }
+            // Created before the questions, whose time is a part of the pause.
+            let pause = sleep(PACE);
+            let answers = some.iter().map(|(_, node)| async move { self.ask(question, node, epoch).await });
+            let mut answers: FuturesOrdered<_> = answers.collect();
+            for (charge, node) in &some {
+                let Some(answer) = answers.next().await else { break };
+                match answer {
+                    Ok(owner) if charge.node().as_ref() == Some(node) => charge.conclude(owner, epoch),
+                    // It was released meanwhile, or has another node.
+                    Ok(_) => {}
+                    Err(Fault::SessionOver) => {
+                        self.give_up();
+                        return Err(Fault::SessionOver);
+                    }
+                    Err(fault) => outcome = outcome.and(Err(fault)),
+                }
+            }
+            if !self.roll.is_known() {
+                pause.await;
+            }
+        }
+    }
+
+    async fn ask(&self, question: Question, node: &str, epoch: u64) -> Result<Ownership, Fault> {
+        match question {
+            Question::Owner => self.ownership(node, epoch).await,
+            Question::Missed => self.roll.missed(self.ops(), node).await,
+        }
+    }
+}
+
+/// A question for one node.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Whether the node belongs to the session. The questions of an epoch share a roll call.
+    Owner,
+    /// Whether a node that was not in the answer to a roll call belongs to the session.
+    Missed,
+}
+
+fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
+    Some((charge.clone(), charge.node()?))
+}
+
+/// Returns the locks whose nodes are not among those of the session.
+async fn missing(mut asked: Vec<Asked>, nodes: Vec<String>) -> Vec<Asked> {
+    let mut present = HashSet::with_capacity(nodes.len());
+    for node in nodes {
+        present.insert(node);
+        if present.len().is_multiple_of(AT_A_TIME) {
+            yield_now().await;
+        }
+    }
+    asked.retain(|(_, node)| !present.contains(&**node));
+    asked
+}
+
+/// The shortest pause after an answer of this length, so that roll calls take a small part of a connection.
+fn pause_after(nodes: &[String]) -> Duration {
+    let bytes: usize = nodes.iter().map(|node| size_on_the_wire(node)).sum();
+    Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)
+}
+
+/// The most questions for single nodes that are under way.
+const QUESTIONS: usize = 50;
+/// The time between the first questions to servers without roll calls, and the next ones.
+const PACE: Duration = Duration::from_millis(100);
+const BYTES_PER_SECOND: f64 = 1_000_000.0;
+/// The pause between attempts to verify leases.
+const PAUSE: Duration = Duration::from_millis(100);

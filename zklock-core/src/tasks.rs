@@ -1,0 +1,45 @@
+//! The tasks of one client, on its own thread.
+
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::interleaving;
+
+/// Runs tasks on the thread of one client.
+#[derive(Clone, Debug)]
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    runtime: Handle,
+}
+
+/// Something that the client has to finish before it is shut down.
+pub(crate) type Unfinished = TaskTrackerToken;
+
+impl Tasks {
+    pub(crate) fn new(runtime: Handle) -> Self {
+        Self { tracker: TaskTracker::new(), runtime }
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Runs a task. It is dropped at once if the thread has ended.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(task) = interleaving::take(task) {
+            self.tracker.spawn_on(task, &self.runtime);
+        }
+    }
+
+    /// Makes [`finished`](Self::finished) wait until the returned value is dropped.
+    pub(crate) fn unfinished(&self) -> Unfinished {
+        self.tracker.token()
+    }
+
+    /// Waits until there is no task any more, and nothing else that is unfinished.
+    pub(crate) async fn finished(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
