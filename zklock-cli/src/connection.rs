@@ -4,7 +4,7 @@
 
 mod server;
 
-use std::env;
+use std::env::{self, VarError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,39 +119,39 @@ impl Connection {
 
     /// Returns the configuration. Only it knows which settings and values are valid.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        Config::deserialize(Value::Table(self.merged()?)).map_err(|error| wrong(&error))
+        Config::deserialize(Value::Table(self.merged()?)).map_err(|error| wrong(error.message()))
     }
 
     /// Returns the settings one by one, after the same check.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let merged = self.merged()?;
         // A client that is dropped before it has connected costs nothing.
-        Config::deserialize(Value::Table(merged.clone())).map_err(|error| wrong(&error))?.start()?;
+        Config::deserialize(Value::Table(merged.clone())).map_err(|error| wrong(error.message()))?.start()?;
         Ok(Settings::of(&merged))
     }
 
     fn merged(&self) -> Result<Table, Failure> {
         let file = self.config.as_deref().map(read).transpose()?;
-        for name in PASSWORDS {
-            if env::var_os(name).is_some_and(|value| value.to_str().is_none()) {
-                return Err(Failure::new(Code::Config, format!("a setting is wrong: `{name}` is not UTF-8")));
-            }
-        }
-        Ok(self.over(file.unwrap_or_default(), |name| env::var(name).ok()))
+        self.over(file.unwrap_or_default(), |name| known(name, env::var(name)))
     }
 
     /// Puts the settings of the command line and of the environment over those of a file.
-    fn over(&self, mut settings: Table, variable: impl Fn(&str) -> Option<String>) -> Table {
+    fn over(
+        &self,
+        mut settings: Table,
+        variable: impl Fn(&str) -> Result<Option<String>, Failure>,
+    ) -> Result<Table, Failure> {
+        let sasl_digest = variable(SASL_DIGEST)?;
         let texts = [
             ("connect", self.connect.clone()),
             ("namespace", self.namespace.clone()),
             ("identity", self.identity.clone()),
-            ("sasl_digest", variable(PASSWORDS[1])),
+            ("sasl_digest", sasl_digest.clone()),
             ("sasl_digest_file", self.sasl_digest_file.clone()),
             ("acl", self.acl.clone()),
             ("parent_acl", self.parent_acl.clone()),
-            ("heartbeat", variable("ZKLOCK_HEARTBEAT")),
-            ("warn_after", variable("ZKLOCK_WARN_AFTER")),
+            ("heartbeat", variable("ZKLOCK_HEARTBEAT")?),
+            ("warn_after", variable("ZKLOCK_WARN_AFTER")?),
             ("session_timeout", self.session_timeout.map(text)),
             ("connect_timeout", self.connect_timeout.map(text)),
             ("default_wait", self.default_wait.map(text)),
@@ -163,8 +163,8 @@ impl Connection {
         let gssapi = self.sasl_gssapi.clone();
         // Without the feature, the configuration refuses the setting.
         #[cfg(not(feature = "sasl-gssapi"))]
-        let gssapi = variable("ZKLOCK_SASL_GSSAPI");
-        let login = [variable(PASSWORDS[1]), self.sasl_digest_file.clone(), gssapi.clone()];
+        let gssapi = variable("ZKLOCK_SASL_GSSAPI")?;
+        let login = [sasl_digest, self.sasl_digest_file.clone(), gssapi.clone()];
         if login.iter().any(Option::is_some) {
             // A login replaces that of the file, whichever form it has.
             for name in ["sasl_digest", "sasl_digest_file", "sasl_gssapi"] {
@@ -175,7 +175,7 @@ impl Connection {
         for (name, value) in texts {
             settings.extend(value.map(|value| (name.to_owned(), Value::String(value))));
         }
-        settings.extend(variable(PASSWORDS[0]).map(|digest| ("digests".to_owned(), digest.into())));
+        settings.extend(variable(DIGEST)?.map(|digest| ("digests".to_owned(), digest.into())));
         let file = self.digest_file.clone().map(|file| Value::Array(vec![file.into()]));
         settings.extend(file.map(|file| ("digest_files".to_owned(), file)));
         let files = [("ca", &self.tls_ca), ("certificate", &self.tls_certificate), ("key", &self.tls_key)];
@@ -188,7 +188,7 @@ impl Connection {
             tls.extend(files);
         }
         settings.entry("connect").or_insert_with(|| LOCAL.into());
-        settings
+        Ok(settings)
     }
 }
 
@@ -219,7 +219,7 @@ impl Settings {
     pub(crate) fn config_of(&self, server: &Server) -> Result<Config, Failure> {
         let mut one = self.all.clone();
         one.insert("connect".to_owned(), Value::String(server.name.clone()));
-        Config::deserialize(Value::Table(one)).map_err(|error| wrong(&error))
+        Config::deserialize(Value::Table(one)).map_err(|error| wrong(error.message()))
     }
 
     /// Returns the kinds of credentials that the client has.
@@ -261,6 +261,15 @@ impl Settings {
     }
 }
 
+/// Returns the value of a variable, if it is set.
+fn known(name: &str, value: Result<String, VarError>) -> Result<Option<String>, Failure> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(wrong(&format!("`{name}` is not UTF-8"))),
+    }
+}
+
 fn read(file: &Path) -> Result<Table, Failure> {
     let unread = |error| Failure::new(Code::Config, format!("cannot read {}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(unread)?;
@@ -273,21 +282,26 @@ fn read(file: &Path) -> Result<Table, Failure> {
     text.parse().map_err(|error| Failure::new(Code::Config, line(error)))
 }
 
-fn wrong(error: &toml::de::Error) -> Failure {
-    Failure::new(Code::Config, format!("a setting is wrong: {}", error.message()))
+fn wrong(reason: &str) -> Failure {
+    Failure::new(Code::Config, format!("a setting is wrong: {reason}"))
 }
 
 fn text(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
-/// The variables that have passwords: of a digest, and of a login.
-const PASSWORDS: [&str; 2] = ["ZKLOCK_DIGEST", "ZKLOCK_SASL_DIGEST"];
+/// The variable that has a digest, with its password.
+const DIGEST: &str = "ZKLOCK_DIGEST";
+/// The variable that has the user and the password of a login.
+const SASL_DIGEST: &str = "ZKLOCK_SASL_DIGEST";
 /// The server of somebody who tries zklock on their own machine.
 const LOCAL: &str = "127.0.0.1:2181";
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
     use clap::Parser;
 
     use super::*;
@@ -302,10 +316,16 @@ mod tests {
         Alone::parse_from([&["zklock"], arguments].concat()).connection
     }
 
+    /// An environment without variables.
+    fn bare(_: &str) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
     #[test]
     fn the_command_line_replaces_settings_of_the_file_and_leaves_the_others() {
         let file = "connect = 'a'\nnamespace = '/file'\ndigests = ['u:p']".parse().unwrap();
-        let settings = connection(&["--namespace", "/line", "--tick-time", "500ms"]).over(file, |_| None);
+        let settings =
+            connection(&["--namespace", "/line", "--tick-time", "500ms"]).over(file, bare).unwrap();
         assert_eq!(settings["connect"].as_str(), Some("a"));
         assert_eq!(settings["namespace"].as_str(), Some("/line"));
         assert_eq!(settings["tick_time"].as_str(), Some("500ms"));
@@ -314,10 +334,23 @@ mod tests {
 
     #[test]
     fn credentials_come_from_the_environment() {
-        let variable = |name: &str| (name == "ZKLOCK_DIGEST").then(|| "user:secret".to_owned());
-        let settings = connection(&[]).over(Table::new(), variable);
+        let variable = |name: &str| Ok((name == "ZKLOCK_DIGEST").then(|| "user:secret".to_owned()));
+        let settings = connection(&[]).over(Table::new(), variable).unwrap();
         assert_eq!(settings["digests"].as_str(), Some("user:secret"));
         assert_eq!(settings["connect"].as_str(), Some(LOCAL));
+    }
+
+    #[test]
+    fn a_variable_that_is_not_utf8_is_refused_and_not_shown() {
+        for wrong in ["ZKLOCK_DIGEST", "ZKLOCK_SASL_DIGEST", "ZKLOCK_HEARTBEAT", "ZKLOCK_WARN_AFTER"] {
+            let variable = |name: &str| {
+                let value = OsString::from_vec(b"secret\xff".to_vec());
+                let value = (name == wrong).then_some(value).ok_or(VarError::NotPresent);
+                known(name, value.and_then(|value| value.into_string().map_err(VarError::NotUnicode)))
+            };
+            let error = connection(&[]).over(Table::new(), variable).unwrap_err();
+            assert_eq!(error.to_string(), format!("a setting is wrong: `{wrong}` is not UTF-8"));
+        }
     }
 
     #[test]
@@ -332,13 +365,14 @@ mod tests {
             "--parent-acl",
             "open",
         ];
-        let settings = connection(&arguments).over(Table::new(), |_| None);
+        let settings = connection(&arguments).over(Table::new(), bare).unwrap();
         assert_eq!(settings["digest_files"][0].as_str(), Some("/d"));
         assert_eq!(settings["tls"]["ca"].as_str(), Some("/ca"));
         assert_eq!(settings["parent_acl"].as_str(), Some("open"));
         Config::deserialize(Value::Table(settings)).unwrap();
         let file = "sasl_digest = 'a:b'\n[tls]\nca = '/a'\ncertificate = '/c'\nkey = '/k'".parse().unwrap();
-        let settings = connection(&["--tls-ca", "/ca", "--sasl-digest-file", "/login"]).over(file, |_| None);
+        let settings =
+            connection(&["--tls-ca", "/ca", "--sasl-digest-file", "/login"]).over(file, bare).unwrap();
         let tls = &settings["tls"];
         assert_eq!((tls["ca"].as_str(), tls["certificate"].as_str()), (Some("/ca"), Some("/c")));
         assert!(!settings.contains_key("sasl_digest") && settings.contains_key("sasl_digest_file"));
@@ -348,10 +382,11 @@ mod tests {
     fn a_login_by_kerberos_replaces_that_of_the_file_and_needs_its_feature() {
         let file = "sasl_digest = 'a:b'".parse().unwrap();
         #[cfg(feature = "sasl-gssapi")]
-        let settings = connection(&["--sasl-gssapi", "zookeeper@host"]).over(file, |_| None);
+        let settings = connection(&["--sasl-gssapi", "zookeeper@host"]).over(file, bare).unwrap();
         #[cfg(not(feature = "sasl-gssapi"))]
         let settings = connection(&[])
-            .over(file, |name| (name == "ZKLOCK_SASL_GSSAPI").then(|| "zookeeper@host".to_owned()));
+            .over(file, |name| Ok((name == "ZKLOCK_SASL_GSSAPI").then(|| "zookeeper@host".to_owned())))
+            .unwrap();
         assert!(!settings.contains_key("sasl_digest"));
         let read = Config::deserialize(Value::Table(settings));
         assert_eq!(read.is_ok(), cfg!(feature = "sasl-gssapi"));
@@ -373,7 +408,7 @@ mod tests {
     fn a_wrong_setting_is_named_and_a_password_is_not() {
         let settings = "sesion_timeout = '3s'\nconnect = 'a'".parse::<Table>().unwrap();
         let error = Config::deserialize(Value::Table(settings)).unwrap_err();
-        assert!(wrong(&error).to_string().contains("unknown field `sesion_timeout`"), "{error}");
+        assert!(wrong(error.message()).to_string().contains("unknown field `sesion_timeout`"), "{error}");
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("zklock.toml");
         std::fs::write(&file, "connect = 'a'\ndigests = ['user:topsecret'\n").unwrap();
@@ -382,7 +417,7 @@ mod tests {
         for digests in ["{ user = 'topsecret' }", "[['user:topsecret']]", "['a:b', { c = 'topsecret' }]"] {
             let settings = format!("connect = 'a'\ndigests = {digests}").parse().unwrap();
             let error = Config::deserialize(Value::Table(settings)).unwrap_err();
-            let message = wrong(&error).to_string();
+            let message = wrong(error.message()).to_string();
             assert!(message.contains("digests") && !message.contains("topsecret"), "{message}");
         }
     }
