@@ -71,7 +71,7 @@ pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<V
     })
 }
 
-/// Reads a text. The error shows nothing of another value.
+/// Reads a text, or `None` from null. The error shows nothing of another value.
 #[cfg(all(feature = "serde", feature = "sasl-digest"))]
 pub(super) fn deserialize_one<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     use serde::Deserialize;
@@ -82,8 +82,7 @@ pub(super) fn deserialize_one<'de, D: serde::Deserializer<'de>>(from: D) -> Resu
         Text(String),
     }
 
-    let Given::Text(text) = Given::deserialize(from)?;
-    Ok(Some(text))
+    Ok(Option::<Given>::deserialize(from)?.map(|Given::Text(text)| text))
 }
 
 /// The longest file of digests, in bytes.
@@ -146,6 +145,8 @@ mod tests {
             let error =
                 serde_json::from_str::<crate::Config>(r#"{"connect": "a", "sasl_digest": 5}"#).unwrap_err();
             assert!(error.to_string().contains("`sasl_digest` must be a text"), "{error}");
+            let none = serde_json::from_str::<crate::Config>(r#"{"connect": "a", "sasl_digest": null}"#);
+            assert!(none.unwrap().security().unwrap().login.is_none());
         }
         let one = serde_json::from_str::<crate::Config>(r#"{"connect": "a", "digests": "u:p"}"#).unwrap();
         assert_eq!(one.security().unwrap().digests, ["u:p"]);
