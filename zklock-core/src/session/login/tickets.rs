@@ -9,13 +9,13 @@ use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error, MajorFlags};
 use libgssapi::name::Name;
 use libgssapi::oid::{GSS_MECH_KRB5, GSS_NT_HOSTBASED_SERVICE, OidSet};
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use tokio::time::timeout;
 use zookeeper_client as zk;
 
 use super::gssapi::Gssapi;
+use crate::session::address;
+use crate::session::apart::Single;
 use crate::session::failure::OpenError;
-use crate::session::{address, apart};
 
 /// The tickets for the servers, which are in the ticket cache of the process.
 ///
@@ -25,8 +25,9 @@ pub(crate) struct Tickets(Arc<Inner>);
 
 struct Inner {
     gssapi: Gssapi,
-    /// The look that is under way. A Kerberos library that waits keeps a single thread, however often it is needed.
-    look: AsyncMutex<Option<oneshot::Receiver<Look>>>,
+    /// The look that is under way. While the Kerberos library blocks it, later calls wait for this look, and start no
+    /// other thread.
+    look: Single<Look>,
     /// The problems of the last look.
     told: Mutex<Option<String>>,
 }
@@ -51,7 +52,7 @@ enum Failure {
 
 impl Tickets {
     pub(crate) fn new(gssapi: Gssapi) -> Self {
-        Self(Arc::new(Inner { gssapi, look: AsyncMutex::default(), told: Mutex::default() }))
+        Self(Arc::new(Inner { gssapi, look: Single::default(), told: Mutex::default() }))
     }
 
     pub(super) fn options(&self) -> zk::SaslOptions {
@@ -83,18 +84,9 @@ impl Tickets {
 
     /// Looks at the tickets on a thread of its own, or waits for the look that is under way there.
     async fn look(&self, servers: &str) -> std::io::Result<Look> {
-        let mut slot = self.0.look.lock().await;
-        let answer = match &mut *slot {
-            Some(answer) => answer,
-            empty => {
-                let (tickets, servers) = (self.clone(), servers.to_owned());
-                let work = move || tickets.0.gssapi.look(&servers);
-                empty.insert(apart::start("zklock-kerberos", work)?)
-            }
-        };
-        let look = answer.await;
-        *slot = None;
-        look.map_err(|_| std::io::Error::other("it ended early"))
+        let (tickets, servers) = (self.clone(), servers.to_owned());
+        let work = move || tickets.0.gssapi.look(&servers);
+        self.0.look.outcome("zklock-kerberos", work).await
     }
 
     /// Logs the problems of a look, if they are news.

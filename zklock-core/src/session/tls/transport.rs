@@ -1,6 +1,5 @@
 //! The certificates that connections use.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,8 @@ use zookeeper_client as zk;
 use super::Tls;
 use super::handshake::{self, Verdict};
 use super::material::{Material, Texts};
-use crate::session::{Health, Session, apart};
+use crate::session::apart::Single;
+use crate::session::{Health, Session};
 
 /// The certificates of a client, which are read again when they may have been rotated.
 #[derive(Clone)]
@@ -22,8 +22,10 @@ struct Inner {
     /// Those of the connections from now on.
     certs: zk::TlsDynamicCerts,
     used: Mutex<Used>,
-    /// Whether a thread reads the files.
-    is_reading: AtomicBool,
+    /// The thread that reads the files.
+    reading: Single<Result<(), String>>,
+    /// The thread that looks for the reasons why there is no connection.
+    search: Single<Option<Verdict>>,
     /// Why the certificates could not be used the last time.
     told: Mutex<Option<String>>,
 }
@@ -40,8 +42,9 @@ impl Transport {
         let texts = Texts::read(&tls)?;
         let Material { certs, config } = texts.check(&tls)?;
         let used = Mutex::new(Used { texts, config });
-        let (certs, is_reading) = (zk::TlsDynamicCerts::new(certs), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { tls, certs, used, is_reading, told: Mutex::default() })))
+        let (certs, told) = (zk::TlsDynamicCerts::new(certs), Mutex::default());
+        let (reading, search) = (Single::default(), Single::default());
+        Ok(Self(Arc::new(Inner { tls, certs, used, reading, search, told })))
     }
 
     /// Returns the options of a connection.
@@ -51,27 +54,26 @@ impl Transport {
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
     pub(in crate::session) async fn renew(&self) {
-        // A thread that waits for the files is enough, however long it takes.
-        if self.0.is_reading.swap(true, Ordering::AcqRel) {
-            return;
-        }
         let transport = self.clone();
-        let renewed = timeout(RENEW_WITHIN, apart(move || transport.0.renew())).await;
-        if let Ok(None) = renewed {
-            // No thread could be started.
-            self.0.is_reading.store(false, Ordering::Release);
-        }
-        let late = || Err("the files were not read in time".to_owned());
-        self.tell(renewed.ok().flatten().unwrap_or_else(late).err());
+        let renewed = self.0.reading.outcome_if_idle(THREAD, move || transport.0.renew());
+        self.tell(match timeout(RENEW_WITHIN, renewed).await {
+            // Connections do not wait again for files that have not answered in time.
+            Ok(None) => return,
+            Ok(Some(Ok(renewed))) => renewed.err(),
+            Ok(Some(Err(error))) => Some(format!("the files were not read: {error}")),
+            Err(_) => Some("the files were not read in time".to_owned()),
+        });
     }
 
-    /// Looks for the reasons why there is no connection to any of these servers.
+    /// Looks for the reasons why there is no connection to any of these servers. Returns `None` while an earlier search
+    /// is under way.
     pub(in crate::session) async fn verdict(&self, servers: &str, within: Duration) -> Option<Verdict> {
         let config = self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
         let servers = servers.to_owned();
-        let found = apart(move || handshake::verdict(&servers, &config, within));
+        let found =
+            self.0.search.outcome_if_idle(THREAD, move || handshake::verdict(&servers, &config, within));
         // The search for an address has no bound of its own.
-        timeout(within * 2, found).await.ok().flatten().flatten()
+        timeout(within * 2, found).await.ok()??.ok()?
     }
 
     /// Logs why the certificates cannot be used, if that is news.
@@ -86,9 +88,7 @@ impl Transport {
 
 impl Inner {
     fn renew(&self) -> Result<(), String> {
-        let texts = Texts::read_until(Instant::now() + PIPES_WITHIN, &self.tls);
-        self.is_reading.store(false, Ordering::Release);
-        let texts = texts?;
+        let texts = Texts::read_until(Instant::now() + PIPES_WITHIN, &self.tls)?;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.texts == texts {
             return Ok(());
@@ -99,11 +99,6 @@ impl Inner {
         tracing::info!("the certificates for TLS were read again");
         Ok(())
     }
-}
-
-/// Runs work that blocks on a thread of its own, for which neither the client nor its end has to wait.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    apart::start("zklock-tls", work).ok()?.await.ok()
 }
 
 /// Reads rotated certificates while the connection of a session is broken, until the session ends.
@@ -122,6 +117,8 @@ pub(in crate::session) async fn keep_fresh(session: Arc<Session>, transport: Tra
     }
 }
 
+/// The name of the threads.
+const THREAD: &str = "zklock-tls";
 /// The longest wait for the files, which may be on a file system that does not answer.
 const RENEW_WITHIN: Duration = Duration::from_secs(5);
 /// The longest wait for files that are pipes. The thread goes on after that, so that later files can be read.
