@@ -1,5 +1,11 @@
 //! The parts of a server's address.
 
+/// Returns the address of a server in the connect string, which may begin with a scheme.
+#[cfg(any(feature = "sasl-gssapi", feature = "tls"))]
+pub(crate) fn without_scheme(server: &str) -> &str {
+    server.rsplit_once("://").map_or(server, |(_, address)| address)
+}
+
 /// Splits an address into its host, without the brackets of an IPv6 address, and the text of its port, if it has one.
 pub(crate) fn split(address: &str) -> (&str, Option<&str>) {
     let (host, port) = match address.rsplit_once(':') {

@@ -191,7 +191,7 @@ fn reasons(failures: &[Failure]) -> Vec<String> {
 
 /// Returns the host of a server in the connect string, as the client library does.
 fn host(server: &str) -> &str {
-    address::split(server.rsplit_once("://").map_or(server, |(_, address)| address)).0
+    address::split(address::without_scheme(server)).0
 }
 
 /// The codes of errors in Kerberos, which MIT and Heimdal have in common.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
-use crate::session::address::split;
+use crate::session::address::{split, without_scheme};
 
 /// The reasons why there is no encrypted connection, for each server that has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) fn verdict(servers: &str, config: &Arc<ClientConfig>, within: Duratio
     });
     let told = outcomes.iter().filter_map(|(server, outcome)| match outcome {
         Err(Failure::Distrust(reason) | Failure::Unclear(reason)) => {
-            Some(format!("{}: {reason}", address(server)))
+            Some(format!("{}: {reason}", without_scheme(server)))
         }
         Ok(()) | Err(Failure::Unreachable) => None,
     });
@@ -54,12 +54,8 @@ enum Failure {
     Distrust(String),
 }
 
-fn address(server: &str) -> &str {
-    server.rsplit_once("://").map_or(server, |(_, address)| address)
-}
-
 fn shake(server: &str, config: &Arc<ClientConfig>, within: Duration) -> Result<(), Failure> {
-    let (host, port) = split(address(server));
+    let (host, port) = split(without_scheme(server));
     let port = port.and_then(|port| port.parse().ok()).ok_or(Failure::Unreachable)?;
     let deadline = Instant::now() + within;
     let mut stream = Bounded::connect(host, port, deadline).map_err(|_| Failure::Unreachable)?;
