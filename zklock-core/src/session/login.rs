@@ -49,6 +49,8 @@ impl Login {
 
 /// Closes a session whose user the servers do not know any more after a reconnect.
 ///
+/// A server before 3.7 closes the connection on the question. Once one has done so, this session asks no more.
+///
 /// A server that refuses a login ends the session for the client library. One without users accepts it, and goes on with
 /// a client that is nobody.
 pub(super) async fn keep_known(session: Arc<Session>) {
