@@ -32,8 +32,6 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use std::mem;
-
 use super::claim::Claim;
 use super::contender::{Contender, ContenderId, Sequence};
 
@@ -155,8 +153,7 @@ impl Acquisition {
         if outcome == Event::Refused && !is_downgrading {
             self.intent = Intent::WITHDRAW;
         }
-        // Each transition sets the next state.
-        match (mem::replace(&mut self.state, State::Locating), outcome) {
+        match (self.state.clone(), outcome) {
             (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
             (State::Creating, Event::ParentMissing) => self.prepare(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
@@ -190,7 +187,7 @@ impl Acquisition {
                 self.standing = Standing::Unknown;
                 self.delete(names)
             }
-            (State::Finished(end), _) => self.finish(end),
+            (State::Finished(end), _) => Action::Finish(end),
         }
     }
 

@@ -36,7 +36,6 @@ impl Acquisition {
             _ => {
                 // The reader's node may exist even if the next transaction is refused.
                 self.traces = Traces::Possible;
-                self.state = State::Downgrading(replacement.clone());
                 Action::Downgrade(replacement)
             }
         }
