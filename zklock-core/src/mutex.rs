@@ -166,11 +166,7 @@ impl Mutex {
     /// # }
     /// ```
     pub async fn lock(&self) -> Result<MutexGuard, LockError> {
-        if let Some(holds) = self.door.again(&self.client) {
-            return Ok(MutexGuard::new(holds));
-        }
-        // Boxed, so that the futures of calls that enter again are small.
-        Box::pin(self.door.enter_slowly(&self.client, self.client.default_wait())).await.map(MutexGuard::new)
+        self.lock_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.

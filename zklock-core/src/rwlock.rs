@@ -151,11 +151,7 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn read(&self) -> Result<ReadGuard, LockError> {
-        if let Some(holds) = self.read.again(&self.client) {
-            return Ok(ReadGuard::new(holds));
-        }
-        // Boxed, so that the futures of calls that enter again are small.
-        Box::pin(self.read.enter_slowly(&self.client, self.client.default_wait())).await.map(ReadGuard::new)
+        self.read_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock for reading, waiting for at most `wait` in total, including the time to connect.
@@ -202,11 +198,7 @@ impl RwLock {
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
     pub async fn write(&self) -> Result<WriteGuard, LockError> {
-        if let Some(holds) = self.write.again(&self.client) {
-            return Ok(WriteGuard::new(holds));
-        }
-        // Boxed, so that the futures of calls that enter again are small.
-        Box::pin(self.write.enter_slowly(&self.client, self.client.default_wait())).await.map(WriteGuard::new)
+        self.write_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock for writing, waiting for at most `wait` in total, including the time to connect.

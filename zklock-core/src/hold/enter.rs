@@ -34,12 +34,12 @@ impl Door {
 
     /// Enters the lock again if the current call holds it and nothing is in the way.
     #[inline]
-    pub(crate) fn again(&self, client: &Client) -> Option<Holds> {
+    fn again(&self, client: &Client) -> Option<Holds> {
         enter_again(client, &self.path, self.entry)
     }
 
     /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
-    pub(crate) async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
+    async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
         let path = self.path.relative();
         match enter(client, self, Patience::within(wait, path)?, None).await? {
             Some(holds) => Ok(holds),
