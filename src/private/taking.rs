@@ -48,20 +48,14 @@ pub async fn lock(
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if wait.is_valid()
-        && let Some(held) = client.mutex_again(&below)
-    {
-        return Ok(held);
-    }
-    // Boxed, so that the futures of calls that enter again are small.
-    let taken = async {
+    let take = || async {
         let mutex = client.mutex_at(&below).named(path.label());
         match wait.bound(&client) {
             Some(wait) => mutex.lock_timeout(wait).await,
             None => free(mutex.try_lock().await, &path),
         }
     };
-    Box::pin(taken).await
+    entered(wait, || client.mutex_again(&below), take).await
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
@@ -69,20 +63,14 @@ pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> 
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if wait.is_valid()
-        && let Some(held) = client.read_again(&below)
-    {
-        return Ok(held);
-    }
-    // Boxed, so that the futures of calls that enter again are small.
-    let taken = async {
+    let take = || async {
         let lock = client.rwlock_at(&below).named(path.label());
         match wait.bound(&client) {
             Some(wait) => lock.read_timeout(wait).await,
             None => free(lock.try_read().await, &path),
         }
     };
-    Box::pin(taken).await
+    entered(wait, || client.read_again(&below), take).await
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
@@ -94,20 +82,29 @@ pub async fn write(
     let path = path?;
     let client = known(client, &path)?;
     let below = path.below(&client)?;
-    if wait.is_valid()
-        && let Some(held) = client.write_again(&below)
-    {
-        return Ok(held);
-    }
-    // Boxed, so that the futures of calls that enter again are small.
-    let taken = async {
+    let take = || async {
         let lock = client.rwlock_at(&below).named(path.label());
         match wait.bound(&client) {
             Some(wait) => lock.write_timeout(wait).await,
             None => free(lock.try_write().await, &path),
         }
     };
-    Box::pin(taken).await
+    entered(wait, || client.write_again(&below), take).await
+}
+
+/// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise.
+async fn entered<G, F: Future<Output = Result<G, LockError>>>(
+    wait: Wait,
+    again: impl FnOnce() -> Option<G>,
+    take: impl FnOnce() -> F,
+) -> Result<G, LockError> {
+    if wait.is_valid()
+        && let Some(held) = again()
+    {
+        return Ok(held);
+    }
+    // Boxed, so that the futures of calls that enter again are small.
+    Box::pin(take()).await
 }
 
 /// Returns the number of permits that is the value of an expression.
