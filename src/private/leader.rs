@@ -122,20 +122,15 @@ pub async fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answe
         Ok(found) => found,
         Err(error) => return Answer::Failed(error),
     };
-    let answer = match client.answer_of_election(&path) {
-        Some(answer) => Ok(answer),
-        // Boxed, so that the futures of calls that are answered from memory are small.
-        None => Box::pin(joined(&client, &path)).await,
+    let answer = match candidate(&client, &path) {
+        Ok(leader) => leader.term().await,
+        Err(error) => Err(error),
     };
     match answer {
         Ok(Some(leadership)) => Answer::Leads(Term { leadership, _client: client }),
         Ok(None) => Answer::Follows(Follower(path.into_path())),
         Err(error) => Answer::Failed(error),
     }
-}
-
-async fn joined(client: &Client, path: &LockPath) -> Result<Option<Leadership>, LockError> {
-    candidate(client, path)?.term().await
 }
 
 /// Waits until this replica leads, for at most `wait`, or without a limit.

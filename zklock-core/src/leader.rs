@@ -105,11 +105,4 @@ impl Client {
     pub fn leads(&self, path: &str) -> bool {
         roster::leads(self, path)
     }
-
-    /// Returns, from memory, the answer of the election at `path`: the term of this client, if it leads. The outer
-    /// `None` means that there is no answer.
-    #[doc(hidden)]
-    pub fn answer_of_election(&self, path: &str) -> Option<Option<Leadership>> {
-        roster::answer(self, path)
-    }
 }

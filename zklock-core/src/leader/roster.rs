@@ -47,11 +47,6 @@ pub(super) fn leads(client: &Client, path: &str) -> bool {
     Roster::of(client).at(path).is_some_and(|candidate| candidate.latch.is_leader())
 }
 
-/// Returns the election's answer from memory; see [`LeaderLatch::answer`].
-pub(super) fn answer(client: &Client, path: &str) -> Option<Option<Leadership>> {
-    Roster::of(client).at(path)?.latch.answer()
-}
-
 struct Candidate {
     path: NodePath,
     latch: LeaderLatch,
