@@ -20,29 +20,33 @@ use super::{Hold, Holds};
 /// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
 /// first failure and logs the others.
 pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
+    each(holds, Hold::release).await
+}
+
+/// Ends all holds after a body, beginning with the last one, and logs the failures.
+pub(crate) async fn finish_all(holds: Holds) {
+    if let Err(error) = each(holds, Hold::finish).await {
+        log(&error);
+    }
+}
+
+async fn each<F: Future<Output = Result<(), LockError>>>(
+    holds: Holds,
+    end: impl Fn(Hold) -> F,
+) -> Result<(), LockError> {
     let holds = match holds {
-        Holds::One(hold) => return hold.release().await,
+        Holds::One(hold) => return end(hold).await,
         Holds::Many(holds) => holds,
     };
-    let outcomes = join_all(holds.into_iter().rev().map(Hold::release)).await;
+    let outcomes = join_all(holds.into_iter().rev().map(end)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
     let first = failures.next();
-    failures.for_each(|error| tracing::warn!(%error, "release failed"));
+    failures.for_each(|error| log(&error));
     first.map_or(Ok(()), Err)
 }
 
-/// Ends all holds after a body, beginning with the last one.
-pub(crate) async fn finish_all(holds: Holds) {
-    let failures = match holds {
-        Holds::One(hold) => Vec::from_iter(hold.finish().await.err()),
-        Holds::Many(holds) => {
-            let outcomes = join_all(holds.into_iter().rev().map(Hold::finish)).await;
-            outcomes.into_iter().filter_map(Result::err).collect()
-        }
-    };
-    for error in failures {
-        tracing::warn!(%error, "release failed");
-    }
+fn log(error: &LockError) {
+    tracing::warn!(%error, "release failed");
 }
 
 /// The end of a hold.
