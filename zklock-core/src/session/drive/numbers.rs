@@ -49,14 +49,15 @@ impl Driver {
         let Some(loan) = &mut self.loan else {
             return (None, Flight::List);
         };
-        // The permission to send it does not extend to a list then. See `passage`.
         let was_numbered = loan.has_last();
         let last = loan.take_last(self.epoch);
-        let flight = match last {
-            Some(_) => Flight::Nothing,
-            None if was_numbered => Flight::Nothing,
-            None if loan.is_watched() => Flight::List,
-            None => Flight::ListAndWatch,
+        // The passage of a numbered contender permits no list: see `passage`.
+        let flight = if was_numbered {
+            Flight::Nothing
+        } else if loan.is_watched() {
+            Flight::List
+        } else {
+            Flight::ListAndWatch
         };
         (last, flight)
     }
