@@ -67,7 +67,7 @@ impl Single {
         }
     }
 
-    /// Generates an expression of the same type. A constant path is validated once.
+    /// Generates an expression of type `__private::Path`, which validates a constant path once.
     pub(super) fn expand_at_site(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Template { text, pieces } => match &pieces[..] {

@@ -270,7 +270,7 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
 }
 
 #[test]
-fn who_comes_to_the_queue_of_another_recipe_withdraws() {
+fn a_contender_in_the_queue_of_another_recipe_withdraws() {
     let mut machine = started();
     let children = vec!["a-__READ__0000000000".to_owned(), node(1).name.to_string()];
     check(&mut machine, Event::Entered(node(1), Sight::Listed(children)), delete(&node(1)));

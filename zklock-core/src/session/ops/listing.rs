@@ -81,5 +81,5 @@ impl Ops {
     }
 }
 
-/// The most reads that are under way for one list, so that those that prove leases do not wait behind more.
+/// At most this many reads of one list are under way, so that the reads that prove leases wait for no more.
 const AT_A_TIME: usize = 256;
