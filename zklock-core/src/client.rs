@@ -28,6 +28,8 @@ use self::slot::Slot;
 use self::worker::Worker;
 
 pub use self::readiness::Readiness;
+#[cfg(test)]
+pub(crate) use self::staged::connected;
 
 /// A handle on the locks and elections of one ensemble, cheap to clone.
 ///

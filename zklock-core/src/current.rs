@@ -269,16 +269,10 @@ impl fmt::Debug for Current {
 mod tests {
     use tokio::sync::oneshot;
     use tokio::time::timeout;
-    use zklock_testkit::EmbeddedServer;
 
     use super::*;
-    use crate::{Client, Config, inherit};
-
-    async fn connected() -> (EmbeddedServer, Client) {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        (server, client)
-    }
+    use crate::client::connected;
+    use crate::inherit;
 
     async fn soon<T>(future: impl Future<Output = T>) -> T {
         timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")

@@ -228,9 +228,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use zklock_testkit::EmbeddedServer;
-
-    use crate::{Config, LockEventKind};
+    use crate::LockEventKind;
+    use crate::client::connected;
 
     /// A value whose end takes until the end of a lock is told.
     #[derive(Default)]
@@ -245,8 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_guard_that_outlives_its_client_is_released_and_not_lost() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let mut events = client.events();
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let (tell, told) = mpsc::channel();

@@ -259,16 +259,10 @@ mod tests {
     use allocation_counter::measure;
     use futures_lite::future::block_on;
     use futures_util::FutureExt;
-    use zklock_testkit::EmbeddedServer;
 
     use super::*;
+    use crate::client::connected;
     use crate::{Config, RwLock};
-
-    async fn connected() -> (EmbeddedServer, Client) {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        (server, client)
-    }
 
     /// Returns the number of allocations of a call that does not wait.
     #[track_caller]

@@ -148,15 +148,12 @@ async fn lost(nodes: &[Arc<Node>], shares: &[Arc<Share>]) -> LossReason {
 
 #[cfg(test)]
 mod tests {
-    use zklock_testkit::EmbeddedServer;
-
     use super::*;
-    use crate::Config;
+    use crate::client::connected;
 
     #[tokio::test]
     async fn locks_that_were_taken_as_one_have_ended_when_the_first_of_them_is_given_back() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let first = client.mutex("/a").unwrap().lock().await.unwrap();
         let second = client.mutex("/b").unwrap().lock().await.unwrap();
         let holds = [first.holds(), second.holds()];

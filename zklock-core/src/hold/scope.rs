@@ -125,10 +125,10 @@ mod tests {
     use std::pin::Pin;
 
     use tokio::sync::oneshot;
-    use zklock_testkit::EmbeddedServer;
 
     use super::*;
-    use crate::{Config, Mutex};
+    use crate::Mutex;
+    use crate::client::connected;
 
     /// Takes the lock, spawns its successor inside of it, and reports the longest scope.
     fn generation(
@@ -156,8 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_locked_function_that_spawns_itself_has_a_short_scope() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let ((tell, told), (done, longest)) = (oneshot::channel(), oneshot::channel());
         tell.send(()).unwrap();
         tokio::spawn(generation(client.mutex("/a").unwrap(), told, (1_000, 0), done));

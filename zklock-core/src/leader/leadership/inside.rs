@@ -53,9 +53,9 @@ mod tests {
     use std::pin::Pin;
 
     use tokio::sync::oneshot;
-    use zklock_testkit::EmbeddedServer;
 
-    use crate::{Config, inherit};
+    use crate::client::connected;
+    use crate::inherit;
 
     use super::*;
 
@@ -84,8 +84,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_leaders_function_that_spawns_itself_has_a_short_scope() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let leader = client.leader("/a").unwrap();
         let term = leader.leadership().await.unwrap();
         let ((tell, told), (done, longest)) = (oneshot::channel(), oneshot::channel());
