@@ -27,10 +27,10 @@ use timing::{Cost, Timing};
 ///
 /// Each line has the time of one call and its allocations. The calls run in batches; the time is the mean of the
 /// fastest batch, because other programs only ever make a batch slower. That of calls which do nothing is subtracted.
-/// `guard`: a lock is entered again, and its guard
-/// dropped. `release`: the release is awaited instead. `annotated`: a function under `#[distributed_lock]` whose lock
-/// the caller holds, with a constant path or with a value in it; the cost of the same function without the attribute is
-/// subtracted instead. `is_leader`: a follower is asked. `skipped`: a call of a function under `#[leader_only]` on the follower.
+/// `guard`: a lock is entered again, and its guard dropped. `release`: the release is awaited instead. `annotated`: a
+/// function under `#[distributed_lock]` whose lock the caller holds, with a constant path or with a value in it; the
+/// cost of the same function without the attribute is subtracted instead. `is_leader`: a follower is asked. `skipped`: a
+/// call of a function under `#[leader_only]` on the follower.
 #[derive(Parser)]
 #[command(name = "again", bin_name = "cargo bench --bench again --")]
 struct Options {

@@ -20,10 +20,10 @@ use crate::scheme::{Measurement, Scheme};
 /// of the last two rows is that of the queue alone. With as many sessions as contenders, the local queue has nothing to
 /// queue. Where a row would repeat another one, it is left out.
 ///
-/// The figures are those of the time in which all contend. The wait is the time from a call to its acquisition. The requests and events are those that the server counted
-/// meanwhile (`zk_packets_received` and the sums of `watch_count`s of its four-letter word `mntr`), so no other client
-/// may use the server. A counter that is read and written in the critical section shows that one contender at a time
-/// was inside; otherwise the measurement fails.
+/// The figures are those of the time in which all contend. The wait is the time from a call to its acquisition. The
+/// requests and events are those that the server counted meanwhile (`zk_packets_received` and the sums of
+/// `watch_count`s of its four-letter word `mntr`), so no other client may use the server. A counter that is read and
+/// written in the critical section shows that one contender at a time was inside; otherwise the measurement fails.
 #[derive(Parser)]
 #[command(name = "schemes", bin_name = "cargo bench --bench schemes --")]
 pub(crate) struct Options {
