@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tracing::level_filters::LevelFilter;
 use zklock::{Acl, Config, Tls};
@@ -40,9 +41,16 @@ impl Texts {
 }
 
 /// Returns the forms in which a secret could be shown.
-fn forms(secret: &str) -> [String; 2] {
-    let bytes = format!("{:?}", secret.as_bytes());
-    [secret.to_owned(), bytes.trim_matches(['[', ']']).to_owned()]
+pub(crate) fn forms(secret: &[u8]) -> [String; 5] {
+    let list = format!("{secret:?}");
+    let bytes = format!("{:?}", Bytes::copy_from_slice(secret));
+    [
+        String::from_utf8_lossy(secret).into_owned(),
+        list.trim_matches(['[', ']']).to_owned(),
+        secret.escape_ascii().to_string(),
+        bytes.trim_start_matches("b\"").trim_end_matches('"').to_owned(),
+        secret.iter().map(|byte| format!("{byte:02x}")).collect(),
+    ]
 }
 
 /// Uses all that a client can do with its credentials, and collects what it tells.
@@ -98,7 +106,7 @@ async fn no_text_shows_a_secret_at_any_level() {
     }
     let key: Vec<_> = secured().key().lines().filter(|line| !line.starts_with("--")).collect();
     for secret in [DIGEST_PASSWORD, SASL_PASSWORD, WRONG_PASSWORD].into_iter().chain(key) {
-        for form in forms(secret) {
+        for form in forms(secret.as_bytes()) {
             let line = all.lines().find(|line| line.contains(&form));
             assert!(line.is_none(), "a secret is shown: {}", line.unwrap_or_default());
         }
