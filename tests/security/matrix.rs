@@ -1,10 +1,13 @@
 //! Each transport with each kind of credentials and each access control list.
 
 use rstest::rstest;
-use zklock::{Acl, Client, LockError, Permission};
+use zklock::{Acl, Client, Permission};
 
 use crate::secured::{Credentials, Transport, entry, namespace, secured};
-use crate::{failed, soon};
+use crate::{assert_denied, failed, soon};
+
+/// The lock of the clients.
+pub(crate) const PATH: &str = "/orders/7";
 
 /// The access control list of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub(crate) enum List {
 
 /// Two clients with these credentials exclude each other, write under the lock, and hand it over.
 pub(crate) async fn assert_work(first: &Client, second: &Client) {
-    let (mutex, other) = (first.mutex("/orders/7").unwrap(), second.mutex("/orders/7").unwrap());
+    let (mutex, other) = (first.mutex(PATH).unwrap(), second.mutex(PATH).unwrap());
     let guard = soon(mutex.lock()).await.unwrap();
     assert!(other.try_lock().await.unwrap().is_none());
     assert_eq!(other.participants().await.unwrap().len(), 1);
@@ -29,19 +32,11 @@ pub(crate) async fn assert_work(first: &Client, second: &Client) {
     next.release().await.unwrap();
 }
 
-#[track_caller]
-pub(crate) fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, lacks: Permission) {
-    let error = failed(outcome);
-    let LockError::Denied { path, permission, .. } = &error else { panic!("{error}") };
-    assert_eq!((path.as_str(), *permission), ("/orders/7", Some(lacks)), "{error}");
-    assert!(error.to_string().contains(&format!("may not {lacks} there")), "{error}");
-}
-
 /// A client without credentials can do what the list gives to everybody, and nothing else.
 pub(crate) async fn assert_kept_out(holder: &Client, stranger: &Client, list: List) {
-    let guard = soon(holder.mutex("/orders/7").unwrap().lock()).await.unwrap();
-    let own = holder.mutex("/orders/7").unwrap().participants().await.unwrap().remove(0);
-    let mutex = stranger.mutex("/orders/7").unwrap();
+    let guard = soon(holder.mutex(PATH).unwrap().lock()).await.unwrap();
+    let own = holder.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
+    let mutex = stranger.mutex(PATH).unwrap();
     match list {
         List::Open => {
             assert!(mutex.try_lock().await.unwrap().is_none());
@@ -52,13 +47,13 @@ pub(crate) async fn assert_kept_out(holder: &Client, stranger: &Client, list: Li
             failed(guard.release().await);
             return;
         }
-        List::CreatorAll => assert_denied(mutex.participants().await, Permission::Read),
+        List::CreatorAll => assert_denied(mutex.participants().await, PATH, Permission::Read),
         List::Entries => assert_eq!(mutex.participants().await.unwrap().len(), 1),
     }
-    assert_denied(soon(mutex.lock()).await.map(drop), Permission::Create);
-    assert_denied(mutex.try_lock().await.map(drop), Permission::Create);
-    assert_denied(stranger.revoke(&own).await, Permission::Write);
-    assert_denied(stranger.break_lock(&own).await, Permission::Delete);
+    assert_denied(soon(mutex.lock()).await.map(drop), PATH, Permission::Create);
+    assert_denied(mutex.try_lock().await.map(drop), PATH, Permission::Create);
+    assert_denied(stranger.revoke(&own).await, PATH, Permission::Write);
+    assert_denied(stranger.break_lock(&own).await, PATH, Permission::Delete);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
 }

@@ -1,15 +1,10 @@
 //! Logins that are refused.
 
-use std::time::Duration;
-
 use zklock::{Config, LockError};
 use zklock_testkit::{EmbeddedServer, ZooKeeper};
 
 use crate::secured::{Credentials, DIGEST_PASSWORD, SASL_PASSWORD, Transport, namespace, secured};
-use crate::{failed, soon};
-
-/// Longer than a test may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::{PATIENCE, failed, soon};
 
 async fn assert_refused(config: Config) {
     let error = failed(soon(config.connect_timeout(PATIENCE).connect()).await);

@@ -6,10 +6,7 @@ use rstest::rstest;
 use zklock::{Acl, Client, Config, LockError, LossReason};
 use zklock_testkit::ZooKeeper;
 
-use crate::{SOON, failed, soon, until};
-
-/// Longer than a test may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::{PATIENCE, SOON, failed, soon, until};
 
 async fn start() -> (ZooKeeper, Client) {
     let zookeeper = ZooKeeper::builder().user("worker", "first").max_session_timeout(SOON).start().unwrap();

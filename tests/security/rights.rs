@@ -7,7 +7,7 @@ use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
 use crate::secured::{Credentials, Transport, namespace, secured};
-use crate::{failed, soon};
+use crate::{assert_denied, failed, soon};
 
 /// A lock of an owner, and a client with some permissions.
 struct Scene {
@@ -86,13 +86,6 @@ async fn team(parents: Acl, locks: Acl) -> (Client, Client, String) {
     let team = secured.config(Transport::Plain, Credentials::Digest, &namespace).acl(locks);
     let team = team.parent_acl(parents).connect().await.unwrap();
     (team, secured.stranger(&namespace).await, namespace)
-}
-
-#[track_caller]
-fn assert_denied<T: std::fmt::Debug>(outcome: Result<T, LockError>, at: &str, lacks: Permission) {
-    let error = failed(outcome);
-    let LockError::Denied { path, permission, .. } = &error else { panic!("{error}") };
-    assert_eq!((path.as_str(), *permission), (at, Some(lacks)), "{error}");
 }
 
 #[tokio::test]

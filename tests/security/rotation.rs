@@ -4,13 +4,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use zklock::{Config, LockError, Tls};
+use zklock::{Client, Config, LockError, MutexGuard, Tls};
 use zklock_testkit::{Authority, ClientCertificates, Identity, Validity, ZooKeeper};
 
-use crate::{failed, soon, until};
-
-/// Longer than a test may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::{PATIENCE, SOON, failed, soon, until};
 
 /// The files of a client.
 struct Files(tempfile::TempDir);
@@ -35,19 +32,25 @@ impl Files {
 
 fn server(authority: &Authority) -> ZooKeeper {
     let tls = zklock_testkit::Tls::new(authority).client_certificates(ClientCertificates::Required);
-    ZooKeeper::builder().tls(tls).max_session_timeout(Duration::from_secs(60)).start().unwrap()
+    ZooKeeper::builder().tls(tls).max_session_timeout(SOON).start().unwrap()
 }
 
-#[tokio::test]
-async fn a_lock_outlives_a_new_certificate_of_the_server() {
+/// Starts a server, and a client that holds a lock.
+async fn holding() -> (Authority, ZooKeeper, Files, Client, MutexGuard) {
     let authority = Authority::new();
     let zookeeper = server(&authority);
     let files = Files(tempfile::tempdir().unwrap());
     files.write(&authority, &authority.identity(["worker"], Validity::Now));
     let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
-    let client = config.session_timeout(Duration::from_secs(60)).connect().await.unwrap();
-    let session = client.session_id();
+    let client = config.session_timeout(SOON).connect().await.unwrap();
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    (authority, zookeeper, files, client, guard)
+}
+
+#[tokio::test]
+async fn a_lock_outlives_a_new_certificate_of_the_server() {
+    let (authority, zookeeper, files, client, guard) = holding().await;
+    let session = client.session_id();
 
     // The client trusts both authorities while servers are replaced one by one, as operators do it.
     let next = Authority::new();
@@ -81,13 +84,7 @@ async fn a_client_that_was_refused_connects_when_its_certificate_is_replaced() {
 
 #[tokio::test]
 async fn files_that_do_not_answer_delay_neither_a_reconnect_nor_the_end_of_a_client() {
-    let authority = Authority::new();
-    let zookeeper = server(&authority);
-    let files = Files(tempfile::tempdir().unwrap());
-    files.write(&authority, &authority.identity(["worker"], Validity::Now));
-    let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
-    let client = config.session_timeout(Duration::from_secs(60)).connect().await.unwrap();
-    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let (_, zookeeper, files, client, guard) = holding().await;
     // A pipe without a writer, which a reader waits for without an end.
     let ca = files.0.path().join("ca.pem");
     fs::remove_file(&ca).unwrap();
@@ -110,13 +107,8 @@ async fn files_that_do_not_answer_delay_neither_a_reconnect_nor_the_end_of_a_cli
 
 #[tokio::test]
 async fn a_lock_outlives_a_new_certificate_of_its_client_and_files_that_are_half_written() {
-    let (authority, next) = (Authority::new(), Authority::new());
-    let zookeeper = server(&authority);
-    let files = Files(tempfile::tempdir().unwrap());
-    files.write(&authority, &authority.identity(["worker"], Validity::Now));
-    let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
-    let client = config.session_timeout(Duration::from_secs(60)).connect().await.unwrap();
-    let (session, guard) = (client.session_id(), client.mutex("/a").unwrap().lock().await.unwrap());
+    let (authority, zookeeper, files, client, guard) = holding().await;
+    let (session, next) = (client.session_id(), Authority::new());
 
     // Half of the new files: a connection is made with the old certificate still.
     let renewed = next.identity(["worker"], Validity::Now);
@@ -158,7 +150,7 @@ async fn a_server_that_is_revoked_is_refused_as_of_the_next_connection() {
     };
     list(&[]);
     let config = Config::new(zookeeper.secure_connect_string()).tls(files.tls());
-    let config = config.session_timeout(Duration::from_secs(60)).connect_timeout(PATIENCE);
+    let config = config.session_timeout(SOON).connect_timeout(PATIENCE);
     let client = config.clone().connect().await.unwrap();
     let (session, guard) = (client.session_id(), client.mutex("/a").unwrap().lock().await.unwrap());
 

@@ -6,10 +6,7 @@ use zklock::{Config, LockError, Tls};
 use zklock_testkit::{Authority, ClientCertificates, Identity, Validity, ZooKeeper};
 
 use crate::secured::{Credentials, Transport, namespace, secured};
-use crate::{failed, soon};
-
-/// Longer than a test may take, so that a refusal that comes only when the wait is over fails the test.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::{PATIENCE, failed, soon};
 
 fn trusting(zookeeper: &ZooKeeper, authority: &Authority) -> Config {
     with(zookeeper, Tls::ca_pem(authority.certificate_pem()))

@@ -12,9 +12,9 @@ use tokio::io::{AsyncBufReadExt, BufReader as AsyncBufReader};
 use tracing::level_filters::LevelFilter;
 use zklock::{Acl, Client, Config, Health, LockError, Permission};
 
-use crate::matrix::{List, assert_denied, assert_kept_out, assert_work};
+use crate::matrix::{List, PATH, assert_kept_out, assert_work};
 use crate::secured::DIGEST_PASSWORD;
-use crate::{SOON, soon, until};
+use crate::{SOON, assert_denied, soon, until};
 
 /// The test that runs in the other process.
 const TEST: &str = "kerberos::agent::agent";
@@ -24,7 +24,6 @@ const SCENE: &str = "ZKLOCK_TEST_SCENE";
 pub(super) const PLAIN: &str = "ZKLOCK_TEST_PLAIN";
 /// The start of the lines for the parent.
 const TOLD: &str = "agent: ";
-const PATH: &str = "/orders/7";
 /// Longer than a test may take, so that a process that hangs ends.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -214,9 +213,9 @@ async fn hold() {
 async fn kept_out() {
     let client = client().await;
     let mutex = client.mutex(PATH).unwrap();
-    assert_denied(mutex.lock().await.map(drop), Permission::Create);
-    assert_denied(mutex.try_lock().await.map(drop), Permission::Create);
-    assert_denied(mutex.participants().await, Permission::Read);
+    assert_denied(mutex.lock().await.map(drop), PATH, Permission::Create);
+    assert_denied(mutex.try_lock().await.map(drop), PATH, Permission::Create);
+    assert_denied(mutex.participants().await, PATH, Permission::Read);
     tell("kept out");
 }
 
@@ -228,10 +227,10 @@ async fn kept_out_but_reading() {
     let reader = reader.connect_timeout(SOON).session_timeout(SOON).connect().await.unwrap();
     let holder = reader.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
     let mutex = client.mutex(PATH).unwrap();
-    assert_denied(mutex.try_lock().await.map(drop), Permission::Create);
-    assert_denied(mutex.participants().await, Permission::Read);
-    assert_denied(client.revoke(&holder).await, Permission::Write);
-    assert_denied(client.break_lock(&holder).await, Permission::Delete);
+    assert_denied(mutex.try_lock().await.map(drop), PATH, Permission::Create);
+    assert_denied(mutex.participants().await, PATH, Permission::Read);
+    assert_denied(client.revoke(&holder).await, PATH, Permission::Write);
+    assert_denied(client.break_lock(&holder).await, PATH, Permission::Delete);
     tell("kept out");
 }
 
