@@ -84,7 +84,7 @@ fn a_center_that_is_not_found_is_told_when_the_time_is_over(
     let cache = config.path().with_extension("cache");
     let agent = realm.agent(Scene::Connect, cache).variable("KRB5_CLIENT_KTNAME", realm.worker.keytab());
     let agent = agent.variable("KRB5_CONFIG", config.path());
-    let told = agent.variable("ZKLOCK_CONNECT_TIMEOUT", "3s").start().told();
+    let told = agent.variable("ZKLOCK_CONNECT_TIMEOUT", "15s").start().told();
     assert!(told.starts_with("Connect after ") && told.contains(reason), "{told}");
 }
 
@@ -100,7 +100,7 @@ fn a_server_of_another_service_refuses_the_ticket() {
 fn a_server_whose_users_have_passwords_is_told_when_the_time_is_over() {
     let server = secured().plain_address().to_string();
     let agent = realm().worker(Scene::Connect).variable("ZKLOCK_CONNECT", server);
-    let told = agent.variable("ZKLOCK_CONNECT_TIMEOUT", "5s").start().told();
+    let told = agent.variable("ZKLOCK_CONNECT_TIMEOUT", "15s").start().told();
     assert!(told.starts_with("Connect after ") && told.contains("the login by Kerberos"), "{told}");
 }
 
