@@ -33,63 +33,38 @@ impl Display for Finding {
     }
 }
 
-const NO_DELAY: Finding =
-    Finding { heading: "Nagle's algorithm is on", workaround: "`Flight` of `session::ops::entry`" };
-const WRITES: Finding = Finding {
-    heading: "Requests that are ready together are written one by one",
-    workaround: "`Flight` of `session::ops::entry`",
-};
-const PERSISTENT: Finding = Finding {
-    heading: "Persistent watches are lost on a reconnect",
-    workaround: "the one-shot watches of `session::ops`",
-};
-const PACKETS: Finding =
-    Finding { heading: "Many watches break reconnects", workaround: "`Budget` of `session::notice`" };
-const CONNECTED: Finding = Finding {
-    heading: "A broken connection is reported as connected",
-    workaround: "`publish` of `session::connection`",
-};
-const EXPIRED: Finding =
-    Finding { heading: "The end of a session is reported late", workaround: "`session::clock`" };
-const REPLACED: Finding =
-    Finding { heading: "A replaced session is not reported", workaround: "`session::roll`" };
-const ERRORS: Finding =
-    Finding { heading: "A broken connection has several errors", workaround: "`session::fault`" };
-const PAUSES: Finding =
-    Finding { heading: "Pauses between attempts double", workaround: "`attempts` of `session::opening`" };
-const RUNTIME: Finding =
-    Finding { heading: "Watchers outlive the runtime of their session", workaround: "`client::worker`" };
-const LOCK: Finding =
-    Finding { heading: "A cancelled lock leaves its node", workaround: "the choice against `Client::lock`" };
+const fn finding(heading: &'static str, workaround: &'static str) -> Finding {
+    Finding { heading, workaround }
+}
 
-const LISTS: Finding = Finding {
-    heading: "A list reserves memory for as many elements as it claims",
-    workaround: "\"What is not protected\" in SECURITY.md",
-};
-const LENGTHS: Finding = Finding {
-    heading: "A frame may have any length",
-    workaround: "\"What is not protected\" in SECURITY.md",
-};
-const YIELD: Finding = Finding {
-    heading: "A flood of frames keeps the thread",
-    workaround: "\"What is not protected\" in SECURITY.md",
-};
-const CHALLENGES: Finding = Finding {
-    heading: "A challenge of a login is parsed without end",
-    workaround: "\"What is not protected\" in SECURITY.md",
-};
-const ESCAPES: Finding =
-    Finding { heading: "The name of a login is not escaped", workaround: "`Login::new` of `session::login`" };
-const REASONS: Finding =
-    Finding { heading: "A refused handshake has no reason", workaround: "`session::tls::handshake`" };
-const HOSTS: Finding = Finding {
-    heading: "A host that no certificate can name is a panic",
-    workaround: "`Scheme::entry` of `client::connect_string`",
-};
-const INLINE: Finding = Finding {
-    heading: "A constant access control list panics for long ids",
-    workaround: "the choice against it in `session::acl`",
-};
+/// The section for findings that nothing works around.
+const HOSTILE: &str = "\"What a hostile server can do\" in SECURITY.md";
+
+const NO_DELAY: Finding = finding("Nagle's algorithm is on", "`Flight` of `session::ops::entry`");
+const WRITES: Finding =
+    finding("Requests that are ready together are written one by one", "`Flight` of `session::ops::entry`");
+const PERSISTENT: Finding =
+    finding("Persistent watches are lost on a reconnect", "the one-shot watches of `session::ops`");
+const PACKETS: Finding = finding("Many watches break reconnects", "`Budget` of `session::notice`");
+const CONNECTED: Finding =
+    finding("A broken connection is reported as connected", "`publish` of `session::connection`");
+const EXPIRED: Finding = finding("The end of a session is reported late", "`session::clock`");
+const REPLACED: Finding = finding("A replaced session is not reported", "`session::roll`");
+const ERRORS: Finding = finding("A broken connection has several errors", "`session::fault`");
+const PAUSES: Finding = finding("Pauses between attempts double", "`attempts` of `session::opening`");
+const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`client::worker`");
+const LOCK: Finding = finding("A cancelled lock leaves its node", "the choice against `Client::lock`");
+
+const LISTS: Finding = finding("A list reserves memory for as many elements as it claims", HOSTILE);
+const LENGTHS: Finding = finding("A frame may have any length", HOSTILE);
+const YIELD: Finding = finding("A flood of frames keeps the thread", HOSTILE);
+const CHALLENGES: Finding = finding("A challenge of a login is parsed without end", HOSTILE);
+const ESCAPES: Finding = finding("The name of a login is not escaped", "`Login::new` of `session::login`");
+const REASONS: Finding = finding("A refused handshake has no reason", "`session::tls::handshake`");
+const HOSTS: Finding =
+    finding("A host that no certificate can name is a panic", "`Scheme::entry` of `client::connect_string`");
+const INLINE: Finding =
+    finding("A constant access control list panics for long ids", "the choice against it in `session::acl`");
 
 const FINDINGS: [&Finding; 19] = [
     &NO_DELAY,
