@@ -9,9 +9,13 @@ use std::time::Duration;
 
 /// Passes frames on until it is told otherwise. Each new connection is an honest one again.
 pub(super) struct Relay {
-    address: SocketAddr,
     connections: Arc<Mutex<Vec<Arc<Connection>>>>,
+    /// Behind the connections, whose end the thread must see when it wakes up.
+    listening: Listening,
 }
+
+/// The address at which a thread listens. The drop of this value wakes it up.
+struct Listening(SocketAddr);
 
 /// A connection of the client. Frames and the bytes of an attack never mix.
 struct Connection {
@@ -47,11 +51,11 @@ impl Relay {
                 }
             }
         });
-        Self { address, connections }
+        Self { connections, listening: Listening(address) }
     }
 
     pub(super) fn connect_string(&self) -> String {
-        self.address.to_string()
+        self.listening.0.to_string()
     }
 
     /// Returns how many connections there have been.
@@ -106,8 +110,12 @@ impl Drop for Relay {
             connection.is_seized.store(true, Ordering::SeqCst);
             lock(&connection.client).shutdown(Shutdown::Both).ok();
         }
-        // Wakes the thread that listens, so that it sees the end.
-        TcpStream::connect(self.address).ok();
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        TcpStream::connect(self.0).ok();
     }
 }
 
