@@ -13,7 +13,7 @@ mod sessions;
 
 use std::time::{Duration, Instant};
 
-use zklock::{Client, LossReason, MutexGuard};
+use zklock::{Client, LossReason, Mutex, MutexGuard};
 
 use self::relay::Relay;
 use crate::support::{Kind, Space, soon, until};
@@ -21,6 +21,9 @@ use crate::support::{Kind, Space, soon, until};
 const PATH: &str = "/vault";
 /// A second lock, for calls during an attack.
 const OTHER: &str = "/gate";
+
+/// The length of the header of an answer, which has the number of a request, a transaction and an error.
+const HEADER: usize = 16;
 
 /// The longest time that a thread of a busy machine stands still.
 const STALL: Duration = Duration::from_secs(20);
@@ -63,12 +66,16 @@ impl Victim {
     async fn assert_served(self) {
         let Self { client, guard, relay, space } = self;
         drop(guard);
-        let mutex = client.mutex(OTHER).unwrap();
-        let again = async || match mutex.lock().await {
-            Ok(guard) => guard.release().await.is_ok(),
-            Err(_) => false,
-        };
-        until(again, "the client takes and releases locks again").await;
+        until_works(&client.mutex(OTHER).unwrap(), "the client takes and releases locks again").await;
         drop((relay, space));
     }
+}
+
+/// Waits until the lock is taken and released again.
+async fn until_works(mutex: &Mutex, what: &str) {
+    let works = async || match mutex.lock_timeout(Duration::from_secs(5)).await {
+        Ok(guard) => guard.release().await.is_ok(),
+        Err(_) => false,
+    };
+    until(works, what).await;
 }

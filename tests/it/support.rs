@@ -1,5 +1,6 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
+pub(crate) mod events;
 pub(crate) mod frames;
 mod polls;
 pub(crate) mod process;

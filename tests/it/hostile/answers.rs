@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 
-use super::{PATH, Victim};
+use super::{HEADER, PATH, Victim, until_works};
 use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 /// Returns a frame: its length, and what follows.
@@ -46,9 +46,6 @@ async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold(kind: Ki
     victim.assert_served().await;
 }
 
-/// The length of a header, which has the number of a request, a transaction and an error.
-const HEADER: usize = 16;
-
 type Distortion = fn(&[u8]) -> Vec<u8>;
 
 /// Changes of an answer after which it is none.
@@ -85,11 +82,7 @@ async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender(kind: 
                 assert!(hits > 0, "{name}, {n}: {error}");
             }
             space.until_empty(PATH).await;
-            let again = async || match mutex.lock().await {
-                Ok(guard) => guard.release().await.is_ok(),
-                Err(_) => false,
-            };
-            until(again, "the client takes and releases locks again").await;
+            until_works(&mutex, name).await;
             space.until_empty(PATH).await;
             if hits == 0 {
                 assert!(n > 2, "{name}: a lock has at least two answers");

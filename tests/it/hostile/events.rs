@@ -6,19 +6,8 @@ use rstest_reuse::apply;
 
 use super::relay::Answers;
 use super::{PATH, Victim};
+use crate::support::events::{CONNECTED, event};
 use crate::support::{Kind, on_both_servers, soon, until};
-
-/// Returns an event of this type and state as a frame.
-pub(super) fn event(kind: i32, state: i32, path: &str) -> Vec<u8> {
-    let header = [&(-1_i32).to_be_bytes()[..], &[0; 12]].concat();
-    let length = i32::try_from(path.len()).unwrap().to_be_bytes();
-    let event = [&kind.to_be_bytes()[..], &state.to_be_bytes(), &length, path.as_bytes()].concat();
-    let body = [header, event].concat();
-    [&i32::try_from(body.len()).unwrap().to_be_bytes()[..], &body].concat()
-}
-
-/// The state in the events of a healthy server.
-pub(super) const CONNECTED: i32 = 3;
 
 /// Created, deleted, data changed, children changed; then those that tell of the ends of watches, and unknown ones.
 const TYPES: [i32; 10] = [1, 2, 3, 4, -1, 5, 6, 7, 0, 99];

@@ -6,9 +6,9 @@ use rstest_reuse::apply;
 use tokio::time::{sleep, timeout};
 use zklock::LossReason;
 
-use super::events::{CONNECTED, event};
 use super::relay::Answers;
 use super::{STALL, Victim};
+use crate::support::events::{CONNECTED, event};
 use crate::support::{Kind, on_both_servers};
 
 /// Attacks a holder, and checks that leases and deadlines end as if the server were silent.

@@ -6,11 +6,9 @@ use rstest_reuse::apply;
 use zklock_testkit::wire::{Opcode, Writer};
 use zklock_testkit::{Proxy, RuleBuilder};
 
-use super::{OTHER, PATH, STALL};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use super::{HEADER, OTHER, PATH, STALL, until_works};
+use crate::support::{Kind, Space, on_both_servers, soon};
 
-/// The length of a header, which has the number of a request, a transaction and an error.
-const HEADER: usize = 16;
 /// Far more contenders than any queue has.
 const MANY: i32 = 100_000;
 
@@ -78,11 +76,7 @@ async fn misled(kind: Kind, falsify: impl Fn(&Proxy)) {
     // A client that is told that its node is gone enters again, and leaves the node to the end of its session.
     space.end_session_of(&client);
     drop(kept);
-    let works = async || match mutex.lock_timeout(Duration::from_secs(5)).await {
-        Ok(guard) => guard.release().await.is_ok(),
-        Err(_) => false,
-    };
-    until(works, "the client takes and releases locks again").await;
+    until_works(&mutex, "the client takes and releases locks again").await;
     space.until_empty(PATH).await;
 }
 

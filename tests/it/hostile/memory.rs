@@ -1,16 +1,15 @@
 //! The memory of a client under attack, in a process of its own.
 
-use std::fs;
 use std::io::{BufRead, BufReader, stdin};
 use std::time::Duration;
 
 use rstest_reuse::apply;
 use zklock::Config;
 
-use super::events::{CONNECTED, event};
 use super::relay::{Answers, Relay};
 use super::{PATH, STALL};
-use crate::support::process::{Orders, Process, report};
+use crate::support::events::{CONNECTED, event};
+use crate::support::process::{Orders, Process, kibibytes, report};
 use crate::support::{Kind, Space, TICK, on_both_servers};
 
 /// The test that runs as the client in another process.
@@ -35,10 +34,7 @@ async fn victim_process() {
 
 /// Returns the memory of this process, in KiB.
 fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let size =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the kernel tells the size");
-    size.trim().trim_end_matches(" kB").parse().unwrap()
+    kibibytes("VmRSS")
 }
 
 /// Attacks a client with these bytes until it has taken so many of them, and returns the growth of its memory in KiB.

@@ -8,7 +8,7 @@ use zklock::Config;
 use zklock_testkit::wire::{ConnectResponse, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
-use super::PATH;
+use super::{PATH, until_works};
 use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 type Change = fn(&mut ConnectResponse);
@@ -57,11 +57,7 @@ async fn a_client_that_is_given_a_strange_session_fails_or_works_and_works_in_th
         drop(outcome);
         proxy.clear();
         proxy.cut(How::Rst);
-        let works = async || match mutex.lock_timeout(Duration::from_secs(2)).await {
-            Ok(guard) => guard.release().await.is_ok(),
-            Err(_) => false,
-        };
-        until(works, name).await;
+        until_works(&mutex, name).await;
     });
     join_all(cases).await;
 }
@@ -80,11 +76,7 @@ async fn a_holder_that_is_given_a_strange_session_keeps_its_lock_or_is_told(kind
         until(is_settled, name).await;
         proxy.clear();
         drop(guard);
-        let works = async || match mutex.lock_timeout(Duration::from_secs(2)).await {
-            Ok(guard) => guard.release().await.is_ok(),
-            Err(_) => false,
-        };
-        until(works, name).await;
+        until_works(&mutex, name).await;
     });
     join_all(cases).await;
 }

@@ -1,6 +1,7 @@
 //! This test binary, run again for one of its tests in its own process, which can be killed and stopped.
 
 use std::env;
+use std::fs;
 use std::io::{self, Write};
 use std::process::{self, Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -44,6 +45,13 @@ pub(crate) fn abort_in_time() {
 pub(crate) fn report(line: &str) {
     let mut output = io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).expect("the parent reads");
+}
+
+/// Returns a size of this process in `/proc/self/status`, such as `VmData`, in KiB.
+pub(crate) fn kibibytes(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    size.expect("the kernel tells the size").trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// A process that runs one test. It is killed on drop.

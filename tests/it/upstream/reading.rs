@@ -1,6 +1,5 @@
 //! The bounds of what the library reads, in a process of its own.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, setrlimit};
-use zklock_testkit::wire::{ErrorCode, Record, ReplyHeader, Writer, xid};
+use zklock_testkit::wire::{ErrorCode, Record, ReplyHeader, Writer};
 use zookeeper_client as zk;
 
 use super::peer::{Connection, Peer, SESSION};
 use super::{CHALLENGES, LENGTHS, LISTS, YIELD};
-use crate::support::process::{Orders, Process, report};
+use crate::support::events::{CONNECTED, event};
+use crate::support::process::{Orders, Process, kibibytes, report};
 use crate::support::soon;
 
 /// The test that runs the library in another process.
@@ -29,15 +29,7 @@ async fn client_process() {
     let connector = zk::Client::connector().with_session_timeout(Duration::from_secs(60));
     let client = connector.connect(&orders.connect).await.unwrap();
     let answer = client.list_children("/").await;
-    report(&format!("answer: {answer:?}, memory: {} KiB", peak()));
-}
-
-/// Returns the most memory that this process had, in KiB.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells the peak");
-    peak.trim().trim_end_matches(" kB").parse().unwrap()
+    report(&format!("answer: {answer:?}, memory: {} KiB", kibibytes("VmHWM")));
 }
 
 /// Lets another process list a node, and returns its connection and the number of the request.
@@ -140,16 +132,10 @@ async fn a_flood_of_frames_keeps_the_thread_of_the_runtime() {
     let mut connection = peer.accept().await;
     connection.attach(SESSION).await;
     connection.answer_ping().await;
-    let mut event = Writer::default();
-    ReplyHeader { xid: xid::NOTIFICATION, zxid: 1, error: ErrorCode::OK }.write(&mut event);
-    // The data of a node that is not watched has changed, in the state of a healthy server.
-    event.int(3);
-    event.int(3);
-    event.string("/unknown");
-    let event = event.finish();
-    let frame = [&u32::try_from(event.len()).unwrap().to_be_bytes()[..], &event].concat();
+    // The data of a node that is not watched has changed.
+    let events = event(3, CONNECTED, "/unknown").repeat(1_000);
     let mut stream = connection.into_stream();
-    thread::spawn(move || while stream.write_all(&frame.repeat(1_000)).is_ok() {});
+    thread::spawn(move || while stream.write_all(&events).is_ok() {});
     assert!(is_kept(&mut process).await, "{YIELD}");
 }
 
