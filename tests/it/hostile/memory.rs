@@ -6,14 +6,16 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use zklock::Config;
 
-use super::relay::{Answers, Relay};
+use super::relay::{Answers, Attack, Relay};
 use super::{PATH, STALL};
 use crate::support::events::{CONNECTED, event};
 use crate::support::process::{Orders, Process, kibibytes, report};
-use crate::support::{Kind, Space, TICK, on_both_servers};
+use crate::support::{Kind, Server, TICK, on_both_servers};
 
 /// The test that runs as the client in another process.
 const VICTIM: &str = "hostile::memory::victim_process";
+/// The timeout of its session. The connection of an attack must last although a thread stands still for some seconds.
+const SESSION: Duration = Duration::from_secs(60);
 /// More than the memory of a client varies, and less than the requests take if they get no answers, in KiB.
 const GROWTH: u64 = 24 << 10;
 
@@ -22,45 +24,62 @@ const GROWTH: u64 = 24 << 10;
 async fn victim_process() {
     let Some((orders, [])) = Orders::read([]) else { return };
     let config = Config::new(&orders.connect).namespace(&orders.namespace).tick_time(TICK);
-    let timeout = Duration::from_secs(10);
-    let client = config.session_timeout(timeout).server_timeout(timeout * 2 / 5).connect().await.unwrap();
+    let client = config.session_timeout(SESSION).server_timeout(SESSION * 2 / 5).connect().await.unwrap();
     let _guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let before = resident();
+    let before = memory();
     report("victim: held");
-    let told = tokio::task::spawn_blocking(|| stdin().lock().lines().next());
-    told.await.unwrap().expect("the parent tells").unwrap();
-    report(&format!("victim: {}", resident().saturating_sub(before)));
+    told().await;
+    report(&format!("victim: {}", memory().saturating_sub(before)));
+    // The attack goes on until the parent ends this process.
+    told().await;
 }
 
-/// Returns the memory of this process, in KiB.
-fn resident() -> u64 {
-    kibibytes("VmRSS")
+/// Waits until the parent says something.
+async fn told() {
+    let told = tokio::task::spawn_blocking(|| stdin().lock().lines().next());
+    told.await.unwrap().expect("the parent tells").unwrap();
+}
+
+/// Returns the memory that this process has reserved for data, touched or not, in KiB.
+fn memory() -> u64 {
+    kibibytes("VmData")
 }
 
 /// Attacks a client with these bytes until it has taken so many of them, and returns the growth of its memory in KiB.
 async fn growth(kind: Kind, first: &[u8], again: Vec<u8>, pause: Duration, taken: u64) -> u64 {
-    let space = Space::new(kind);
-    let relay = Relay::start(space.server().address());
-    let mut process = Process::start_at(VICTIM, (&relay.connect_string(), &space.namespace), []);
+    let server = Server::start_granting(kind, SESSION);
+    let relay = Relay::start(server.address());
+    let mut process = Process::start_at(VICTIM, (&relay.connect_string(), "/memory"), []);
     let lines = BufReader::new(process.output()).lines().map_while(Result::ok);
     let mut lines = lines.filter_map(|line| Some(line.split_once("victim: ")?.1.to_owned()));
     assert_eq!(lines.next().as_deref(), Some("held"));
+    let several = 3 * again.len() as u64;
     let attack = relay.attack_after(first, again, pause, Answers::Arrive);
-    let is_taken = async {
-        while attack.written() < taken {
+    until_written(&attack, taken).await;
+    process.tell("report");
+    let grown = lines.next().expect("the client tells its memory").parse().unwrap();
+    // The client has kept the connection, and so the memory of a frame that has begun.
+    until_written(&attack, attack.written() + several).await;
+    grown
+}
+
+async fn until_written(attack: &Attack, bytes: u64) {
+    let is_written = async {
+        while attack.written() < bytes {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(STALL * 5, is_taken).await.expect("the client takes the bytes");
-    process.tell("report");
-    lines.next().expect("the client tells its memory").parse().unwrap()
+    tokio::time::timeout(STALL * 5, is_written).await.expect("the client takes the bytes");
 }
 
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_frame_takes_no_memory_for_the_length_that_it_claims(kind: Kind) {
-    let grown = growth(kind, &i32::MAX.to_be_bytes(), vec![0; 16], Duration::from_millis(1), 1 << 10).await;
-    assert!(grown < GROWTH, "{grown} KiB");
+    let (claim, again, pause) = (i32::MAX, vec![0; 1 << 16], Duration::from_millis(1));
+    // More than the buffers of both sockets have, so that the client has read a part of the frame.
+    let grown = growth(kind, &claim.to_be_bytes(), again, pause, 32 << 20).await;
+    // Half of the claim.
+    assert!(grown < 1 << 20, "{grown} KiB");
 }
 
 #[apply(on_both_servers)]
