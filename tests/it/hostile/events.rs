@@ -43,12 +43,12 @@ async fn endless_events_keep_no_request_from_its_answer(kind: Kind) {
         [about(&lock), about(&own), about("/unknown/node")].concat()
     });
     let attack = victim.relay.attack(kinds.concat(), Duration::from_millis(1), Answers::Arrive);
+    until(async || attack.written() > 0, "the attack has begun").await;
     for _ in 0..50 {
         let other = soon(victim.client.mutex(super::OTHER).unwrap().lock()).await.unwrap();
         soon(other.release()).await.unwrap();
         soon(victim.guard.verify()).await.unwrap();
     }
-    assert!(attack.written() > 0);
     drop(attack);
     victim.assert_served().await;
 }
