@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{self, Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -92,6 +93,11 @@ impl Process {
     /// Returns the output of the process, which can be taken once.
     pub(crate) fn output(&mut self) -> ChildStdout {
         self.0.stdout.take().expect("the output was not taken before")
+    }
+
+    /// Waits for the end of the process, and returns the signal that ended it.
+    pub(crate) fn ended_by(&mut self) -> Option<i32> {
+        self.0.wait().unwrap().signal()
     }
 }
 

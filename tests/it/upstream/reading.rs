@@ -44,7 +44,7 @@ async fn asked() -> (Process, Connection, i32) {
 }
 
 /// Returns all that the process prints until its end.
-async fn printed(mut process: Process) -> String {
+async fn printed(process: &mut Process) -> String {
     let mut output = process.output();
     let read = tokio::task::spawn_blocking(move || {
         let mut text = String::new();
@@ -53,28 +53,32 @@ async fn printed(mut process: Process) -> String {
     soon(read).await.unwrap().unwrap()
 }
 
+/// The number of the signal `SIGABRT`.
+const ABORTED: i32 = 6;
+
 #[tokio::test]
 async fn a_list_that_claims_many_elements_in_a_small_frame_aborts_the_process() {
-    let (process, mut connection, xid) = asked().await;
+    let (mut process, mut connection, xid) = asked().await;
     let mut answer = Writer::default();
     ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.write(&mut answer);
     answer.int(i32::MAX);
     connection.send(answer.finish()).await;
-    let printed = printed(process).await;
+    let printed = printed(&mut process).await;
     assert!(!printed.contains("answer:"), "{LISTS}: {printed}");
+    assert_eq!(process.ended_by(), Some(ABORTED), "{LISTS}: {printed}");
 }
 
 #[tokio::test]
 async fn a_frame_is_read_into_memory_whatever_its_length() {
     const LENGTH: usize = 96 << 20;
-    let (process, mut connection, xid) = asked().await;
+    let (mut process, mut connection, xid) = asked().await;
     let mut answer = Writer::default();
     ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.write(&mut answer);
     // A list without elements, and bytes that belong to nothing.
     answer.int(0);
     answer.raw(&vec![0; LENGTH]);
     connection.send(answer.finish()).await;
-    let printed = printed(process).await;
+    let printed = printed(&mut process).await;
     let memory = printed.split("memory: ").nth(1).and_then(|rest| rest.split(' ').next());
     let memory: usize = memory.unwrap_or_else(|| panic!("it has no answer: {printed}")).parse().unwrap();
     assert!(memory > LENGTH / 1024, "{LENGTHS}: {printed}");
