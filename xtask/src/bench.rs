@@ -77,6 +77,6 @@ fn measured(options: &Options) -> Outcome<Results> {
     for scenario in scenarios {
         table.add(scenario.name, &results.medians(scenario.name))?;
     }
-    announce(&format!("medians of {} rounds of {} s\n\n{table}", options.rounds, options.seconds));
+    announce(&format!("medians of {} of {} s\n\n{table}", results.rounds(), options.seconds));
     Ok(results)
 }

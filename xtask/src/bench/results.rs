@@ -56,6 +56,12 @@ impl Results {
         Ok(())
     }
 
+    /// Returns the number of rounds, in words.
+    pub(crate) fn rounds(&self) -> String {
+        let count = &self.machine["rounds"];
+        format!("{count} {}", if *count == 1 { "round" } else { "rounds" })
+    }
+
     /// Returns the clients of a scenario in the order of their first turns, and their medians.
     pub(crate) fn medians(&self, scenario: &str) -> Vec<(&str, Figures)> {
         let records = || self.records.iter().filter(|record| record.scenario == scenario);
@@ -115,6 +121,15 @@ mod tests {
     fn record(client: &str, line: &str, load: f64) -> Record {
         let figures = Figures::parse(line).unwrap();
         Record { scenario: "mutex".to_owned(), client: client.to_owned(), figures, load }
+    }
+
+    #[test]
+    fn one_round_is_no_plural() {
+        let of = |rounds: u32| {
+            Results { machine: json!({ "rounds": rounds }), records: Vec::new(), file: PathBuf::new() }
+                .rounds()
+        };
+        assert_eq!([of(1), of(3)], ["1 round", "3 rounds"]);
     }
 
     #[test]

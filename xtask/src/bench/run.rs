@@ -5,7 +5,7 @@ use std::fs;
 use super::figures::Figures;
 use super::machine;
 use super::results::{Record, Results};
-use super::scenarios::{CONTENDERS, CURATOR, SCALE, Scenario, ZKLOCK, contenders};
+use super::scenarios::{CONTENDERS, CROWD, CURATOR, SCALE, Scenario, ZKLOCK, contenders};
 use super::server::Server;
 use crate::built::Built;
 use crate::step::{Outcome, Step};
@@ -28,6 +28,7 @@ impl Run {
         let mut machine = machine::described(&server)?;
         machine["rounds"] = rounds.into();
         machine["seconds"] = seconds.into();
+        machine["crowd_seconds"] = seconds.max(CROWD_SECONDS).into();
         let results = Results::begin(machine)?;
         let run = Self { built, server, results, rounds, seconds };
         for arguments in WARM_UP {
@@ -40,7 +41,7 @@ impl Run {
     pub(crate) fn measure(&mut self, scenario: &Scenario) -> Outcome {
         for _ in 0..self.rounds {
             for (client, arguments) in scenario.clients() {
-                self.contend(scenario.name, &client, &arguments)?;
+                self.contend(scenario.name, &client, &arguments, self.seconds)?;
             }
         }
         Ok(())
@@ -51,13 +52,15 @@ impl Run {
         for _ in 0..self.rounds {
             for count in CONTENDERS {
                 let scenario = contenders(count);
-                self.contend(&scenario, CURATOR, &format!("mutex --client curator --sessions {count}"))?;
+                let seconds = if count >= CROWD { self.seconds.max(CROWD_SECONDS) } else { self.seconds };
+                let arguments = format!("mutex --client curator --sessions {count}");
+                self.contend(&scenario, CURATOR, &arguments, seconds)?;
                 if let Some(tasks) = count.checked_div(SESSIONS).filter(|tasks| *tasks > 1) {
                     let arguments = format!("mutex --client curator --sessions {SESSIONS} --tasks {tasks}");
-                    self.contend(&scenario, &format!("{CURATOR}{SHARED}"), &arguments)?;
+                    self.contend(&scenario, &format!("{CURATOR}{SHARED}"), &arguments, seconds)?;
                 }
                 let load = load()?;
-                let (seconds, server) = (self.seconds, self.server.address());
+                let server = self.server.address();
                 let output = self.output(
                     "schemes",
                     &format!(
@@ -94,9 +97,9 @@ impl Run {
         self.results
     }
 
-    fn contend(&mut self, scenario: &str, client: &str, arguments: &str) -> Outcome {
+    fn contend(&mut self, scenario: &str, client: &str, arguments: &str, seconds: f64) -> Outcome {
         let load = load()?;
-        let (seconds, server) = (self.seconds, self.server.address());
+        let server = self.server.address();
         let line = self.line("contention", &format!("{arguments} --seconds {seconds} --server {server}"))?;
         let figures = Figures::parse(&line)?;
         self.results.add(Record { scenario: scenario.to_owned(), client: client.to_owned(), figures, load })
@@ -121,6 +124,9 @@ fn load() -> Outcome<f64> {
     let text = fs::read_to_string("/proc/loadavg")?;
     Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }
+
+/// The least length of a measurement with [`CROWD`] contenders or more.
+const CROWD_SECONDS: f64 = 10.0;
 
 /// The number of sessions that contenders share.
 const SESSIONS: u32 = 8;

@@ -95,6 +95,9 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 /// The numbers of contenders, each with a session of its own, at which the ways to wait are compared.
 pub(crate) const CONTENDERS: [u32; 4] = [2, 8, 32, 128];
 
+/// A number of contenders, each of which waits for so many others that a short measurement would leave some out.
+pub(crate) const CROWD: u32 = 128;
+
 /// Returns the name of the scenario with this number of contenders.
 pub(crate) fn contenders(count: u32) -> String {
     format!("{count} contenders")

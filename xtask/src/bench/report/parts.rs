@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::scale;
 use crate::bench::figures::Figures;
 use crate::bench::results::Results;
-use crate::bench::scenarios::{CONTENDERS, CURATOR, KAZOO, SCENARIOS, ZKLOCK, contenders};
+use crate::bench::scenarios::{CONTENDERS, CROWD, CURATOR, KAZOO, SCENARIOS, ZKLOCK, contenders};
 use crate::bench::table::{Table, shortened};
 use crate::step::Outcome;
 
@@ -71,7 +71,7 @@ fn machine(results: &Results) -> String {
          * one ZooKeeper {}, without replicas\n\
          * {}; {}; {}; {}\n\
          * zklock at {}, on {}\n\
-         * {} rounds, with {} s for one measurement; one round of each table of scale\n\
+         * {}, with {} s for one measurement{}; one round of each table of scale\n\
          * load averages of one minute before the measurements: {least:.2} to {greatest:.2}, those of earlier \
          measurements included{busy}",
         processors(results),
@@ -85,9 +85,20 @@ fn machine(results: &Results) -> String {
         "kazoo 2.11.0",
         of("commit"),
         of("date"),
-        of("rounds"),
+        results.rounds(),
         of("seconds"),
+        crowds(results),
     )
+}
+
+/// Returns the length of the measurements of crowds, if it is another one.
+fn crowds(results: &Results) -> String {
+    match results.machine.get("crowd_seconds") {
+        Some(seconds) if *seconds != results.machine["seconds"] => {
+            format!(" ({seconds} s with {CROWD} contenders)")
+        }
+        Some(_) | None => String::new(),
+    }
 }
 
 /// Returns whether other programs left too little of the processors.
