@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::SystemTime;
 
 use zklock_testkit::Curator;
 
 use crate::Failure;
 use crate::options::{Options, name};
+use crate::other::line;
 
 /// Runs `Contention.java` and returns its line.
 pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Result<String, Failure> {
@@ -17,7 +18,8 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         Some(time) => format!("nanos={}", time.as_nanos()),
         None => format!("iterations={}", options.iterations),
     };
-    let output = Command::new(curator.java())
+    let mut command = Command::new(curator.java());
+    command
         .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
         .arg("-cp")
         .arg(std::env::join_paths([&compiled(&curator)?].into_iter().chain(curator.classpath()))?)
@@ -32,15 +34,8 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         .arg(format!("hold={}", options.hold().as_nanos()))
         .arg(format!("pause={}", options.pause().as_nanos()))
         .arg(format!("fresh={}", options.fresh_paths().unwrap_or_default()))
-        .arg(format!("shared={}", options.is_shared()))
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    match text.lines().find(|line| line.starts_with("curator ")) {
-        Some(line) if output.status.success() => Ok(line.to_owned()),
-        _ => Err(format!("Contention.java ended with {}: {text}", output.status).into()),
-    }
+        .arg(format!("shared={}", options.is_shared()));
+    line(&mut command, "curator ", "Contention.java")
 }
 
 /// Returns the directory of the program's classes, and compiles them unless they are as new as their source.

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::Failure;
 use crate::options::Options;
+use crate::other::line;
 
 /// Runs `contention.py` and returns its line.
 pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Result<String, Failure> {
@@ -13,20 +14,14 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         Some(time) => format!("seconds={}", time.as_secs_f64()),
         None => format!("iterations={}", options.iterations),
     };
-    let output = Command::new(python()?)
+    let mut command = Command::new(python()?);
+    command
         .arg(SOURCE)
         .arg(format!("server={server}"))
         .arg(format!("namespace={namespace}"))
         .arg(format!("sessions={}", options.sessions))
-        .arg(until)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    match text.lines().find(|line| line.starts_with("kazoo ")) {
-        Some(line) if output.status.success() => Ok(line.to_owned()),
-        _ => Err(format!("contention.py ended with {}: {text}", output.status).into()),
-    }
+        .arg(until);
+    line(&mut command, "kazoo ", "contention.py")
 }
 
 /// Returns the Python of a virtual environment that has kazoo, which is made unless it exists.

@@ -12,6 +12,7 @@
 //! * `body`: the critical section.
 //! * `curator`, `Contention.java`: the same scenarios with Curator.
 //! * `kazoo`, `contention.py`: the mutex with kazoo.
+//! * `other`: the run of a program in another language.
 //! * `figures`, `percentile`, `counters`: the result, and the counters of the server.
 //! * `parents`: the nodes above those that a measurement uses.
 
@@ -42,6 +43,7 @@ mod fresh;
 mod kazoo;
 mod lock;
 mod options;
+mod other;
 mod parents;
 mod percentile;
 #[path = "../program/mod.rs"]
