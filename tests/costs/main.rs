@@ -29,8 +29,8 @@ impl Count {
         Self { client, server, _alone: alone }
     }
 
-    /// Returns the median of the allocations of a call. Heartbeats disturb few of many calls.
-    async fn median(&self, mut call: impl AsyncFnMut()) -> usize {
+    /// Returns the allocations of many calls, the smallest number first. Heartbeats disturb few of them.
+    async fn sorted(&self, mut call: impl AsyncFnMut()) -> Vec<usize> {
         let mut counts = Vec::with_capacity(CALLS);
         for _ in 0..CALLS {
             let before = ALLOCATOR.stats().allocations;
@@ -38,7 +38,7 @@ impl Count {
             counts.push(ALLOCATOR.stats().allocations - before);
         }
         counts.sort_unstable();
-        counts[CALLS / 2]
+        counts
     }
 }
 
@@ -54,17 +54,16 @@ async fn raw(count: &Count) -> usize {
         let (_, sequence) = client.create("/raw/lock-", b"", &mode).await.unwrap();
         client.delete(&format!("/raw/lock-{sequence}"), None).await.unwrap();
     };
-    count.median(create_and_delete).await
+    count.sorted(create_and_delete).await[CALLS / 2]
 }
 
 #[tokio::test]
 async fn a_lock_that_is_taken_and_released_allocates_at_most_this_often() {
     let count = Count::begin().await;
     let mutex = count.client.mutex("/a").unwrap();
-    let free = count.median(async || mutex.lock().await.unwrap().release().await.unwrap()).await;
+    let free = count.sorted(async || mutex.lock().await.unwrap().release().await.unwrap()).await[CALLS / 2];
     let library = raw(&count).await;
-    // 46 and fewer were seen. Some depend on the order in which threads come.
-    assert!(free <= 48, "{free}, of which {library} for the requests");
+    assert!(free <= 46, "{free}, of which {library} for the requests");
     assert!(library > 0, "nothing was counted");
 }
 
@@ -72,7 +71,7 @@ async fn a_lock_that_is_taken_and_released_allocates_at_most_this_often() {
 async fn a_lock_that_is_retaken_before_its_release_is_sent_allocates_at_most_this_often() {
     let count = Count::begin().await;
     let mutex = count.client.mutex("/a").unwrap();
-    let retaken = count.median(async || drop(mutex.lock().await.unwrap())).await;
-    // 8 and 9 were seen, for the same reason.
-    assert!((1..=10).contains(&retaken), "{retaken}");
+    // Where the client's thread is quick, a call also starts the task of the line again.
+    let retaken = count.sorted(async || drop(mutex.lock().await.unwrap())).await[0];
+    assert!((1..=8).contains(&retaken), "{retaken}");
 }

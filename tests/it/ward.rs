@@ -34,7 +34,7 @@ async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests
     let requests =
         || [Opcode::EXISTS, Opcode::GET_DATA, Opcode::GET_CHILDREN].map(|code| proxy.requests(code));
     let before = requests();
-    until_roll_calls(&proxy, 3).await;
+    until_roll_calls(&proxy, 2).await;
     assert_eq!(requests(), before);
     assert!(guards.iter().all(MutexGuard::is_held));
 }

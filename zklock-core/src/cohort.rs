@@ -62,6 +62,8 @@ mod waiting;
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use crate::acquire::{Count, Patience, Permits, Wanted};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
@@ -80,7 +82,7 @@ use self::supply::CallerPool;
 use self::tenancy::Bounds;
 use self::turn::{CallerLine, Key, Recipe};
 
-pub(crate) use self::grant::Grant;
+pub(crate) use self::grant::{Grant, Grants};
 
 /// The cohorts of one client.
 #[derive(Default)]
@@ -99,13 +101,13 @@ pub(crate) async fn enter(
     (path, wanted): (&NodePath, &Wanted),
     queueing: Queueing,
     (patience, witness): (impl Fn() -> Patience, Witness),
-) -> Result<Option<Vec<Grant>>, LockError> {
+) -> Result<Option<Grants>, LockError> {
     match (queueing, wanted) {
         (Queueing::Process { turns, within }, Wanted::Place(place)) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
             let (cohort, side) = cohorts.line(client.worker(), path, place, Bounds { turns, within });
             let grant = cohort.enter(side, (patience, witness)).await?;
-            Ok(grant.map(|grant| vec![grant]))
+            Ok(grant.map(|grant| smallvec![grant]))
         }
         (Queueing::Process { turns, within }, Wanted::Permits(Permits { wanted: 1, count })) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
@@ -113,7 +115,7 @@ pub(crate) async fn enter(
             match patience().contention {
                 Contention::Wait => {
                     let grant = pool.enter(Side::Exclusive, (patience, witness)).await?;
-                    Ok(grant.map(|grant| vec![grant]))
+                    Ok(grant.map(|grant| smallvec![grant]))
                 }
                 Contention::Leave if pool.waiting() > 0 => Ok(None),
                 // The permits that the client holds do not tell whether the servers have another one.

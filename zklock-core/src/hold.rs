@@ -241,13 +241,10 @@ impl Deref for Holds {
 
 impl FromIterator<Hold> for Holds {
     fn from_iter<I: IntoIterator<Item = Hold>>(holds: I) -> Self {
-        let mut holds: Vec<_> = holds.into_iter().collect();
-        match holds.pop() {
-            Some(hold) if holds.is_empty() => Self::One(hold),
-            last => {
-                holds.extend(last);
-                Self::Many(holds)
-            }
+        let mut holds = holds.into_iter();
+        match (holds.next(), holds.next()) {
+            (Some(only), None) => Self::One(only),
+            (first, second) => Self::Many(first.into_iter().chain(second).chain(holds).collect()),
         }
     }
 }

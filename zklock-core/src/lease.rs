@@ -7,6 +7,7 @@
 //! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
 
 mod charge;
+mod contender;
 mod departure;
 mod desk;
 mod doubt;

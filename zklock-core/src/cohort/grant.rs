@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::error::LockError;
 use crate::interleaving;
 use crate::lease::{Lease, Share, Tenure};
@@ -18,6 +20,9 @@ pub(crate) struct Grant {
     /// `None` for a contender that serves one call only.
     place: Option<Place>,
 }
+
+/// The grants of one call, mostly one.
+pub(crate) type Grants = SmallVec<[Grant; 1]>;
 
 /// The place of a grant in a line.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use crate::error::LockError;
 use crate::events::Witness;
 use crate::path::NodePath;
 
-use super::grant::Grant;
+use super::grant::{Grant, Grants};
 
 /// Acquires the lock, and does so again if it was lost before the caller could see the answer, such as
 /// during a pause of the process. The lease is checked in the step that returns it.
@@ -19,7 +19,7 @@ pub(super) async fn enter(
     path: &NodePath,
     wanted: &Wanted,
     (patience, witness): (impl Fn() -> Patience, Witness),
-) -> Result<Option<Vec<Grant>>, LockError> {
+) -> Result<Option<Grants>, LockError> {
     loop {
         let Some(leases) =
             acquire::acquire(worker, path, wanted.clone(), patience(), witness.clone()).await?

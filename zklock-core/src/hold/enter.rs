@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::cohort::{self, Grant};
+use crate::cohort::{self, Grant, Grants};
 use crate::error::{LockError, Phase};
 use crate::events::Attempt;
 use crate::lease::LeaseState;
@@ -142,7 +142,7 @@ async fn acquire(
     door: &Door,
     patience: impl Fn() -> Patience,
     group: Option<u64>,
-) -> Result<Option<Vec<Grant>>, LockError> {
+) -> Result<Option<Grants>, LockError> {
     let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
     // Dropped after the wait, whose end it tells if this future is dropped.
     let attempt = Attempt::begin(client.worker().hub(), door.subject(group));

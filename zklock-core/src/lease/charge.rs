@@ -12,7 +12,7 @@ use super::tenure::Tenure;
 
 impl Charge for Tenure {
     fn node(&self) -> Option<Arc<str>> {
-        self.present_node().filter(|_| !self.departure.has_begun())
+        self.present_node().filter(|_| !self.departure.is_departing())
     }
 
     fn epoch(&self) -> u64 {
@@ -25,12 +25,12 @@ impl Charge for Tenure {
         Some(Box::pin(async move {
             tokio::select! {
                 biased;
-                () = self.departure.until_begun() => {}
+                () = self.departure.until_departing() => {}
                 () = self.replaced(&node) => return None,
                 absence = &mut gone => return Some((node, absence)),
             }
             // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.
-            self.departure.until_ended().await;
+            self.departure.until_departed().await;
             drop(gone);
             None
         }))

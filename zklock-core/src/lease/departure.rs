@@ -32,17 +32,17 @@ impl Departure {
         self.advance(Stage::Over);
     }
 
-    pub(super) fn has_begun(&self) -> bool {
+    pub(super) fn is_departing(&self) -> bool {
         self.is_at(Stage::Begun)
     }
 
     /// Waits until the release has begun.
-    pub(super) async fn until_begun(&self) {
+    pub(super) async fn until_departing(&self) {
         self.until(Stage::Begun).await;
     }
 
     /// Waits until the release is over.
-    pub(super) async fn until_ended(&self) {
+    pub(super) async fn until_departed(&self) {
         self.until(Stage::Over).await;
     }
 

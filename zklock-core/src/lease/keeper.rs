@@ -11,20 +11,12 @@ use crate::queue::acquisition::End;
 use crate::session::charge::Absence;
 use crate::session::janitor::Undone;
 
+use super::contender::Contender;
 use super::desk::{Order, Work};
 use super::seat::Seat;
 use super::tenure::Tenure;
 
-/// The contender behind a lease, which rests while there is nothing to do.
-pub(super) trait Contender: Send {
-    /// Resolves when the node is gone, or cannot be watched.
-    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>>;
-
-    /// Starts a task that performs the orders of the holders.
-    fn work(self: Box<Self>, tenure: Arc<Tenure>);
-}
-
-impl<S: Seat + 'static> Contender for S {
+impl<S: Seat + 'static> Contender<Tenure> for S {
     fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
         Box::pin(Seat::own_node_gone(self, node))
     }

@@ -17,10 +17,10 @@ use crate::session::{Attendance, Health, Session};
 use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
+use super::contender::Contender;
 use super::departure::Departure;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
-use super::keeper::Contender;
 use super::seat::Seat;
 use super::state::LeaseState;
 use super::writes::Writes;
@@ -38,10 +38,10 @@ pub(crate) struct Tenure {
     /// Signals the loss, and a replacement of the node.
     changed: Notify,
     pub(super) tasks: Tasks,
-    pub(super) desk: Desk<Box<dyn Contender>>,
+    pub(super) desk: Desk<Box<dyn Contender<Self>>>,
     /// The key of this lease in the ward of its session.
     pub(super) key: Key,
-    /// What the session and the client still do because of this lease.
+    /// The work of the session and of the client for this lease, until it ends.
     upkeep: Mutex<Option<Upkeep>>,
     pub(super) departure: Departure,
     /// Whether a task watches the node's data for a request to release.
@@ -55,7 +55,7 @@ pub(crate) struct Tenure {
     writes: Writes,
 }
 
-/// What the session and the client still do because of a lease.
+/// The work of the session and of the client for one lease, until it ends.
 struct Upkeep {
     /// The session sends heartbeats.
     attendance: Option<Attendance>,
@@ -105,7 +105,7 @@ impl Tenure {
         self.put_to_work(self.desk.abandon());
     }
 
-    fn put_to_work(self: &Arc<Self>, contender: Option<Box<dyn Contender>>) {
+    fn put_to_work(self: &Arc<Self>, contender: Option<Box<dyn Contender<Self>>>) {
         if let Some(contender) = contender {
             contender.work(self.clone());
         }

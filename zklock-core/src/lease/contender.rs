@@ -1,0 +1,15 @@
+//! The contender behind a lease, which rests while there is nothing to do.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::session::charge::Absence;
+
+/// The contender behind a lease, whose state is a `T`.
+pub(super) trait Contender<T>: Send {
+    /// Resolves when the node is gone, or cannot be watched.
+    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>>;
+
+    /// Starts a task that performs the orders of the holders.
+    fn work(self: Box<Self>, state: Arc<T>);
+}
