@@ -285,11 +285,9 @@ async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error(kind: Kind) {
 async fn lose_unseen(space: &Space, (proxy, client): (&Proxy, &Client), waits: &mut (impl Future + Unpin)) {
     let is_pending = poll_fn(|context| Poll::Ready(Pin::new(&mut *waits).poll(context).is_pending())).await;
     assert!(is_pending);
-    // The answer to the list behind the create lets the client hold the lock.
-    let is_entered =
-        || async { proxy.replies(Opcode::CREATE2) > 0 && proxy.replies(Opcode::GET_CHILDREN) > 0 };
-    until(is_entered, "the lock is acquired").await;
-    space.until_queued(PATH, 1).await;
+    // A client that holds a lock sends heartbeats. One may have been sent while it entered the queue.
+    until(|| async { proxy.requests(Opcode::MULTI) > 1 }, "the lock is acquired").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
     let session = client.session_id();
     space.end_session_of(client);
     until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "it is lost").await;

@@ -95,3 +95,29 @@ async fn the_node_that_replaces_a_writers_is_watched_too(kind: Kind) {
     space.delete_children("/a").await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, other) = (space.client().await, space.client().await);
+    let [ours, theirs] = [&client, &other].map(|client| client.rwlock("/a").unwrap());
+    for _ in 0..5 {
+        let held = theirs.read().await.unwrap();
+        let waiting = tokio::spawn({
+            let ours = ours.clone();
+            // The watch that it set on the writer's node while it waited fires.
+            async move { ours.write().await.unwrap().downgrade().await.unwrap() }
+        });
+        space.until_queued("/a", 2).await;
+        let are_watched = async || {
+            let nodes = space.children("/a").await;
+            nodes.iter().all(|node| space.is_watched(&format!("/a/{node}")))
+        };
+        until(are_watched, "it watches both nodes").await;
+        held.release().await.unwrap();
+        let reader = soon(waiting).await.unwrap();
+        reader.verify().await.unwrap();
+        reader.release().await.unwrap();
+    }
+}

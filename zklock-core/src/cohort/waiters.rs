@@ -43,6 +43,11 @@ impl<C> Waiters<C> {
         }
     }
 
+    /// Gives back the memory for calls that there are no more. A lock that is held for long needs none.
+    pub(super) fn shrink(&mut self) {
+        self.calls.shrink_to_fit();
+    }
+
     /// Puts a call at the place of its id.
     pub(super) fn insert(&mut self, call: Call<C>) {
         self.deadline = self.deadline.into_iter().chain(call.deadline).min();

@@ -33,7 +33,11 @@ impl Driver {
                 Action::Hold(node) => {
                     return match self.refusal.take() {
                         Some(refusal) => Err(Undone::Refused(refusal)),
-                        None => Ok(node),
+                        None => {
+                            // The watches were those of the other node, and have fired with its deletion.
+                            (self.absence, self.children) = (None, None);
+                            Ok(node)
+                        }
                     };
                 }
                 _ => return Err(Undone::SessionOver),

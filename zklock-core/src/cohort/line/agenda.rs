@@ -46,6 +46,7 @@ impl<C, L: Handle> Line<C, L> {
         let watched = self.lease_to_watch();
         if self.first().is_none() && watched.is_none() && self.coming.is_none() {
             self.attendant = Attendant::Absent;
+            self.waiters.shrink();
             return Agenda::Over;
         }
         self.attendant = Attendant::Asleep { until, watched };

@@ -33,6 +33,7 @@ impl<C, L: Handle> Pool<C, L> {
             Some(Move::Withdraw(id)) => Agenda::Withdraw(id),
             None if self.waiters.is_empty() && self.contenders.is_empty() => {
                 self.attendant = Attendant::Absent;
+                self.waiters.shrink();
                 Agenda::Over
             }
             None => self.rest(),

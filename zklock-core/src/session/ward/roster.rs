@@ -65,7 +65,8 @@ impl Roster {
         let is_first = self.young.is_empty();
         self.entries.insert(key, Entry { charge, watch: Watch::Event });
         self.young.push_back((now + MOMENT, key));
-        (is_first || std::mem::take(&mut self.is_at_rest)).into()
+        let was_at_rest = std::mem::take(&mut self.is_at_rest);
+        (is_first || was_at_rest).into()
     }
 
     pub(in crate::session) fn dismiss(&mut self, key: Key) {
