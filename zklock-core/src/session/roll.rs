@@ -69,9 +69,19 @@ impl RollCall {
         if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch || roll.nodes.is_none()) {
             return Ok(roll.nodes.clone());
         }
-        let nodes = ops.ephemerals("/").await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
-        self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
+        let nodes = self.fresh(ops).await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
         *last = Some(Roll { epoch, nodes: nodes.clone() });
+        Ok(nodes)
+    }
+
+    /// Lists the nodes of the session now. Returns `None` if a server did not know the request. It is not asked again,
+    /// because it closes the connection behind its answer.
+    pub(super) async fn fresh(&self, ops: &Ops) -> Result<Option<Vec<String>>, Fault> {
+        if !self.is_known() {
+            return Ok(None);
+        }
+        let nodes = ops.ephemerals("/").await?;
+        self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
         Ok(nodes)
     }
 

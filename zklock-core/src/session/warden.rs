@@ -139,7 +139,8 @@ impl Warden {
             if link.health == Health::Connected {
                 self.0.verify_all(&charges, link.epoch).await;
             }
-            each(&charges, |charge| charge.note_health(link)).await;
+            // The connection may have broken since.
+            each(&charges, |charge| charge.note_health(self.0.link())).await;
             drop(charges);
             tokio::select! {
                 biased;

@@ -43,7 +43,7 @@ impl Session {
             sleep(pause).await;
             let asked: Vec<_> = self.ward.roster().unwatched().iter().filter_map(asked).collect();
             let epoch = self.link().epoch;
-            match self.ops().ephemerals("/").await {
+            match self.roll.fresh(self.ops()).await {
                 Ok(Some(nodes)) => {
                     pause = OWN_INTERVAL.max(pause_after(&nodes));
                     let missing = missing(asked, nodes).await;
