@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
+use tokio::task::yield_now;
 
 use super::fault::Fault;
 use super::ops::Ops;
@@ -69,7 +70,10 @@ impl RollCall {
         if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch || roll.nodes.is_none()) {
             return Ok(roll.nodes.clone());
         }
-        let nodes = self.fresh(ops).await?.map(|nodes| Arc::new(HashSet::from_iter(nodes)));
+        let nodes = match self.fresh(ops).await? {
+            Some(nodes) => Some(Arc::new(gathered(nodes).await)),
+            None => None,
+        };
         *last = Some(Roll { epoch, nodes: nodes.clone() });
         Ok(nodes)
     }
@@ -107,6 +111,21 @@ impl RollCall {
         Ok(owner)
     }
 }
+
+/// Gathers the answer to a roll call into a set, and lets other tasks run meanwhile.
+pub(super) async fn gathered(nodes: Vec<String>) -> HashSet<String> {
+    let mut gathered = HashSet::with_capacity(nodes.len());
+    for node in nodes {
+        gathered.insert(node);
+        if gathered.len().is_multiple_of(AT_A_TIME) {
+            yield_now().await;
+        }
+    }
+    gathered
+}
+
+/// The most nodes that are looked at without a pause for other tasks.
+pub(super) const AT_A_TIME: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -21,10 +21,17 @@ use super::{Health, Heartbeat, Link, Session};
 impl Session {
     /// Returns a session that is connected, with a lease of about a minute, and answers no request.
     pub(crate) fn staged(id: i64) -> Arc<Self> {
+        let session = Self::staged_without_lease(id);
+        let clock = session.clock();
+        clock.answered(Ack::Write, clock.now(), &Ok::<(), Fault>(()));
+        session
+    }
+
+    /// Returns a session whose lease clock has run out.
+    pub(crate) fn staged_without_lease(id: i64) -> Arc<Self> {
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
         let clock = LeaseClock::new(terms);
-        clock.answered(Ack::Write, clock.now(), &Ok::<(), Fault>(()));
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
@@ -54,6 +61,7 @@ impl Session {
     /// Ends the session.
     pub(crate) fn end(&self) {
         self.tell_lost();
+        self.closed.cancel();
     }
 
     /// Returns the number of leases that have not ended.

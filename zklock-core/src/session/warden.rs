@@ -6,6 +6,7 @@ mod rollcall;
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::error::LossReason;
 
 use super::charge::{Absence, Charge};
+use super::roll::AT_A_TIME;
 use super::ward::{Key, Roster, Ward, Watch};
 use super::{Health, Link, Session};
 
@@ -61,19 +63,30 @@ pub(crate) fn keep(session: Arc<Session>) -> impl Future<Output = ()> + Send {
     // Made here rather than in the future, which may be dropped before its first poll.
     let warden = Warden(session);
     async move {
+        let mut watch = pin!(warden.watch());
         tokio::select! {
             biased;
             () = warden.0.over() => {}
-            never = warden.watch() => match never {},
+            never = &mut watch => match never {},
             never = warden.lapse() => match never {},
             never = warden.follow() => match never {},
             never = warden.0.call_roll() => match never {},
+        }
+        warden.bereave().lose_all().await;
+        // The guards delete the nodes now, which fires the watches. Dropping a watch earlier would cost a request.
+        tokio::select! {
+            biased;
+            () = warden.0.closed.cancelled() => {}
+            never = watch => match never {},
         }
     }
 }
 
 /// The task that watches over the held locks of a session. They are lost when it ends.
 struct Warden(Arc<Session>);
+
+/// The locks of a session that is over. They are lost at the latest when this is dropped.
+struct Bereaved(Vec<Arc<dyn Charge>>);
 
 impl Warden {
     fn ward(&self) -> &Ward {
@@ -124,8 +137,20 @@ impl Warden {
                 continue;
             }
             let charges = self.ward().roster().charges();
-            each(&charges, |charge| charge.lose(LossReason::LeaseExpired)).await;
+            for some in charges.chunks(AT_A_TIME) {
+                // A late answer renews the leases that nobody has missed.
+                if !self.0.clock().remaining().is_zero() {
+                    break;
+                }
+                some.iter().for_each(|charge| charge.lose(LossReason::LeaseExpired));
+                yield_now().await;
+            }
         }
+    }
+
+    /// Watches over no lock any more.
+    fn bereave(&self) -> Bereaved {
+        Bereaved(self.ward().roster().close())
     }
 
     /// Verifies the leases in every epoch of the connection, and tells them of its health.
@@ -153,8 +178,27 @@ impl Warden {
 
 impl Drop for Warden {
     fn drop(&mut self) {
-        let charges = self.ward().roster().close();
-        charges.iter().for_each(|charge| charge.lose(LossReason::SessionEnded));
+        drop(self.bereave());
+    }
+}
+
+impl Bereaved {
+    async fn lose_all(mut self) {
+        while !self.0.is_empty() {
+            let some = self.0.len().saturating_sub(AT_A_TIME);
+            self.lose_from(some);
+            yield_now().await;
+        }
+    }
+
+    fn lose_from(&mut self, first: usize) {
+        self.0.drain(first..).for_each(|charge| charge.lose(LossReason::SessionEnded));
+    }
+}
+
+impl Drop for Bereaved {
+    fn drop(&mut self) {
+        self.lose_from(0);
     }
 }
 
@@ -173,5 +217,96 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// The most locks that are looked at without a pause for other tasks.
-const AT_A_TIME: usize = 256;
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::future::FutureExt;
+
+    use crate::session::Ownership;
+    use crate::session::charge::Vigil;
+    use crate::session::clock::Ack;
+    use crate::session::fault::Fault;
+
+    use super::*;
+
+    const LOCKS: usize = 3 * AT_A_TIME;
+
+    /// The locks that were lost.
+    #[derive(Default)]
+    struct Lost(Mutex<Vec<LossReason>>);
+
+    impl Lost {
+        fn count(&self) -> usize {
+            self.0.lock().unwrap().len()
+        }
+    }
+
+    struct Lock<A> {
+        lost: Arc<Lost>,
+        at_loss: A,
+    }
+
+    impl<A: Fn() + Send + Sync> Charge for Lock<A> {
+        fn node(&self) -> Option<Arc<str>> {
+            None
+        }
+
+        fn epoch(&self) -> u64 {
+            0
+        }
+
+        fn watch(self: Arc<Self>) -> Option<Vigil> {
+            None
+        }
+
+        fn conclude(&self, _: Ownership, _: u64) {}
+
+        fn note_health(&self, _: Link) {}
+
+        fn lose(&self, reason: LossReason) {
+            self.lost.0.lock().unwrap().push(reason);
+            (self.at_loss)();
+        }
+    }
+
+    /// Enrolls many locks, each of which does something when it is lost.
+    fn enroll<A: Fn() + Send + Sync + Clone + 'static>(
+        session: &Session,
+        at_loss: A,
+    ) -> (Arc<Lost>, Vec<Arc<Lock<A>>>) {
+        let lost = Arc::new(Lost::default());
+        let locks: Vec<_> =
+            (0..LOCKS).map(|_| Arc::new(Lock { lost: lost.clone(), at_loss: at_loss.clone() })).collect();
+        locks.iter().for_each(|lock| session.enroll(session.next_key(), lock.clone()));
+        (lost, locks)
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_while_leases_end_keeps_the_others() {
+        let session = Session::staged_without_lease(1);
+        let renew = {
+            let session = session.clone();
+            move || session.clock().answered(Ack::Write, session.clock().now(), &Ok::<(), Fault>(()))
+        };
+        let (lost, _locks) = enroll(&session, renew);
+        let warden = Warden(session);
+        let mut lapse = pin!(warden.lapse());
+        for _ in 0..LOCKS / AT_A_TIME + 1 {
+            assert!(lapse.as_mut().now_or_never().is_none());
+        }
+        assert_eq!(lost.count(), AT_A_TIME);
+    }
+
+    #[tokio::test]
+    async fn all_locks_are_lost_with_the_session_even_if_the_thread_ends_meanwhile() {
+        let session = Session::staged(1);
+        let (lost, _locks) = enroll(&session, || {});
+        session.end();
+        let mut kept = Box::pin(keep(session));
+        assert!(kept.as_mut().now_or_never().is_none());
+        assert_eq!(lost.count(), AT_A_TIME);
+        drop(kept);
+        assert_eq!(lost.count(), LOCKS);
+    }
+}

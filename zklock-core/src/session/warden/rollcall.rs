@@ -13,9 +13,8 @@ use tokio::time::sleep;
 use crate::session::charge::Charge;
 use crate::session::fault::Fault;
 use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
+use crate::session::roll::{AT_A_TIME, gathered};
 use crate::session::{Ownership, Session};
-
-use super::AT_A_TIME;
 
 /// A lock, and the node that it had when the servers were asked.
 type Asked = (Arc<dyn Charge>, Arc<str>);
@@ -28,7 +27,8 @@ impl Session {
         if asked.is_empty() {
             return;
         }
-        if self.ask_each(asked, Question::Owner, epoch).await.is_err() {
+        // The next epoch has questions of its own.
+        if self.ask_each(asked, Question::Owner, epoch).await.is_err() && self.link().epoch == epoch {
             sleep(PAUSE).await;
             self.ward.change(|roster| roster.doubt());
         }
@@ -46,11 +46,11 @@ impl Session {
             match self.roll.fresh(self.ops()).await {
                 Ok(Some(nodes)) => {
                     pause = OWN_INTERVAL.max(pause_after(&nodes));
-                    let missing = missing(asked, nodes).await;
+                    let missing = missing(asked, &gathered(nodes).await).await;
                     // The next call repeats the questions that fail.
                     self.ask_each(missing, Question::Missed, epoch).await.ok();
                 }
-                Ok(None) => drop(self.ask_each(asked, Question::Owner, epoch).await),
+                Ok(None) => drop(self.ask_each(asked, Question::Presence, epoch).await),
                 Err(Fault::SessionOver) => return pending().await,
                 Err(_) => {}
             }
@@ -58,42 +58,52 @@ impl Session {
         }
     }
 
-    /// Asks for each node, and tells its lock the owner, if it still has the node. The first fault is returned at the
-    /// end.
+    /// Asks for each node, until the connection breaks. Returns the first fault.
     async fn ask_each(&self, asked: Vec<Asked>, question: Question, epoch: u64) -> Result<(), Fault> {
-        let (mut outcome, mut asked) = (Ok(()), asked.into_iter());
-        loop {
-            let some: Vec<_> = asked.by_ref().take(QUESTIONS).collect();
-            if some.is_empty() {
-                return outcome;
-            }
+        let mut outcome = Ok(());
+        let mut parts = asked.chunks(QUESTIONS).peekable();
+        while let Some(some) = parts.next() {
             // Created before the questions, whose time is a part of the pause.
             let pause = sleep(PACE);
-            let answers = some.iter().map(|(_, node)| async move { self.ask(question, node, epoch).await });
-            let mut answers: FuturesOrdered<_> = answers.collect();
-            for (charge, node) in &some {
-                let Some(answer) = answers.next().await else { break };
-                match answer {
-                    Ok(owner) if charge.node().as_ref() == Some(node) => charge.conclude(owner, epoch),
-                    // It was released meanwhile, or has another node.
-                    Ok(_) => {}
-                    Err(Fault::SessionOver) => {
-                        self.give_up();
-                        return Err(Fault::SessionOver);
-                    }
-                    Err(fault) => outcome = outcome.and(Err(fault)),
-                }
+            outcome = outcome.and(self.ask_together(some, question, epoch).await);
+            let is_broken = matches!(outcome, Err(Fault::Unknown(_) | Fault::SessionOver));
+            if is_broken || self.link().epoch != epoch {
+                break;
             }
-            if !self.roll.is_known() {
+            if parts.peek().is_some() && !self.roll.is_known() {
                 pause.await;
             }
         }
+        outcome
     }
 
-    async fn ask(&self, question: Question, node: &str, epoch: u64) -> Result<Ownership, Fault> {
+    /// Asks for some nodes at once, and tells each lock the owner, if it still has the node. Returns the first fault.
+    async fn ask_together(&self, asked: &[Asked], question: Question, epoch: u64) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        let answers = asked.iter().map(|(_, node)| self.ask(question, node, epoch));
+        let mut answers: FuturesOrdered<_> = answers.collect();
+        for (charge, node) in asked {
+            let Some(answer) = answers.next().await else { break };
+            match answer {
+                Ok(Some(owner)) if charge.node().as_ref() == Some(node) => charge.conclude(owner, epoch),
+                // There is no news, or it was released meanwhile, or has another node.
+                Ok(_) => {}
+                Err(Fault::SessionOver) => {
+                    self.give_up();
+                    return Err(Fault::SessionOver);
+                }
+                Err(fault) => outcome = outcome.and(Err(fault)),
+            }
+        }
+        outcome
+    }
+
+    /// Returns the owner of a node, if it is not known yet.
+    async fn ask(&self, question: Question, node: &str, epoch: u64) -> Result<Option<Ownership>, Fault> {
         match question {
-            Question::Owner => self.ownership(node, epoch).await,
-            Question::Missed => self.roll.missed(self.ops(), node).await,
+            Question::Presence if self.ops().exists(node).await? => Ok(None),
+            Question::Presence | Question::Owner => self.ownership(node, epoch).await.map(Some),
+            Question::Missed => self.roll.missed(self.ops(), node).await.map(Some),
         }
     }
 }
@@ -105,6 +115,8 @@ enum Question {
     Owner,
     /// Whether a node that was not in the answer to a roll call belongs to the session.
     Missed,
+    /// Whether a node is there, at servers without roll calls. Only an absent one is asked for again.
+    Presence,
 }
 
 fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
@@ -112,16 +124,13 @@ fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
 }
 
 /// Returns the locks whose nodes are not among those of the session.
-async fn missing(mut asked: Vec<Asked>, nodes: Vec<String>) -> Vec<Asked> {
-    let mut present = HashSet::with_capacity(nodes.len());
-    for node in nodes {
-        present.insert(node);
-        if present.len().is_multiple_of(AT_A_TIME) {
-            yield_now().await;
-        }
+async fn missing(asked: Vec<Asked>, present: &HashSet<String>) -> Vec<Asked> {
+    let mut missing = Vec::new();
+    for some in asked.chunks(AT_A_TIME) {
+        missing.extend(some.iter().filter(|(_, node)| !present.contains(&**node)).cloned());
+        yield_now().await;
     }
-    asked.retain(|(_, node)| !present.contains(&**node));
-    asked
+    missing
 }
 
 /// The shortest pause after an answer of this length, so that roll calls take a small part of a connection.
