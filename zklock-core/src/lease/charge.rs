@@ -1,7 +1,9 @@
 //! A lease, as the ward of its session watches over it.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use crate::error::LossReason;
 use crate::events::Witness;
@@ -21,13 +23,23 @@ impl Charge for Tenure {
 
     fn watch(self: Arc<Self>) -> Option<Vigil> {
         let node = Charge::node(&*self)?;
-        let mut gone = self.desk.at_rest(|contender| contender.own_node_gone(node.clone()))?;
+        let mut gone = self.desk.at_rest(|contender| {
+            let is_watched = self.is_watched.swap(true, Ordering::AcqRel);
+            (!is_watched).then(|| contender.own_node_gone(node.clone()))
+        })??;
+        let watched = Watched { tenure: self.clone(), node: node.clone() };
         Some(Box::pin(async move {
+            let _watched = watched;
+            // A watch that fires while the node is being replaced does not count.
+            let absent = poll_fn(|context| match self.has_node(&node) {
+                true => gone.as_mut().poll(context),
+                false => Poll::Pending,
+            });
             tokio::select! {
                 biased;
                 () = self.departure.until_departing() => {}
                 () = self.replaced(&node) => return None,
-                absence = &mut gone => return Some((node, absence)),
+                absence = absent => return Some((node, absence)),
             }
             // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.
             self.departure.until_departed().await;
@@ -59,5 +71,20 @@ impl Charge for Tenure {
 
     fn lose(&self, reason: LossReason) {
         self.lose(reason);
+    }
+}
+
+/// The present node of a lease, which the ward watches until this is dropped.
+struct Watched {
+    tenure: Arc<Tenure>,
+    node: Arc<str>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // The node that has replaced it has a watch of its own.
+        if self.tenure.has_node(&self.node) {
+            self.tenure.is_watched.store(false, Ordering::Release);
+        }
     }
 }

@@ -10,6 +10,9 @@ pub(super) trait Contender<T>: Send {
     /// Resolves when the node is gone, or cannot be watched.
     fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>>;
 
+    /// Takes note of a watch that has fired before its first [`own_node_gone`](Self::own_node_gone).
+    fn glance(&mut self);
+
     /// Starts a task that performs the orders of the holders.
     fn work(self: Box<Self>, state: Arc<T>);
 }

@@ -95,7 +95,8 @@ impl<C> Desk<C> {
 
     /// Does something with the contender while it rests.
     pub(super) fn at_rest<T>(&self, action: impl FnOnce(&mut C) -> T) -> Option<T> {
-        match &mut self.state().contender {
+        // The caller may have a lock of its own, so that no schedule may switch tasks here.
+        match &mut self.state.lock().unwrap_or_else(PoisonError::into_inner).contender {
             Whereabouts::Here(contender) => Some(action(contender)),
             Whereabouts::AtWork | Whereabouts::Gone => None,
         }

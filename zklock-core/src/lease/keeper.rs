@@ -2,6 +2,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::task::yield_now;
 
@@ -19,6 +20,10 @@ use super::tenure::Tenure;
 impl<S: Seat + 'static> Contender<Tenure> for S {
     fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
         Box::pin(Seat::own_node_gone(self, node))
+    }
+
+    fn glance(&mut self) {
+        Seat::glance(self);
     }
 
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {
@@ -85,6 +90,7 @@ async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
+            tenure.is_watched.store(false, Ordering::Release);
             tenure.set_node(Some(seat.queue().child(&reader.name).into()));
             tenure.check()?;
             tenure.tell(Witness::downgraded);

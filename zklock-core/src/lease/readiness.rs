@@ -33,7 +33,7 @@ pub(crate) enum Pending {
 }
 
 impl Tenure {
-    /// Returns whether the lease can go on. This records nothing: it does not notice a loss.
+    /// Returns whether the lease can go on. It does not notice a loss.
     pub(crate) fn readiness(&self) -> Readiness {
         let clock = self.session.clock();
         let remaining = clock.remaining();
@@ -41,6 +41,7 @@ impl Tenure {
         if is_lost || self.sentry.is_asked() {
             return Readiness::Over;
         }
+        self.desk.at_rest(|contender| contender.glance());
         let link = self.session.link();
         if link.health != Health::Connected || link.epoch != self.epoch.load(Ordering::Acquire) {
             Readiness::Pending(Pending::Connection)

@@ -27,8 +27,14 @@ pub(crate) trait Seat: Send {
     /// Begins to watch over the node that was seen at the head of its queue.
     fn begin_watch(&self);
 
+    /// Returns whether it has watched its own node since it waited.
+    fn has_own_watch(&self) -> bool;
+
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
+
+    /// Takes note of a watch that has fired before [`own_node_gone`](Self::own_node_gone).
+    fn glance(&mut self);
 
     /// Replaces the writer's node with a reader's node, and returns the reader's node.
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
@@ -61,8 +67,16 @@ impl Seat for Driver {
         self.begin_watch();
     }
 
+    fn has_own_watch(&self) -> bool {
+        self.has_own_watch()
+    }
+
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         self.own_node_gone(path)
+    }
+
+    fn glance(&mut self) {
+        self.glance();
     }
 
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send {

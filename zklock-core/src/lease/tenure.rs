@@ -39,6 +39,8 @@ pub(crate) struct Tenure {
     changed: Notify,
     pub(super) tasks: Tasks,
     pub(super) desk: Desk<Box<dyn Contender<Self>>>,
+    /// Whether the ward watches the present node.
+    pub(super) is_watched: AtomicBool,
     /// The key of this lease in the ward of its session.
     pub(super) key: Key,
     /// The work of the session and of the client for this lease, until it ends.
@@ -70,7 +72,7 @@ impl Tenure {
         seat.begin_watch();
         let attendance = Some(session.attend());
         let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
-        let key = session.next_key();
+        let (key, has_own_watch) = (session.next_key(), seat.has_own_watch());
         let tenure = Arc::new(Self {
             node: Mutex::new(Some(seat.queue().child(&node.name).into())),
             path,
@@ -79,6 +81,7 @@ impl Tenure {
             loss: OnceLock::new(),
             changed: Notify::new(),
             tasks: tasks.clone(),
+            is_watched: AtomicBool::new(false),
             key,
             upkeep,
             departure: Departure::default(),
@@ -92,6 +95,10 @@ impl Tenure {
             desk: Desk::new(Box::new(seat)),
         });
         tenure.session.enroll(key, tenure.clone());
+        if has_own_watch {
+            // A delay would save no request.
+            tenure.session.hasten(key);
+        }
         tenure
     }
 
@@ -134,6 +141,10 @@ impl Tenure {
 
     pub(super) fn present_node(&self) -> Option<Arc<str>> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn has_node(&self, node: &str) -> bool {
+        self.present_node().is_some_and(|present| *present == *node)
     }
 
     /// Waits until another node has replaced the one at this path.

@@ -76,7 +76,7 @@ pub(crate) struct Driver {
 }
 
 /// Resolves when a node is gone, or cannot be watched.
-type Vigil = Pin<Box<dyn Future<Output = Absence> + Send>>;
+pub(super) type Vigil = Pin<Box<dyn Future<Output = Absence> + Send>>;
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
@@ -130,6 +130,11 @@ impl Driver {
     /// Begins to watch over the node that was seen at the head of its queue.
     pub(crate) fn begin_watch(&self) {
         self.sentry.begin(self.seen);
+    }
+
+    /// Returns whether the own node has been watched since the contender waited.
+    pub(crate) fn has_own_watch(&self) -> bool {
+        self.absence.is_some()
     }
 
     /// Returns the path of the queue.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::future::pending;
+use std::future::{pending, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -128,6 +128,11 @@ impl Watch {
         }))
     }
 
+    /// Returns a watch that has fired.
+    pub(crate) fn fired() -> Self {
+        Self::Event(Box::pin(ready(Change::Other)))
+    }
+
     pub(crate) async fn changed(mut self) {
         self.change().await;
     }
@@ -206,7 +211,7 @@ mod tests {
         tokio::select! {
             biased;
             never = Watch::spend(&mut watch) => match never {},
-            () = std::future::ready(()) => {}
+            () = ready(()) => {}
         }
         assert!(watch.is_none());
         assert_eq!(budget.bytes(), 0);

@@ -100,10 +100,10 @@ impl Sentry {
         change::until(&self.changed, || are_there(self).then_some(())).await;
     }
 
-    /// Begins with the list in which the contender was seen at the head of its queue.
+    /// Begins with a list in which the contender was seen at the head of its queue.
     pub(super) fn begin(&self, list: Seen) {
         let mut sight = self.sight();
-        let company = (list != Seen::Alone).then(Instant::now);
+        let company = (list != Seen::Alone).then(|| sight.company.unwrap_or_else(Instant::now));
         *sight = Sight { company, is_watched: list != Seen::Unwatched || sight.is_watched };
         drop(sight);
         self.changed.notify_waiters();
@@ -153,3 +153,19 @@ fn raise(flag: &AtomicBool, changed: &Notify) -> bool {
 
 /// The delay before the node of a holder is watched.
 pub(super) const MOMENT: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_list_without_others_ends_the_time_of_those_that_wait() {
+        let sentry = Sentry::default();
+        sentry.begin(Seen::Others);
+        let since = sentry.company().unwrap();
+        sentry.begin(Seen::Others);
+        assert_eq!(sentry.company(), Some(since));
+        sentry.begin(Seen::Alone);
+        assert_eq!(sentry.company(), None);
+    }
+}

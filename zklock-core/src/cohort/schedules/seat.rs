@@ -47,6 +47,10 @@ impl Seat for Staged {
         self.sentry.stage(self.others + come_since);
     }
 
+    fn has_own_watch(&self) -> bool {
+        false
+    }
+
     fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
         async move {
@@ -57,6 +61,8 @@ impl Seat for Staged {
             Absence::Gone
         }
     }
+
+    fn glance(&mut self) {}
 
     async fn downgrade(&mut self) -> Result<Node, Undone> {
         chance::pause().await;
