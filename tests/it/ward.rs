@@ -1,7 +1,5 @@
 //! Many locks that one client holds, and the ways in which it learns that their nodes are gone.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
@@ -13,8 +11,6 @@ use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 /// More locks than there is room for watches on nodes with such long paths.
 const LOCKS: usize = 200;
-/// So few locks that all nodes are watched.
-const WATCHED: u64 = 5;
 
 fn path(number: usize) -> String {
     format!("/{}/{number}", "x".repeat(800))
@@ -61,31 +57,6 @@ async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_t
     until_roll_calls(&proxy, 2).await;
     assert_eq!(proxy.requests(Opcode::GET_CHILDREN), before);
     assert_eq!(waiting.len(), LOCKS);
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn a_shutdown_deletes_the_nodes_and_removes_no_watch(kind: Kind) {
-    let space = Space::new(kind);
-    let (proxy, client) = space.proxied().await;
-    let mut held = JoinSet::new();
-    for number in 0..WATCHED {
-        let guard = client.mutex(format!("/{number}")).unwrap().lock().await.unwrap();
-        held.spawn(async move {
-            guard.lost().await;
-            drop(guard);
-        });
-    }
-    for number in 0..WATCHED {
-        let queue = format!("/{number}");
-        let node = format!("{queue}/{}", space.children(&queue).await.remove(0));
-        let is_watched = async || space.is_watched(&queue) || space.is_watched(&node);
-        until(is_watched, "the node is watched").await;
-    }
-    soon(client.shutdown(Duration::ZERO)).await;
-    held.join_all().await;
-    assert_eq!(proxy.requests(Opcode::DELETE), WATCHED);
-    assert_eq!(proxy.requests(Opcode::REMOVE_WATCHES), 0);
 }
 
 #[apply(on_both_servers)]
