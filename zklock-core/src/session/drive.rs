@@ -127,16 +127,6 @@ impl Driver {
         &self.sentry
     }
 
-    /// Begins to watch over the node that was seen at the head of its queue.
-    pub(crate) fn begin_watch(&self) {
-        self.sentry.begin(self.seen);
-    }
-
-    /// Returns whether the own node has been watched since the contender waited.
-    pub(crate) fn has_own_watch(&self) -> bool {
-        self.absence.is_some()
-    }
-
     /// Returns the path of the queue.
     pub(crate) fn path(&self) -> &NodePath {
         &self.path

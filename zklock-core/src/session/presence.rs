@@ -51,6 +51,16 @@ impl Driver {
         }
     }
 
+    /// Begins to watch over the node that was seen at the head of its queue.
+    pub(crate) fn begin_watch(&self) {
+        self.sentry().begin(self.seen);
+    }
+
+    /// Returns whether the own node has been watched since the contender waited.
+    pub(crate) fn has_own_watch(&self) -> bool {
+        self.absence.is_some()
+    }
+
     /// Takes note of a change of the children although nobody waits for it, so that a call that follows at once does
     /// not rely on a node that is gone.
     pub(crate) fn glance(&mut self) {
