@@ -185,12 +185,15 @@ async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
+///
+/// A client that saw the others in its list watches the children only, until they change.
 pub(super) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
     let session = format!("\t0x{:x}", client.session_id().unwrap());
     let mut nodes = space.children(path).await;
     nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
     let own = space.full(&format!("{path}/{}", nodes[0]));
     let is_watched = || async {
+        space.change_children(path).await;
         let watched = space.server().four_letter("wchp").unwrap();
         let mut sessions = watched.lines().skip_while(|line| *line != own).skip(1);
         sessions.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line == session)

@@ -107,6 +107,14 @@ impl Space {
         }
     }
 
+    /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
+    pub(crate) async fn change_children(&self, path: &str) {
+        let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
+        let mode = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
+        outsider.create(&self.full(&child), b"", &mode).await.expect("the lock has a node");
+        self.delete(&child).await;
+    }
+
     /// Deletes the nodes below a lock, as an outsider might.
     pub(crate) async fn delete_children(&self, path: &str) {
         for child in self.children(path).await {
