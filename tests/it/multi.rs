@@ -4,6 +4,7 @@ mod interruptions;
 mod loss;
 mod refusals;
 mod rounds;
+mod together;
 
 use std::time::{Duration, Instant};
 

@@ -161,12 +161,12 @@ pub(crate) async fn quiet_client_at(connect: &str) -> Client {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kind) {
+async fn a_free_permit_costs_seven_requests_and_each_further_one_two(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let semaphore = quiet_client(&server).await.semaphore("/cost", 8).unwrap();
     let first = async { semaphore.acquire_many(8).await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
-    for (permits, cost) in [(1, 7), (2, 10), (8, 28)] {
+    for (permits, cost) in [(1, 7), (2, 9), (8, 21)] {
         let free = async {
             for _ in 0..10 {
                 semaphore.acquire_many(permits).await.unwrap().release().await.unwrap();
@@ -187,7 +187,7 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three(kind: Kin
     assert_eq!(requests_until(&server, 0, free).await, 8);
     // Each further permit is listed with the number as well.
     let two = async { shared.acquire_many(2).await.unwrap().release().await.unwrap() };
-    assert!((12..=13).contains(&requests_until(&server, 0, two).await));
+    assert!((11..=12).contains(&requests_until(&server, 0, two).await));
 }
 
 #[apply(on_both_servers)]
@@ -238,18 +238,12 @@ async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) 
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn free_members_cost_what_a_free_lock_does_each_and_inside_none(kind: Kind) {
+async fn members_that_are_entered_again_inside_cost_none(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let multi = quiet_client(&server).await.multi(["/cost/a", "/cost/b"]).unwrap();
-    multi.lock().await.unwrap().release().await.unwrap();
-    for cost in [4, 2, 2] {
-        let free = async { multi.lock().await.unwrap().release().await.unwrap() };
-        // On a busy machine, the first member may be held for so long that its node is watched.
-        let all = requests(&server, free).await;
-        assert!((2 * cost..=2 * cost + 2).contains(&all), "{all} requests instead of {}", 2 * cost);
-    }
     let guard = multi.lock().await.unwrap();
-    until(|| async { server.watch_count() == 4 }, "the holder watches its nodes and the two queues").await;
+    // The lists have set watches on the children.
+    until(|| async { server.watch_count() == 2 }, "the holder watches the two queues").await;
     let again = guard.scope(async {
         for _ in 0..10 {
             multi.lock().await.unwrap().release().await.unwrap();

@@ -4,6 +4,7 @@
 //! future only awaits the answer. Dropping it cancels the attempt, and needs no runtime of the caller.
 //!
 //! * [`permits`]: the permits of a semaphore, which take two queues.
+//! * [`together`]: several queues that are entered at once.
 //!
 //! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
@@ -21,6 +22,7 @@ use crate::events::Witness;
 use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
+use crate::session::Session;
 use crate::session::drive::{Contention, Driver, Numbers, Outcome, Progress};
 
 mod agreement;
@@ -29,13 +31,14 @@ mod patience;
 mod permits;
 #[cfg(test)]
 pub(crate) mod staged;
+mod together;
 mod wanted;
 
 use self::attempt::Attempt;
 
 pub(crate) use self::attempt::Contest;
 pub(crate) use self::patience::Patience;
-pub(crate) use self::wanted::{Count, Permits, Wanted};
+pub(crate) use self::wanted::{Aim, Count, Permits, Wanted};
 
 /// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait. `witness` tells the
 /// listeners how many contenders are in front.
@@ -44,14 +47,14 @@ pub(crate) use self::wanted::{Count, Permits, Wanted};
 pub(crate) async fn acquire(
     worker: &Arc<Worker>,
     path: &NodePath,
-    wanted: Wanted,
+    aim: Aim,
     patience: Patience,
     witness: Witness,
 ) -> Result<Option<Vec<Lease>>, LockError> {
     let (reply, answer) = oneshot::channel();
     let cancel = worker.closing().child_token();
     let told = teller(witness);
-    worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, told).run(reply));
+    worker.spawn(Attempt::new(worker, path, (aim, patience), cancel, told).run(reply));
     let answer = answer.await;
     answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
@@ -72,7 +75,7 @@ pub(crate) fn contend(
         return stage.contend(cancel.clone(), (worker, path), &wanted, Box::new(told));
     }
     let patience = Patience::new(Duration::MAX, Contention::Wait);
-    let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), told);
+    let attempt = Attempt::new(worker, path, (Aim::One(wanted), patience), cancel.clone(), told);
     Box::pin(async move { attempt.contest().await })
 }
 
@@ -151,25 +154,9 @@ impl Attempt {
             self.tell(Progress::Connecting);
             let session = self.worker.session(&self.path, &self.cancel).await?;
             self.tell(Progress::Entering);
-            let outcome = match &self.wanted {
-                Wanted::Place(place) | Wanted::NextPlace(place) => {
-                    let claim = Claim::Place(place.clone());
-                    let mut bid = self.bid(self.path.clone(), claim);
-                    bid.numbers = Numbers::Used;
-                    let mut driver = Driver::new(session, bid);
-                    if let Wanted::NextPlace(_) = self.wanted {
-                        driver.settle();
-                    }
-                    let held = self.drive(driver, self.patience.contention, &self.cancel).await;
-                    held.map(|lease| vec![lease])
-                }
-                Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
-                Wanted::Office { place, identity } => {
-                    let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
-                    bid.data = identity.clone();
-                    let held = self.drive(Driver::new(session, bid), Contention::Wait, &self.cancel).await;
-                    held.map(|lease| vec![lease])
-                }
+            let outcome = match &self.aim {
+                Aim::One(wanted) => self.take(wanted, session).await,
+                Aim::Together(places) => together::contest(self, &session, places).await,
             };
             match outcome {
                 Outcome::Held(leases) => return Ok(Some(leases)),
@@ -179,6 +166,30 @@ impl Attempt {
                 Outcome::SessionLost if self.cancel.is_cancelled() => return Err(self.closed()),
                 // The next session enters the queue at its tail.
                 Outcome::SessionLost => {}
+            }
+        }
+    }
+
+    /// Contends for one lock within one session.
+    async fn take(&self, wanted: &Wanted, session: Arc<Session>) -> Outcome<Vec<Lease>> {
+        match wanted {
+            Wanted::Place(place) | Wanted::NextPlace(place) => {
+                let claim = Claim::Place(place.clone());
+                let mut bid = self.bid(self.path.clone(), claim);
+                bid.numbers = Numbers::Used;
+                let mut driver = Driver::new(session, bid);
+                if let Wanted::NextPlace(_) = wanted {
+                    driver.settle();
+                }
+                let held = self.drive(driver, self.patience.contention, &self.cancel).await;
+                held.map(|lease| vec![lease])
+            }
+            Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+            Wanted::Office { place, identity } => {
+                let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
+                bid.data = identity.clone();
+                let held = self.drive(Driver::new(session, bid), Contention::Wait, &self.cancel).await;
+                held.map(|lease| vec![lease])
             }
         }
     }

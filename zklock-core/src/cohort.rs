@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use crate::acquire::{Count, Patience, Permits, Wanted};
+use crate::acquire::{Aim, Count, Patience, Permits, Wanted};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
@@ -82,7 +82,7 @@ use self::supply::CallerPool;
 use self::tenancy::Bounds;
 use self::turn::{CallerLine, Key, Recipe};
 
-pub(crate) use self::grant::{Grant, Grants};
+pub(crate) use self::grant::{Grant, Grants, Release};
 
 /// The cohorts of one client.
 #[derive(Default)]
@@ -121,12 +121,12 @@ pub(crate) async fn enter(
                 // The permits that the client holds do not tell whether the servers have another one.
                 Contention::Leave => {
                     pool.clear_the_way(patience()).await;
-                    sole::enter(client.worker(), path, wanted, (patience, witness)).await
+                    sole::enter(client.worker(), path, Aim::One(wanted.clone()), (patience, witness)).await
                 }
             }
         }
         (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
-            sole::enter(client.worker(), path, wanted, (patience, witness)).await
+            sole::enter(client.worker(), path, Aim::One(wanted.clone()), (patience, witness)).await
         }
     }
 }
@@ -139,6 +139,25 @@ pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usiz
         Wanted::Permits(_) => waiting_in(&cohorts.pools.at(path)),
         Wanted::Office { .. } => 0,
     }
+}
+
+/// Takes a place in each of several queues with contenders of their own, if it is the turn of each at once. Returns `None`
+/// if that is not so, or if calls of this client hold one of the locks or wait for it. The places are in the order of
+/// their paths.
+///
+/// Dropping the future withdraws the contenders in the background.
+pub(crate) async fn enter_together(
+    client: &Client,
+    places: Arc<[(NodePath, Place)]>,
+    (patience, witness): (impl Fn() -> Patience, Witness),
+) -> Result<Option<Grants>, LockError> {
+    let cohorts: &Cohorts = client.cohorts().get_or_default();
+    let is_in_use = |(path, _): &(NodePath, Place)| !cohorts.lines.at(path).is_empty();
+    if places.iter().any(is_in_use) {
+        return Ok(None);
+    }
+    let first = places[0].0.clone();
+    sole::enter(client.worker(), &first, Aim::Together(places), (patience, witness)).await
 }
 
 fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {

@@ -57,6 +57,7 @@ pub(crate) use self::release::{finish_all, release_all};
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{held, scope, scope_blocking, scope_blocking_in_term, scope_in_term};
 pub use self::scope::{inherit, inherit_blocking};
+pub(crate) use self::together::{Together, enter_together, fit_together};
 pub(crate) use self::waiting::confirm;
 
 mod chain;
@@ -71,6 +72,7 @@ mod release;
 mod scope;
 mod spanned;
 mod stake;
+mod together;
 mod waiting;
 
 /// One entry into a lock.
@@ -93,8 +95,12 @@ pub(crate) struct Hold {
 pub(crate) enum Holds {
     One(Hold),
     /// One hold for each node; at least one.
-    Many(Vec<Hold>),
+    Many(Members),
 }
+
+/// The holds of one guard for each node. Those that are dropped are ended together.
+#[derive(Debug)]
+pub(crate) struct Members(Vec<Hold>);
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -223,7 +229,7 @@ impl Holds {
     pub(crate) fn into_vec(self) -> Vec<Hold> {
         match self {
             Self::One(hold) => vec![hold],
-            Self::Many(holds) => holds,
+            Self::Many(members) => members.into_vec(),
         }
     }
 }
@@ -234,7 +240,7 @@ impl Deref for Holds {
     fn deref(&self) -> &[Hold] {
         match self {
             Self::One(hold) => slice::from_ref(hold),
-            Self::Many(holds) => holds,
+            Self::Many(Members(holds)) => holds,
         }
     }
 }
@@ -244,7 +250,7 @@ impl FromIterator<Hold> for Holds {
         let mut holds = holds.into_iter();
         match (holds.next(), holds.next()) {
             (Some(only), None) => Self::One(only),
-            (first, second) => Self::Many(first.into_iter().chain(second).chain(holds).collect()),
+            (first, second) => Self::Many(Members(first.into_iter().chain(second).chain(holds).collect())),
         }
     }
 }

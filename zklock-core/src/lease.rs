@@ -20,6 +20,7 @@ mod seat;
 mod share;
 mod state;
 mod tenure;
+mod together;
 pub(crate) mod writes;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
 pub(crate) use self::share::Share;
 pub(crate) use self::tenure::Tenure;
+pub(crate) use self::together::leave_together;
 
 pub use self::state::LeaseState;
 

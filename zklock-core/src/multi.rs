@@ -1,17 +1,20 @@
 //! The multi-lock: several locks acquired as one, all or none.
 //!
-//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `token` and
+//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `events`, `token` and
 //! `error`.
 
 mod member;
+#[cfg(test)]
+mod sim;
 
 use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, Phase};
+use crate::events::Attempt;
 use crate::guard::Guard;
-use crate::hold::{self, Door, Hold};
+use crate::hold::{self, Door, Hold, Together};
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
 
@@ -19,9 +22,10 @@ pub use self::member::Member;
 
 /// Several locks acquired as one: all are held, or none.
 ///
-/// The members are acquired one after the other, in the order of their full paths on the servers, regardless
-/// of the order in which they are given. Multi-locks with common members therefore do not deadlock with each
-/// other.
+/// If all members are mutexes or read-write locks and nobody is in the way, one transaction acquires them. Otherwise they
+/// are acquired one after the other, in the order of their full paths on the servers, regardless of the order in which they
+/// are given. Multi-locks with common members therefore do not deadlock with each other. For the moment in which a
+/// multi-lock finds that a member is taken, its other members are taken too: a call that does not wait may find them so.
 ///
 /// Two cases are not covered. Curator's `InterProcessMultiLock` acquires its members in the order given; give
 /// it the order of [`paths`](Self::paths). A call that already holds one lock, and then acquires another one
@@ -195,30 +199,51 @@ impl MultiLock {
     /// contended member if the attempt does not wait for it.
     async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &Door>, LockError> {
         let started = Instant::now();
+        let left = || patience.spent(started.elapsed());
         let group = self.client.worker().hub().map(|hub| hub.new_id());
         loop {
-            let mut held = Vec::new();
-            for door in &self.doors {
-                let left = patience.spent(started.elapsed());
-                match hold::enter(&self.client, door, left, group).await {
-                    Ok(Some(holds)) => held.extend(holds.into_vec()),
-                    left => {
-                        // The release shares the bound; after it, the rest is released in the background.
-                        let within = patience.spent(started.elapsed()).left().min(self.client.default_wait());
-                        let _spans: Vec<_> = held.iter_mut().filter_map(Hold::give_up_span).collect();
-                        self.client.worker().call(within, give_back(held)).await.ok();
-                        return left.map(|_| Err(door));
-                    }
-                }
-            }
+            let begun = match hold::fit_together(&self.client, &self.doors) {
+                true => match hold::enter_together(&self.client, &self.doors, left(), group).await? {
+                    Together::Held(held) => return Ok(Ok(MultiGuard::new(held.into_iter().collect()))),
+                    Together::Apart(attempt) => Some(attempt),
+                },
+                false => None,
+            };
+            let held = match self.enter_each(left, (group, begun)).await? {
+                Ok(held) => held,
+                Err(contended) => return Ok(Err(contended)),
+            };
             let guard = MultiGuard::new(held.into_iter().collect());
             match guard.check() {
                 Ok(()) => return Ok(Ok(guard)),
-                Err(lost) if patience.spent(started.elapsed()).left().is_zero() => return Err(lost),
+                Err(lost) if left().left().is_zero() => return Err(lost),
                 // A member kept from this round would not prove that all were held at one time.
                 Err(_) => drop(guard.release().await),
             }
         }
+    }
+
+    /// Enters one member after the other. The attempt to acquire the first one may have begun.
+    async fn enter_each(
+        &self,
+        patience: impl Fn() -> Patience,
+        (group, mut begun): (Option<u64>, Option<Attempt>),
+    ) -> Result<Result<Vec<Hold>, &Door>, LockError> {
+        let mut held = Vec::new();
+        for door in &self.doors {
+            let begin = || begun.take().unwrap_or_else(|| door.attempt(&self.client, group));
+            match hold::enter(&self.client, door, patience(), begin).await {
+                Ok(Some(holds)) => held.extend(holds.into_vec()),
+                left => {
+                    // The release shares the bound; after it, the rest is released in the background.
+                    let within = patience().left().min(self.client.default_wait());
+                    let _spans: Vec<_> = held.iter_mut().filter_map(Hold::give_up_span).collect();
+                    self.client.worker().call(within, give_back(held)).await.ok();
+                    return left.map(|_| Err(door));
+                }
+            }
+        }
+        Ok(Ok(held))
     }
 }
 

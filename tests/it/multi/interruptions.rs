@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::MultiGuard;
+use zklock::{Member, MultiGuard};
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
@@ -23,6 +23,27 @@ async fn one_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
             until_nothing_is_left(&scene.space).await;
             // The client needs a list again after another one has had the lock.
             lock(&other, &[A, B, C]).await.release().await.unwrap();
+        };
+        let frames = scene.drop_at_each(frame, work, after).await;
+        assert!(frames > 3, "{frame:?}: {frames}");
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_that_takes_its_members_one_by_one_leaves_no_node_if_it_is_dropped(kind: Kind) {
+    for frame in Frame::BOTH {
+        let scene = Interrupted::new(kind).await;
+        let work = || {
+            // Not one transaction: the last member is not one place in one queue.
+            let members = [Member::mutex(A), Member::mutex(B), Member::exclusive(E)];
+            let multi = scene.client.multi(members).unwrap();
+            async move { multi.lock().await.unwrap() }
+        };
+        let after = async || {
+            for path in [A, B, "/accounts/e/locks", "/accounts/e/leases"] {
+                scene.space.until_empty(path).await;
+            }
         };
         let frames = scene.drop_at_each(frame, work, after).await;
         assert!(frames > 5, "{frame:?}: {frames}");
@@ -77,3 +98,5 @@ async fn one_cut_off_at_any_request_or_reply_has_all_members_once(kind: Kind) {
         }
     }
 }
+
+const E: &str = "/accounts/e";

@@ -1,11 +1,12 @@
 //! Groups with common members never deadlock, in whatever order the members are named.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
+use zklock::{Client, FencingToken};
 
 use super::{A, B, C, until_nothing_is_left};
 use crate::support::{Kind, Space, on_both_servers};
@@ -13,8 +14,17 @@ use crate::support::{Kind, Space, on_both_servers};
 /// The locks of each session, in the order in which it names them.
 const GROUPS: [&[&str]; 4] = [&[A, B], &[B, A], &[A, B, C], &[C, B, A]];
 
-/// The number of tasks of each session, which share its nodes.
+/// The number of tasks of each session.
 const TASKS: usize = 8;
+
+/// The way in which the tasks of a session take their locks.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// By a multi-lock, which tries all of them at once.
+    Together,
+    /// One after the other, in the order of their paths, by mutexes.
+    OneByOne,
+}
 
 /// Returns the number of rounds of all sessions together: all ten thousand on the embedded server, and fewer
 /// on a real one, which writes each round to disk.
@@ -25,29 +35,77 @@ fn rounds(kind: Kind) -> usize {
     }
 }
 
-#[apply(on_both_servers)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock(kind: Kind) {
+/// The holds of each lock, as its holders know them.
+#[derive(Default)]
+struct Ledger {
+    locks: Mutex<[Lock; 3]>,
+    rounds: Mutex<usize>,
+}
+
+#[derive(Default)]
+struct Lock {
+    is_held: bool,
+    /// The token of the last holder.
+    last: Option<FencingToken>,
+}
+
+impl Ledger {
+    fn enter(&self, tokens: &[FencingToken]) {
+        let mut locks = self.locks.lock().unwrap();
+        for (lock, token) in locks.iter_mut().zip(tokens) {
+            assert!(!std::mem::replace(&mut lock.is_held, true), "two hold at the same time");
+            let before = lock.last.replace(*token);
+            assert!(before < Some(*token), "{token} comes after {before:?}");
+        }
+    }
+
+    fn leave(&self, members: usize) {
+        self.locks.lock().unwrap()[..members].iter_mut().for_each(|lock| lock.is_held = false);
+        *self.rounds.lock().unwrap() += 1;
+    }
+
+    fn rounds(&self) -> usize {
+        *self.rounds.lock().unwrap()
+    }
+}
+
+/// Takes the locks, and gives them back.
+async fn round(client: &Client, group: &[&str], manner: Manner, ledger: &Ledger) {
+    let sorted = &[A, B, C][..group.len()];
+    match manner {
+        Manner::Together => {
+            let multi = client.multi(group.iter().copied()).unwrap();
+            let guard = multi.lock_timeout(Duration::MAX).await.unwrap();
+            let tokens: Vec<_> = sorted.iter().map(|path| guard.fencing_token(path).unwrap()).collect();
+            ledger.enter(&tokens);
+            tokio::task::yield_now().await;
+            ledger.leave(group.len());
+            guard.release().await.unwrap();
+        }
+        Manner::OneByOne => {
+            let mut guards = Vec::new();
+            for path in sorted {
+                guards.push(client.mutex(path).unwrap().lock_timeout(Duration::MAX).await.unwrap());
+            }
+            let tokens: Vec<_> = guards.iter().map(|guard| guard.fencing_token()).collect();
+            ledger.enter(&tokens);
+            tokio::task::yield_now().await;
+            ledger.leave(group.len());
+            join_all(guards.into_iter().map(|guard| async { guard.release().await.unwrap() })).await;
+        }
+    }
+}
+
+async fn many_rounds(kind: Kind, manners: [Manner; 4]) {
     let space = Space::new(kind);
-    let inside: Arc<[AtomicBool; 3]> = Arc::default();
-    let (done, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
-    for group in GROUPS {
-        let multi = space.client().await.multi(group.iter().copied()).unwrap();
+    let (ledger, mut tasks) = (Arc::new(Ledger::default()), JoinSet::new());
+    for (group, manner) in GROUPS.into_iter().zip(manners) {
+        let client = space.client().await;
         for _ in 0..TASKS {
-            let (multi, inside, done) = (multi.clone(), inside.clone(), done.clone());
+            let (client, ledger) = (client.clone(), ledger.clone());
             tasks.spawn(async move {
-                let members = &inside[..group.len()];
                 for _ in 0..rounds(kind) / GROUPS.len() / TASKS {
-                    let guard = multi.lock_timeout(Duration::MAX).await.unwrap();
-                    for member in members {
-                        assert!(!member.swap(true, Ordering::SeqCst), "two hold at the same time");
-                    }
-                    tokio::task::yield_now().await;
-                    for member in members {
-                        member.store(false, Ordering::SeqCst);
-                    }
-                    guard.release().await.unwrap();
-                    done.fetch_add(1, Ordering::SeqCst);
+                    round(&client, group, manner, &ledger).await;
                 }
             });
         }
@@ -58,14 +116,27 @@ async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a
         match tokio::time::timeout(STILL, tasks.join_next()).await {
             Ok(ended) => ended.transpose().map(drop).unwrap(),
             Err(_) => {
-                let now = done.load(Ordering::SeqCst);
+                let now = ledger.rounds();
                 assert!(now > seen, "nothing was done for {STILL:?} after {now} rounds");
                 seen = now;
             }
         }
     }
-    assert_eq!(done.load(Ordering::SeqCst), rounds(kind));
+    assert_eq!(ledger.rounds(), rounds(kind));
     until_nothing_is_left(&space).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock(kind: Kind) {
+    many_rounds(kind, [Manner::Together; 4]).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_rounds_end_although_half_of_the_sessions_take_their_locks_one_by_one(kind: Kind) {
+    use Manner::{OneByOne, Together};
+    many_rounds(kind, [Together, OneByOne, OneByOne, Together]).await;
 }
 
 /// The longest time without any round.

@@ -15,7 +15,7 @@ use crate::queue::claim::Claim;
 use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
 use super::patience::Patience;
-use super::wanted::Wanted;
+use super::wanted::{Aim, Wanted};
 
 /// A contest for a lock, which ends with its leases or a reason to give up.
 pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>, LockError>> + Send>>;
@@ -23,7 +23,7 @@ pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>,
 pub(super) struct Attempt {
     pub(super) worker: Arc<Worker>,
     pub(super) path: NodePath,
-    pub(super) wanted: Wanted,
+    pub(super) aim: Aim,
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
     told: Box<dyn Fn(Progress) + Send + Sync>,
@@ -42,13 +42,13 @@ impl Attempt {
     pub(super) fn new(
         worker: &Arc<Worker>,
         path: &NodePath,
-        (wanted, patience): (Wanted, Patience),
+        (aim, patience): (Aim, Patience),
         cancel: CancellationToken,
         told: impl Fn(Progress) + Send + Sync + 'static,
     ) -> Self {
         let (worker, path, told) = (worker.clone(), path.clone(), Box::new(told));
         let place = Mutex::new(Place { phase: Phase::Connecting, holder: None });
-        Self { worker, path, wanted, patience, cancel, told, place }
+        Self { worker, path, aim, patience, cancel, told, place }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -77,7 +77,7 @@ impl Attempt {
             Progress::Behind(holder) => (Phase::Queued, Some(holder.clone())),
         };
         // A contender at the gate of a semaphore has no permit.
-        let holder = holder.filter(|_| !matches!(self.wanted, Wanted::Permits(_)));
+        let holder = holder.filter(|_| !matches!(self.aim, Aim::One(Wanted::Permits(_))));
         *place = Place { phase, holder };
         drop(place);
         (self.told)(progress);

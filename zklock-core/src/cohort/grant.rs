@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::LockError;
 use crate::interleaving;
-use crate::lease::{Lease, Share, Tenure};
+use crate::lease::{self, Lease, Share, Tenure};
 
 use super::tenancy::TenancyId;
 
@@ -79,8 +79,21 @@ impl Grant {
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, the
     /// release has been ordered when this returns.
     pub(crate) fn give_back(mut self) -> Release {
-        let fate = self.take_back().unwrap_or(Fate::Leaves);
+        let fate = self.take_back(drop).unwrap_or(Fate::Leaves);
         Release { share: self.share.clone(), fate }
+    }
+
+    /// Gives several locks back, as [`give_back`](Self::give_back) does. The nodes of those that no other call of this
+    /// client can have are deleted together.
+    pub(crate) fn give_back_together(grants: Vec<Self>) -> Vec<Release> {
+        let mut last = Vec::new();
+        let give_back = |mut grant: Self| {
+            let fate = grant.take_back(|lease| last.push(lease)).unwrap_or(Fate::Leaves);
+            Release { share: grant.share.clone(), fate }
+        };
+        let releases = grants.into_iter().map(give_back).collect();
+        lease::leave_together(&last);
+        releases
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
@@ -111,14 +124,15 @@ impl Grant {
         }
     }
 
-    fn take_back(&mut self) -> Option<Fate> {
+    /// Gives the lock back. The last claim to the lease ends in `end`.
+    fn take_back(&mut self, end: impl FnOnce(Lease)) -> Option<Fate> {
         let lease = self.lease.take()?;
         self.share.end();
         let claimed = Arc::downgrade(&lease);
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = Arc::into_inner(lease).is_some();
+        let is_last = Arc::into_inner(lease).map(end).is_some();
         let fate = match &self.place {
             Some(place) if !is_last => self.pass_on(place),
             Some(_) | None => Fate::Leaves,
@@ -140,7 +154,7 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.take_back();
+        self.take_back(drop);
     }
 }
 
@@ -152,6 +166,10 @@ pub(crate) struct Release {
 }
 
 impl Release {
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
     /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
     /// for it.
     pub(crate) fn has_to_yield(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::acquire::{self, Patience, Wanted};
+use crate::acquire::{self, Aim, Patience};
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::events::Witness;
@@ -17,12 +17,11 @@ use super::grant::{Grant, Grants};
 pub(super) async fn enter(
     worker: &Arc<Worker>,
     path: &NodePath,
-    wanted: &Wanted,
+    aim: Aim,
     (patience, witness): (impl Fn() -> Patience, Witness),
 ) -> Result<Option<Grants>, LockError> {
     loop {
-        let Some(leases) =
-            acquire::acquire(worker, path, wanted.clone(), patience(), witness.clone()).await?
+        let Some(leases) = acquire::acquire(worker, path, aim.clone(), patience(), witness.clone()).await?
         else {
             return Ok(None);
         };

@@ -41,7 +41,7 @@ impl Door {
     /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
     async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
         let path = self.path.relative();
-        match enter(client, self, Patience::within(wait, path)?, None).await? {
+        match enter(client, self, Patience::within(wait, path)?, || self.attempt(client, None)).await? {
             Some(holds) => Ok(holds),
             // Not expected: only an attempt that does not wait returns `None`.
             None => Err(LockError::Timeout {
@@ -59,7 +59,12 @@ impl Door {
             return Ok(Some(hold));
         }
         let patience = Patience::new(client.default_wait(), Contention::Leave);
-        Box::pin(enter(client, self, patience, None)).await
+        Box::pin(enter(client, self, patience, || self.attempt(client, None))).await
+    }
+
+    /// Begins an attempt to acquire the lock. `group` is the id of the call if it takes several locks.
+    pub(crate) fn attempt(&self, client: &Client, group: Option<u64>) -> Attempt {
+        Attempt::begin(client.worker().hub(), self.subject(group))
     }
 }
 
@@ -81,13 +86,12 @@ pub(crate) fn enter_again(client: &Client, path: &NodePath, entry: Entry) -> Opt
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
 ///
-/// Returns `Ok(None)` if others have it and the caller does not want to wait. `group` is the id of the call if it takes
-/// several locks.
+/// Returns `Ok(None)` if others have it and the caller does not want to wait. `begin` begins the attempt to acquire it.
 pub(crate) async fn enter(
     client: &Client,
     door: &Door,
     patience: Patience,
-    group: Option<u64>,
+    begin: impl FnOnce() -> Attempt,
 ) -> Result<Option<Holds>, LockError> {
     let started = Instant::now();
     let patience = || patience.spent(started.elapsed());
@@ -127,7 +131,7 @@ pub(crate) async fn enter(
             return Ok(Some(Holds::One(Hold::placed(ties, door.entry, (place, None)))));
         }
     }
-    let Some(grants) = acquire(client, door, patience, group).await? else { return Ok(None) };
+    let Some(grants) = acquire(client, door, patience, begin()).await? else { return Ok(None) };
     let span = spanned::open(door, &grants);
     let spanned = grants.into_iter().map(|grant| {
         let part = Spanned::part(span.as_ref(), &grant);
@@ -141,11 +145,10 @@ async fn acquire(
     client: &Client,
     door: &Door,
     patience: impl Fn() -> Patience,
-    group: Option<u64>,
+    attempt: Attempt,
 ) -> Result<Option<Grants>, LockError> {
     let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
-    // Dropped after the wait, whose end it tells if this future is dropped.
-    let attempt = Attempt::begin(client.worker().hub(), door.subject(group));
+    // The attempt is dropped after the wait, whose end it tells if this future is dropped.
     let waited = (patience, attempt.witness());
     let outcome = cohort::enter(client, (&door.path, &door.wanted), queueing, waited).await;
     match &outcome {
@@ -157,7 +160,7 @@ async fn acquire(
 }
 
 /// Reports that the call holds the lock, and has the end of the hold reported.
-fn announce(attempt: Attempt, grants: &[Grant]) {
+pub(super) fn announce(attempt: Attempt, grants: &[Grant]) {
     let Some(token) = grants.iter().map(|grant| grant.share().token()).min() else { return };
     for (grant, holding) in iter::zip(grants, attempt.acquired(token, grants.len())) {
         grant.share().announce(holding);

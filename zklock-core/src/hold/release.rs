@@ -9,36 +9,41 @@ use futures_util::future::join_all;
 use crate::client::Client;
 use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
-use crate::cohort::Grant;
+use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Share;
 
 use super::node::{Node, Ties};
 use super::spanned::Closing;
-use super::{Hold, Holds};
+use super::{Hold, Holds, Members};
 
 /// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
 /// first failure and logs the others.
 pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
-    each(holds, Hold::release).await
+    each(holds, End::release).await
 }
 
-/// Ends all holds after a body, beginning with the last one, and logs the failures.
+/// Ends all holds after a body, beginning with the last one, and logs the failures. It does not wait for the servers,
+/// unless the client is configured so.
 pub(crate) async fn finish_all(holds: Holds) {
-    if let Err(error) = each(holds, Hold::finish).await {
+    let ended = match holds[0].client().worker().settings().release {
+        Release::Acknowledged => each(holds, End::release).await,
+        Release::Background => each(holds, End::finish).await,
+    };
+    if let Err(error) = ended {
         log(&error);
     }
 }
 
 async fn each<F: Future<Output = Result<(), LockError>>>(
     holds: Holds,
-    end: impl Fn(Hold) -> F,
+    end: impl Fn(End) -> F,
 ) -> Result<(), LockError> {
-    let holds = match holds {
-        Holds::One(hold) => return end(hold).await,
-        Holds::Many(holds) => holds,
+    let members = match holds {
+        Holds::One(hold) => return end(hold.end_here()).await,
+        Holds::Many(members) => members,
     };
-    let outcomes = join_all(holds.into_iter().rev().map(end)).await;
+    let outcomes = join_all(end_together(members.into_vec()).into_iter().map(end)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
     let first = failures.next();
     failures.for_each(|error| log(&error));
@@ -49,14 +54,43 @@ fn log(error: &LockError) {
     tracing::warn!(%error, "release failed");
 }
 
+/// Ends holds, beginning with the last one. The locks of which these were the last holds are given back together.
+fn end_together(holds: Vec<Hold>) -> Vec<End> {
+    let mut grants = Vec::new();
+    let ends: Vec<_> = holds
+        .into_iter()
+        .rev()
+        .map(|hold| match hold.part() {
+            Part::Kept(end) => Ok(end),
+            Part::Last(grant, rest) => {
+                grants.push(grant);
+                Err(rest)
+            }
+        })
+        .collect();
+    let mut releases = Grant::give_back_together(grants).into_iter();
+    let ended = |end: Result<End, Rest>| match end {
+        Ok(end) => Some(end),
+        Err(rest) => releases.next().map(|release| End::GivenBack(release, rest)),
+    };
+    ends.into_iter().filter_map(ended).collect()
+}
+
+/// A hold that has ended.
+enum Part {
+    Kept(End),
+    /// It was the last one of its lock, which is to be given back.
+    Last(Grant, Rest),
+}
+
 /// The end of a hold.
 enum End {
     /// Others hold the lock as before.
     Shared(Arc<Node>),
     /// The last hold for writing has ended, and holds for reading are left.
     LetsReadersIn(Arc<Grant>, Rest),
-    /// The last hold has ended.
-    GivesBack(Grant, Rest),
+    /// The last hold has ended, and the lock is given back.
+    GivenBack(cohort::Release, Rest),
 }
 
 /// The rest of a hold, which is kept until its release has ended.
@@ -65,20 +99,13 @@ struct Rest {
     client: Client,
 }
 
-impl Hold {
-    /// Ends this hold after a body. The last hold gives the lock back, and does not wait for the servers, unless the
-    /// client is configured so. Returns an error only if it has waited for them.
-    pub(crate) async fn finish(self) -> Result<(), LockError> {
-        if self.client().worker().settings().release == Release::Acknowledged {
-            return self.release().await;
-        }
-        match self.part() {
-            End::Shared(_) => {}
-            End::LetsReadersIn(grant, rest) => {
-                rest.client.worker().spawn(async move { drop(let_readers_in(grant).await) });
-            }
-            End::GivesBack(grant, _rest) => {
-                let release = grant.give_back();
+impl End {
+    /// Waits until the request that gives the lock back has been handed to the connection.
+    async fn finish(self) -> Result<(), LockError> {
+        match self {
+            Self::Shared(_) => {}
+            Self::LetsReadersIn(grant, rest) => let_readers_in_later(grant, &rest),
+            Self::GivenBack(release, _rest) => {
                 if release.has_to_yield() {
                     yield_now().await;
                 }
@@ -88,18 +115,28 @@ impl Hold {
         Ok(())
     }
 
-    /// Ends this hold. The last hold gives the lock back, and waits until another call of this client has it or
-    /// the servers have released it. The last hold for writing downgrades the lock instead if holds for reading
-    /// are left.
-    pub(crate) async fn release(self) -> Result<(), LockError> {
-        match self.part() {
-            End::Shared(node) => node.tenure().check(),
+    /// Waits until another call of this client has the lock or the servers have released it, or until they have applied
+    /// the downgrade.
+    async fn release(self) -> Result<(), LockError> {
+        match self {
+            Self::Shared(node) => node.tenure().check(),
             // Boxed, so that the futures of inner holds are small.
-            end => Box::pin(release(end)).await,
+            end => Box::pin(released(end)).await,
+        }
+    }
+}
+
+impl Hold {
+    /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
+    /// holds for reading are left.
+    fn end_here(self) -> End {
+        match self.part() {
+            Part::Kept(end) => end,
+            Part::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
         }
     }
 
-    fn part(mut self) -> End {
+    fn part(mut self) -> Part {
         let (own, outer, stake) = (self.own.get().cloned(), self.ties.clone(), mem::take(&mut self.stake));
         // A request to release is not reported any more.
         drop(self);
@@ -121,28 +158,44 @@ impl Hold {
                 drop(last);
                 ties.part(was_last_writer)
             }
-            (None, Some((grant, rest))) => End::LetsReadersIn(grant, rest),
-            (None, None) => End::Shared(node),
+            (None, Some((grant, rest))) => Part::Kept(End::LetsReadersIn(grant, rest)),
+            (None, None) => Part::Kept(End::Shared(node)),
         }
     }
 }
 
 impl Ties {
-    fn part(self, was_last_writer: bool) -> End {
+    fn part(self, was_last_writer: bool) -> Part {
         let Self { span, grant, node, client, .. } = self;
         let rest = Rest { span: span.give_up(), client };
         if was_last_writer && Arc::strong_count(&grant) > 1 {
-            return End::LetsReadersIn(grant, rest);
+            return Part::Kept(End::LetsReadersIn(grant, rest));
         }
         match Arc::into_inner(grant) {
-            Some(grant) => End::GivesBack(grant, rest),
-            None => End::Shared(node),
+            Some(grant) => Part::Last(grant, rest),
+            None => Part::Kept(End::Shared(node)),
+        }
+    }
+}
+
+impl Members {
+    pub(super) fn into_vec(mut self) -> Vec<Hold> {
+        mem::take(&mut self.0)
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        for end in end_together(mem::take(&mut self.0)) {
+            if let End::LetsReadersIn(grant, rest) = end {
+                let_readers_in_later(grant, &rest);
+            }
         }
     }
 }
 
 /// Waits for the release of a hold.
-async fn release(end: End) -> Result<(), LockError> {
+async fn released(end: End) -> Result<(), LockError> {
     // The work runs on the client's thread, where it continues even if the caller's future is dropped.
     let (outcome, rest) = match end {
         End::Shared(node) => return node.tenure().check(),
@@ -151,7 +204,7 @@ async fn release(end: End) -> Result<(), LockError> {
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;
             (rest.outcome(answer, &share), rest)
         }
-        End::GivesBack(grant, rest) => (rest.released(grant).await, rest),
+        End::GivenBack(release, rest) => (rest.released(release).await, rest),
     };
     if let Some(span) = rest.span {
         span.note(&outcome);
@@ -160,9 +213,8 @@ async fn release(end: End) -> Result<(), LockError> {
 }
 
 impl Rest {
-    async fn released(&self, grant: Grant) -> Result<(), LockError> {
-        let share = grant.share().clone();
-        let release = grant.give_back();
+    async fn released(&self, release: cohort::Release) -> Result<(), LockError> {
+        let share = release.share().clone();
         if release.has_to_yield() {
             // The call that has the lock now, or is about to come for it, may wait for this thread. The present
             // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
@@ -195,6 +247,11 @@ impl Rest {
                 .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
         }
     }
+}
+
+/// Lets readers in, in the background.
+fn let_readers_in_later(grant: Arc<Grant>, rest: &Rest) {
+    rest.client.worker().spawn(async move { drop(let_readers_in(grant).await) });
 }
 
 /// Downgrades the lock that the last writer shares with readers, and then releases it if all readers have

@@ -13,6 +13,12 @@ pub(super) trait Contender<T>: Send {
     /// Takes note of a watch that has fired before its first [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
 
+    /// Decides to withdraw, and returns the paths of the nodes to be deleted.
+    fn depart(&mut self) -> Vec<String>;
+
+    /// Takes note that these nodes are deleted.
+    fn note_deleted(&mut self);
+
     /// Starts a task that performs the orders of the holders.
     fn work(self: Box<Self>, state: Arc<T>);
 }

@@ -26,6 +26,14 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::glance(self);
     }
 
+    fn depart(&mut self) -> Vec<String> {
+        Seat::depart(self)
+    }
+
+    fn note_deleted(&mut self) {
+        Seat::note_deleted(self);
+    }
+
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {
         let tasks = tenure.tasks.clone();
         // Made here rather than in the future, which may be dropped before its first poll.
@@ -125,8 +133,7 @@ impl Drop for Unkept {
 }
 
 async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    tenure.departure.begin();
-    tenure.session.dismiss(tenure.key);
+    tenure.begin_departure();
     let outcome = withdrawn(tenure, seat).await;
     match &outcome {
         // Those that held the lock when it was lost have been told.

@@ -118,6 +118,12 @@ impl Tenure {
         }
     }
 
+    /// Takes note that the node is about to be deleted.
+    pub(super) fn begin_departure(&self) {
+        self.departure.begin();
+        self.session.dismiss(self.key);
+    }
+
     /// Ends the lease, with the outcome of its release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
         self.desk.close();

@@ -20,15 +20,16 @@ use super::fault::Fault;
 use super::notice::Watch;
 use super::sentry::{Seen, Sentry};
 use super::succession::Loan;
-use super::traffic::Passage;
 use super::{Health, Ownership, Session};
 
+mod convoy;
 mod numbers;
 mod outcome;
 mod requests;
 mod unwatched;
 mod waiting;
 
+pub(crate) use self::convoy::Convoy;
 pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
 
 /// The parameters of an acquisition.
@@ -172,12 +173,7 @@ impl Driver {
                     self.feed(event).await;
                 }
                 Action::Finish(end) => return self.ended(end),
-                request => {
-                    let passage = self.passage(&request);
-                    if let Some(passage) = cancel.run_until_cancelled(passage).await {
-                        self.request(request, passage).await;
-                    }
-                }
+                _ => self.proceed(cancel).await,
             }
         }
     }
@@ -250,34 +246,22 @@ impl Driver {
     }
 
     pub(super) async fn feed(&mut self, event: Event) {
-        match event {
-            Event::Unknown => self.rest().await,
-            _ => self.pause = SHORTEST_PAUSE,
+        if event == Event::Unknown {
+            self.rest().await;
+        }
+        self.step(event);
+    }
+
+    /// Feeds an event after which no pause is due.
+    pub(super) fn step(&mut self, event: Event) {
+        if event != Event::Unknown {
+            self.pause = SHORTEST_PAUSE;
         }
         if let Some(action) = self.machine.on(event) {
             self.action = action;
         }
         if let Action::Finish(_) = self.action {
             self.give_back();
-        }
-    }
-
-    /// Waits for the permission to send a request.
-    fn passage(&mut self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
-        let (session, path) = (self.session.clone(), self.path.clone());
-        let has_list = match request {
-            Action::Enter(_) => {
-                let epoch = session.link().epoch;
-                !self.loan.as_mut().is_some_and(|loan| loan.is_current(epoch) && loan.has_last())
-            }
-            Action::List => true,
-            _ => false,
-        };
-        async move {
-            match has_list {
-                true => session.traffic().pass_with_list(&path).await,
-                false => session.traffic().pass().await,
-            }
         }
     }
 

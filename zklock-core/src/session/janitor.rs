@@ -48,9 +48,7 @@ impl Driver {
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
     /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
-        self.feed(Event::Cancel).await;
-        // No request is under way here, so the pending action can be skipped.
-        self.feed(Event::Skipped).await;
+        self.depart();
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {
@@ -66,6 +64,26 @@ impl Driver {
                     self.request(request, passage).await;
                 }
             }
+        }
+    }
+
+    /// Decides to withdraw the contender, and returns the paths of the nodes that are to be deleted, as far as they are
+    /// known.
+    pub(crate) fn depart(&mut self) -> Vec<String> {
+        self.step(Event::Cancel);
+        // No request is under way here, so the pending action can be skipped.
+        self.step(Event::Skipped);
+        match &self.action {
+            Action::Delete(names) => names.iter().map(|name| self.path().child(name)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes note that the nodes that [`depart`](Self::depart) has returned are deleted.
+    pub(crate) fn note_deleted(&mut self) {
+        if let Action::Delete(names) = &self.action {
+            self.session.lookouts.left(self.path().full(), names);
+            self.step(Event::Deleted);
         }
     }
 

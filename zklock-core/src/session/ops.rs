@@ -8,8 +8,10 @@ mod data;
 mod entry;
 mod listing;
 mod parents;
+mod together;
 mod watching;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::join;
@@ -30,6 +32,7 @@ use super::tally::Tally;
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
+pub(crate) use self::together::Member;
 pub(crate) use self::watching::Watched;
 
 /// A list of children, with the watch that signals a change.
@@ -45,11 +48,14 @@ pub(crate) struct Ops {
     watched: Budget,
     acls: NodeAcls,
     tally: Arc<Tally>,
+    /// Whether the server does not tell the stats of nodes that a transaction has created.
+    omits_stats: AtomicBool,
 }
 
 impl Ops {
     pub(crate) fn new(client: zk::Client, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched: Budget::default(), acls, tally }
+        let (watched, omits_stats) = Default::default();
+        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched, acls, tally, omits_stats }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -59,8 +65,8 @@ impl Ops {
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let (client, watched, tally) = Default::default();
-        Self { client, clock, watched, acls, tally }
+        let (client, watched, tally, omits_stats) = Default::default();
+        Self { client, clock, watched, acls, tally, omits_stats }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {

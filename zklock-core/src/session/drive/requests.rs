@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Names, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::contender::{Contender, ContenderId, Sequence};
 use crate::session::fault::Fault;
-use crate::session::ops::{Children, Entry, Newcomer};
+use crate::session::ops::{Children, Entry, Flight, Newcomer};
 use crate::session::sentry::Seen;
 use crate::session::traffic::Passage;
 
@@ -19,6 +21,37 @@ impl Driver {
         let event = self.perform(action).await;
         drop(passage);
         self.feed(event).await;
+    }
+
+    /// Sends the next request, unless the attempt is cancelled before.
+    pub(super) async fn proceed(&mut self, cancel: &CancellationToken) {
+        let action = self.action.clone();
+        let passage = self.passage(&action);
+        if let Some(passage) = cancel.run_until_cancelled(passage).await {
+            self.request(action, passage).await;
+        }
+    }
+
+    /// Waits for the permission to send a request.
+    fn passage(&mut self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
+        let (session, path) = (self.session.clone(), self.path.clone());
+        let has_list = match request {
+            Action::Enter(_) => self.lists_on_entry(),
+            Action::List => true,
+            _ => false,
+        };
+        async move {
+            match has_list {
+                true => session.traffic().pass_with_list(&path).await,
+                false => session.traffic().pass().await,
+            }
+        }
+    }
+
+    /// Returns whether a list is sent with the create.
+    pub(super) fn lists_on_entry(&mut self) -> bool {
+        let epoch = self.session.link().epoch;
+        !self.loan.as_mut().is_some_and(|loan| loan.is_current(epoch) && loan.has_last())
     }
 
     async fn perform(&mut self, action: Action) -> Event {
@@ -44,21 +77,36 @@ impl Driver {
     }
 
     async fn enter(&mut self, id: ContenderId) -> Event {
+        let (last, flight) = self.set_out();
+        let role = self.machine.claim().role();
+        let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
+        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
+        let entered = session.ops().enter(newcomer, flight);
+        let (mut entry, counted) = self.with_count(entered).await;
+        if counted.is_err() {
+            // The list is repeated, with the number.
+            entry.children = None;
+        }
+        self.arrived(entry, last)
+    }
+
+    /// Prepares to create a contender, and returns the number of the last one, if it may serve, and the requests to be
+    /// sent with the create.
+    pub(super) fn set_out(&mut self) -> (Option<Sequence>, Flight) {
         (self.absence, self.seen) = (None, Seen::Unwatched);
         if std::mem::replace(&mut self.has_entered, true) {
             self.sentry = Arc::default();
         }
         self.renew_epoch();
-        let (last, flight) = self.last_number();
-        let role = self.machine.claim().role();
-        let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
-        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
-        let entered = session.ops().enter(newcomer, flight);
-        let (Entry { node, mut children, queue }, counted) = self.with_count(entered).await;
-        if counted.is_err() {
-            // The list is repeated, with the number.
-            children = None;
-        }
+        self.last_number()
+    }
+
+    /// Translates the answers to a create and the requests sent with it. `last` is the number of the last contender.
+    pub(super) fn arrived(
+        &mut self,
+        Entry { node, children, queue }: Entry,
+        last: Option<Sequence>,
+    ) -> Event {
         if node.is_err() {
             // The outcome is unknown, or the parents are missing.
             self.loan = None;

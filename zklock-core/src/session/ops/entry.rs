@@ -27,6 +27,20 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) data: &'a [u8],
 }
 
+impl Entry {
+    /// Returns the outcomes of a create that failed.
+    pub(crate) fn failed(fault: Fault) -> Self {
+        Self { node: Err(fault), children: None, queue: None }
+    }
+}
+
+impl Newcomer<'_> {
+    /// Returns the path to create, to which the server appends the number.
+    pub(super) fn path(&self) -> String {
+        [self.dir, "/", &self.id.node_prefix(self.role)].concat()
+    }
+}
+
 /// The requests that are sent together with a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flight {
@@ -56,7 +70,7 @@ impl Ops {
         let Newcomer { dir, id, role, data } = newcomer;
         let client = match self.client() {
             Ok(client) => client,
-            Err(over) => return Entry { node: Err(over), children: None, queue: None },
+            Err(over) => return Entry::failed(over),
         };
         let prefix = id.node_prefix(role);
         let path = [dir, "/", &prefix].concat();
@@ -85,7 +99,7 @@ impl Ops {
     }
 
     /// Issues a read of the queue's node with a watch, or returns `None` if there is no room for one.
-    fn watching<'a>(
+    pub(super) fn watching<'a>(
         &self,
         client: &'a zk::Client,
         dir: &'a str,

@@ -1,0 +1,62 @@
+//! The end of several leases at once.
+
+use std::mem;
+use std::sync::Arc;
+
+use tokio::task::yield_now;
+
+use super::Lease;
+use super::contender::Contender;
+use super::tenure::Tenure;
+
+/// Contenders whose leases have no holders any more. Each of them withdraws on its own when this is dropped.
+struct Leaving(Vec<(Arc<Tenure>, Box<dyn Contender<Tenure>>)>);
+
+/// Withdraws the contenders of several leases in the background, as dropping each of the leases does. If all of them are
+/// of one session, one transaction deletes their nodes.
+pub(crate) fn leave_together(leases: &[Lease]) {
+    let tenures = leases.iter().map(Lease::tenure);
+    // A contender that is at work finds out by itself.
+    let resting = tenures.filter_map(|tenure| Some((tenure.clone(), tenure.desk.abandon()?)));
+    let leaving = Leaving(resting.collect());
+    let Some((first, _)) = leaving.0.first() else { return };
+    let tasks = first.tasks.clone();
+    let is_one_session = leaving.0.iter().all(|(tenure, _)| Arc::ptr_eq(&tenure.session, &first.session));
+    if leaving.0.len() > 1 && is_one_session {
+        tasks.spawn(delete(leaving));
+    }
+}
+
+/// Deletes the nodes. If that fails, each contender deletes its own.
+async fn delete(mut leaving: Leaving) {
+    let Some((first, _)) = leaving.0.first() else { return };
+    let session = first.session.clone();
+    leaving.0.iter().for_each(|(tenure, _)| tenure.begin_departure());
+    let nodes: Vec<_> = leaving.0.iter_mut().flat_map(|(_, contender)| contender.depart()).collect();
+    let mut deleted = Box::pin(session.delete_together(&nodes));
+    let answer = tokio::select! {
+        biased;
+        // The first poll issues the request.
+        is_deleted = &mut deleted => Some(is_deleted),
+        // Meanwhile the client library's task, which runs on this thread too, writes it.
+        () = yield_now() => None,
+    };
+    let is_deleted = match answer {
+        Some(is_deleted) => is_deleted,
+        None => {
+            leaving.0.iter().for_each(|(tenure, _)| tenure.holders.note_handed_over());
+            deleted.await
+        }
+    };
+    if is_deleted {
+        leaving.0.iter_mut().for_each(|(_, contender)| contender.note_deleted());
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        for (tenure, contender) in mem::take(&mut self.0) {
+            contender.work(tenure);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Creates contenders in several queues by one transaction, and deletes several nodes by one.
+
+use std::iter;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::{OptionFuture, join_all};
+use tokio::join;
+use zookeeper_client as zk;
+
+use crate::error::Permission;
+use crate::queue::acquisition::Node;
+use crate::queue::contender::Sequence;
+use crate::session::clock::{Ack, Moment};
+use crate::session::fault::Fault;
+
+use super::entry::{Entry, Flight, Newcomer, Queue};
+use super::{Children, Ops};
+
+/// A contender that is created together with others, and the requests in the same flight.
+pub(crate) struct Member<'a> {
+    pub(crate) newcomer: Newcomer<'a>,
+    pub(crate) flight: Flight,
+    /// The number that the contender gets unless another client has been in the queue.
+    pub(crate) expected: Option<Sequence>,
+}
+
+/// The answers to the requests in the flight of one member, as far as they are of use.
+struct Surroundings {
+    children: Option<Children>,
+    /// The zxid of the last change of the children, if the list shows only one.
+    last_change: Option<i64>,
+    queue: Option<Queue>,
+    /// The stat of the node with the expected number.
+    own: Option<zk::Stat>,
+}
+
+/// The node of a member, as the transaction reports it.
+struct Created {
+    path: String,
+    /// `None` from servers before 3.7.2 and 3.8.2 (ZOOKEEPER-4026, ZOOKEEPER-4667).
+    stat: Option<zk::Stat>,
+}
+
+impl Ops {
+    /// Creates a contender for each member, or none, and sends the requests of their flights in the same round trip.
+    /// Fails if the transaction does.
+    ///
+    /// `session` is the session of the connection. Servers that leave the stats out do not tell the owner of the nodes.
+    pub(crate) async fn enter_together(
+        &self,
+        members: &[Member<'_>],
+        session: i64,
+    ) -> Result<Vec<Entry>, Fault> {
+        let client = self.client()?;
+        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
+        let mut writer = client.new_multi_writer();
+        for Member { newcomer, .. } in members {
+            writer.add_create(&newcomer.path(), newcomer.data, &options)?;
+        }
+        let sent = self.clock.now();
+        let created = writer.commit();
+        let around = join_all(members.iter().map(|member| self.look_around(&client, member, sent)));
+        let (created, around) = join!(created, around);
+        let created = created.map_err(|error| Fault::of_transaction(error, |_| Permission::Create));
+        let created = self.note(Ack::Write, sent, created)?.into_iter().map(created_as);
+        let created: Vec<_> = created.collect::<Option<_>>().unwrap_or_default();
+        if created.len() != members.len() {
+            return Err(Fault::Unknown("the server answered another transaction".into()));
+        }
+        let stats = self.stats(&client, (&created, &around)).await;
+        Ok(iter::zip(iter::zip(created, stats), around)
+            .map(|((created, stat), Surroundings { children, queue, .. })| Entry {
+                node: stat.map(|(zxid, owner)| created.node(zxid, owner.unwrap_or(session))),
+                children,
+                queue,
+            })
+            .collect())
+    }
+
+    /// Issues the requests in the flight of one member.
+    fn look_around<'a>(
+        &'a self,
+        client: &'a zk::Client,
+        Member { newcomer, flight, expected }: &Member<'a>,
+        sent: Moment,
+    ) -> impl Future<Output = Surroundings> + Send + use<'a> {
+        let dir = newcomer.dir;
+        let list = match flight {
+            Flight::Nothing => None,
+            Flight::List | Flight::ListAndWatch => Some(self.listing_with_stat(client, dir)),
+        };
+        let watch = match flight {
+            Flight::Nothing | Flight::List => None,
+            Flight::ListAndWatch => self.watching(client, dir),
+        };
+        let expected = expected.filter(|_| self.omits_stats.load(Ordering::Relaxed));
+        let own = expected.map(|number| client.check_stat(&(newcomer.path() + &number.to_string())));
+        async move {
+            let around = join!(OptionFuture::from(list), OptionFuture::from(watch), OptionFuture::from(own));
+            let (listed, watched, own) = around;
+            let listed = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
+            let is_single = |(children, _): &&(Children, zk::Stat)| children.names.len() == 1;
+            let last_change = listed.as_ref().filter(is_single).map(|(_, stat)| stat.pzxid);
+            Surroundings {
+                children: listed.map(|(children, _)| children),
+                last_change,
+                queue: watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok()),
+                own: own.and_then(|own| self.note(Ack::Read, sent, own).ok()).flatten(),
+            }
+        }
+    }
+
+    /// Returns the zxid and the owner of each node, as far as they are known.
+    ///
+    /// The nodes have one zxid, because one transaction has created them. A node that is alone in its queue can have the
+    /// zxid of the last change there instead: that is greater than those of all earlier contenders, and smaller than those
+    /// of all later ones.
+    async fn stats(
+        &self,
+        client: &zk::Client,
+        (created, around): (&[Created], &[Surroundings]),
+    ) -> Vec<Result<(i64, Option<i64>), Fault>> {
+        let of = |stat: &zk::Stat| (stat.czxid, Some(stat.ephemeral_owner));
+        let told = created.iter().find_map(|created| created.stat.as_ref()).map(of);
+        self.omits_stats.store(told.is_none(), Ordering::Relaxed);
+        let mut common =
+            told.or_else(|| around.iter().find_map(|around| around.own.as_ref()).map(of)).map(Ok);
+        let is_unknown = |around: &Surroundings| around.last_change.is_none();
+        if let (None, Some(nth)) = (&common, around.iter().position(is_unknown)) {
+            common = Some(self.stat_of(client, &created[nth].path).await.map(|stat| of(&stat)));
+        }
+        let stat = |around: &Surroundings| match (&common, around.last_change) {
+            (Some(common), _) => common.clone(),
+            (None, last_change) => last_change.map(|zxid| (zxid, None)).ok_or_else(gone),
+        };
+        around.iter().map(stat).collect()
+    }
+
+    /// Returns the stat of a node that was created. A failure does not tell whether it was.
+    async fn stat_of(&self, client: &zk::Client, path: &str) -> Result<zk::Stat, Fault> {
+        let sent = self.clock.now();
+        match self.note(Ack::Read, sent, client.check_stat(path).await) {
+            Ok(stat) => stat.ok_or_else(gone),
+            Err(Fault::SessionOver) => Err(Fault::SessionOver),
+            Err(fault) => Err(Fault::Unknown(format!("the stat of a new node is not known: {fault:?}"))),
+        }
+    }
+
+    /// Deletes these nodes by one transaction. Fails if one of them does not exist, or may not be deleted: none is
+    /// deleted then.
+    pub(crate) async fn delete_together(&self, paths: &[String]) -> Result<(), Fault> {
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
+        for path in paths {
+            writer.add_delete(path, None)?;
+        }
+        let sent = self.clock.now();
+        let deleted = writer.commit().await;
+        let deleted = deleted.map_err(|error| Fault::of_transaction(error, |_| Permission::Delete));
+        self.note(Ack::Write, sent, deleted).map(drop)
+    }
+}
+
+impl Created {
+    fn node(self, zxid: i64, owner: i64) -> Node {
+        let name = self.path.rsplit('/').next().unwrap_or_default().into();
+        Node { name, zxid, owner }
+    }
+}
+
+fn created_as(result: zk::MultiWriteResult) -> Option<Created> {
+    match result {
+        zk::MultiWriteResult::Create { path, stat } => {
+            Some(Created { path, stat: Some(stat).filter(|stat| !stat.is_invalid()) })
+        }
+        _ => None,
+    }
+}
+
+fn gone() -> Fault {
+    Fault::Unknown("a new node is gone".into())
+}
