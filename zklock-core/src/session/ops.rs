@@ -32,7 +32,7 @@ use super::tally::Tally;
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
-pub(crate) use self::together::Member;
+pub(crate) use self::together::{Entrance, Member};
 pub(crate) use self::watching::Watched;
 
 /// A list of children, with the watch that signals a change.

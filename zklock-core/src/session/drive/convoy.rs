@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::queue::acquisition::{Action, End, Node};
 use crate::queue::contender::Sequence;
 use crate::session::Session;
-use crate::session::ops::{Entry, Flight, Member, Newcomer};
+use crate::session::ops::{Entrance, Entry, Flight, Member, Newcomer};
 
 use super::{Bid, Driver, Outcome};
 
@@ -39,8 +39,9 @@ impl Convoy {
         if self.drivers.iter().all(|driver| driver.action == Action::Prepare) {
             // The servers remove unused queues.
             join_all(self.drivers.iter_mut().map(|driver| driver.proceed(cancel))).await;
-            self.enter(cancel).await;
         }
+        // Nothing happens here unless the first transaction was refused because of missing queues or another client.
+        self.enter(cancel).await;
         join_all(self.drivers.iter_mut().map(|driver| driver.find_place(cancel))).await;
         match self.confirm(cancel).await {
             Some(nodes) => Outcome::Held(nodes),
@@ -52,7 +53,7 @@ impl Convoy {
         self.drivers
     }
 
-    /// Creates all contenders by one transaction.
+    /// Creates all contenders by one transaction, if all are to be created.
     async fn enter(&mut self, cancel: &CancellationToken) {
         if !self.drivers.iter().all(|driver| matches!(driver.action, Action::Enter(_))) {
             return;
@@ -66,8 +67,10 @@ impl Convoy {
         let members: Vec<_> = members.collect();
         let entered = self.session.ops().enter_together(&members, self.session.id()).await;
         let entries = match entered {
-            Ok(entries) => entries,
-            Err(fault) => members.iter().map(|_| Entry::failed(fault.clone())).collect(),
+            Entrance::Entered(entries) => entries,
+            // The numbers of the last contenders are forgotten.
+            Entrance::Overtaken => return,
+            Entrance::Failed(fault) => members.iter().map(|_| Entry::failed(fault.clone())).collect(),
         };
         drop(passage);
         let arrivals = iter::zip(&mut self.drivers, iter::zip(entries, prospects));

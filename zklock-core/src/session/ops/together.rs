@@ -30,9 +30,10 @@ struct Surroundings {
     /// The zxid of the last change of the children, if the list shows only one.
     last_change: Option<i64>,
     queue: Option<Queue>,
-    /// The stat of the node with the expected number.
-    own: Option<zk::Stat>,
 }
+
+/// The zxid of a node, and its owner if that is known.
+type Stat = Result<(i64, Option<i64>), Fault>;
 
 /// The node of a member, as the transaction reports it.
 struct Created {
@@ -41,47 +42,77 @@ struct Created {
     stat: Option<zk::Stat>,
 }
 
+/// The outcome of creating several contenders.
+pub(crate) enum Entrance {
+    Entered(Vec<Entry>),
+    /// None was created, because another client has been in one of the queues since this one left it.
+    Overtaken,
+    Failed(Fault),
+}
+
 impl Ops {
     /// Creates a contender for each member, or none, and sends the requests of their flights in the same round trip.
-    /// Fails if the transaction does.
     ///
-    /// `session` is the session of the connection. Servers that leave the stats out do not tell the owner of the nodes.
-    pub(crate) async fn enter_together(
-        &self,
-        members: &[Member<'_>],
-        session: i64,
-    ) -> Result<Vec<Entry>, Fault> {
-        let client = self.client()?;
-        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
+    /// `session` is the session of the connection. Servers that leave the stats out may not tell the owner of the nodes.
+    pub(crate) async fn enter_together(&self, members: &[Member<'_>], session: i64) -> Entrance {
+        let client = match self.client() {
+            Ok(client) => client,
+            Err(over) => return Entrance::Failed(over),
+        };
         let mut writer = client.new_multi_writer();
-        for Member { newcomer, .. } in members {
-            writer.add_create(&newcomer.path(), newcomer.data, &options)?;
+        if let Err(error) = self.add_creates(&mut writer, members) {
+            return Entrance::Failed(error.into());
         }
         let sent = self.clock.now();
         let created = writer.commit();
         let around = join_all(members.iter().map(|member| self.look_around(&client, member, sent)));
         let (created, around) = join!(created, around);
+        let is_overtaken = matches!(
+            &created,
+            Err(zk::MultiWriteError::OperationFailed { index, .. }) if *index >= members.len()
+        );
         let created = created.map_err(|error| Fault::of_transaction(error, |_| Permission::Create));
-        let created = self.note(Ack::Write, sent, created)?.into_iter().map(created_as);
-        let created: Vec<_> = created.collect::<Option<_>>().unwrap_or_default();
+        let results = match self.note(Ack::Write, sent, created) {
+            Err(_) if is_overtaken => return Entrance::Overtaken,
+            Err(fault) => return Entrance::Failed(fault),
+            Ok(results) => results,
+        };
+        let (created, told) = read(results);
         if created.len() != members.len() {
-            return Err(Fault::Unknown("the server answered another transaction".into()));
+            return Entrance::Failed(Fault::Unknown("the server answered another transaction".into()));
         }
-        let stats = self.stats(&client, (&created, &around)).await;
-        Ok(iter::zip(iter::zip(created, stats), around)
-            .map(|((created, stat), Surroundings { children, queue, .. })| Entry {
-                node: stat.map(|(zxid, owner)| created.node(zxid, owner.unwrap_or(session))),
-                children,
-                queue,
-            })
-            .collect())
+        let stats = self.stats(&client, (&created, told), &around).await;
+        let entry = |((created, stat), around): ((Created, Stat), Surroundings)| Entry {
+            node: stat.map(|(zxid, owner)| created.node(zxid, owner.unwrap_or(session))),
+            children: around.children,
+            queue: around.queue,
+        };
+        Entrance::Entered(iter::zip(iter::zip(created, stats), around).map(entry).collect())
+    }
+
+    /// Adds the creates to a transaction.
+    ///
+    /// A server that leaves the stats of new nodes out tells that of a node whose data is set. The transaction therefore
+    /// sets the data of the first node whose name is expected, and is refused if the node gets another name.
+    fn add_creates(&self, writer: &mut zk::MultiWriter<'_>, members: &[Member<'_>]) -> Result<(), zk::Error> {
+        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
+        for Member { newcomer, .. } in members {
+            writer.add_create(&newcomer.path(), newcomer.data, &options)?;
+        }
+        if !self.omits_stats.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let expected = members.iter().find_map(|member| Some((&member.newcomer, member.expected?)));
+        expected.map_or(Ok(()), |(newcomer, number)| {
+            writer.add_set_data(&(newcomer.path() + &number.to_string()), newcomer.data, None)
+        })
     }
 
     /// Issues the requests in the flight of one member.
     fn look_around<'a>(
         &'a self,
         client: &'a zk::Client,
-        Member { newcomer, flight, expected }: &Member<'a>,
+        Member { newcomer, flight, .. }: &Member<'a>,
         sent: Moment,
     ) -> impl Future<Output = Surroundings> + Send + use<'a> {
         let dir = newcomer.dir;
@@ -93,11 +124,8 @@ impl Ops {
             Flight::Nothing | Flight::List => None,
             Flight::ListAndWatch => self.watching(client, dir),
         };
-        let expected = expected.filter(|_| self.omits_stats.load(Ordering::Relaxed));
-        let own = expected.map(|number| client.check_stat(&(newcomer.path() + &number.to_string())));
         async move {
-            let around = join!(OptionFuture::from(list), OptionFuture::from(watch), OptionFuture::from(own));
-            let (listed, watched, own) = around;
+            let (listed, watched) = join!(OptionFuture::from(list), OptionFuture::from(watch));
             let listed = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
             let is_single = |(children, _): &&(Children, zk::Stat)| children.names.len() == 1;
             let last_change = listed.as_ref().filter(is_single).map(|(_, stat)| stat.pzxid);
@@ -105,12 +133,12 @@ impl Ops {
                 children: listed.map(|(children, _)| children),
                 last_change,
                 queue: watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok()),
-                own: own.and_then(|own| self.note(Ack::Read, sent, own).ok()).flatten(),
             }
         }
     }
 
-    /// Returns the zxid and the owner of each node, as far as they are known.
+    /// Returns the zxid and the owner of each node, as far as they are known. `told` is a stat that the transaction has
+    /// told.
     ///
     /// The nodes have one zxid, because one transaction has created them. A node that is alone in its queue can have the
     /// zxid of the last change there instead: that is greater than those of all earlier contenders, and smaller than those
@@ -118,13 +146,13 @@ impl Ops {
     async fn stats(
         &self,
         client: &zk::Client,
-        (created, around): (&[Created], &[Surroundings]),
-    ) -> Vec<Result<(i64, Option<i64>), Fault>> {
+        (created, told): (&[Created], Option<zk::Stat>),
+        around: &[Surroundings],
+    ) -> Vec<Stat> {
         let of = |stat: &zk::Stat| (stat.czxid, Some(stat.ephemeral_owner));
-        let told = created.iter().find_map(|created| created.stat.as_ref()).map(of);
-        self.omits_stats.store(told.is_none(), Ordering::Relaxed);
-        let mut common =
-            told.or_else(|| around.iter().find_map(|around| around.own.as_ref()).map(of)).map(Ok);
+        let complete = created.iter().find_map(|created| created.stat.as_ref());
+        self.omits_stats.store(complete.is_none(), Ordering::Relaxed);
+        let mut common = complete.or(told.as_ref()).map(of).map(Ok);
         let is_unknown = |around: &Surroundings| around.last_change.is_none();
         if let (None, Some(nth)) = (&common, around.iter().position(is_unknown)) {
             common = Some(self.stat_of(client, &created[nth].path).await.map(|stat| of(&stat)));
@@ -168,13 +196,19 @@ impl Created {
     }
 }
 
-fn created_as(result: zk::MultiWriteResult) -> Option<Created> {
-    match result {
-        zk::MultiWriteResult::Create { path, stat } => {
-            Some(Created { path, stat: Some(stat).filter(|stat| !stat.is_invalid()) })
+/// Returns the created nodes, and the stat of one whose data was set.
+fn read(results: Vec<zk::MultiWriteResult>) -> (Vec<Created>, Option<zk::Stat>) {
+    let (mut created, mut told) = (Vec::with_capacity(results.len()), None);
+    for result in results {
+        match result {
+            zk::MultiWriteResult::Create { path, stat } => {
+                created.push(Created { path, stat: Some(stat).filter(|stat| !stat.is_invalid()) });
+            }
+            zk::MultiWriteResult::SetData { stat } => told = Some(stat),
+            _ => {}
         }
-        _ => None,
     }
+    (created, told)
 }
 
 fn gone() -> Fault {

@@ -1,0 +1,102 @@
+//! Measures what it costs to take two free locks as one, beside one free lock.
+//!
+//! ```text
+//! cargo bench --bench multi
+//! ```
+//!
+//! prints one line for each way; `--help` says what the figures mean.
+
+#![allow(clippy::print_stdout, reason = "the result goes to standard output")]
+
+#[path = "program/mod.rs"]
+mod program;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use zklock::{Client, Config, LockError};
+use zklock_testkit::ZooKeeper;
+
+use program::Failure;
+
+/// Measures what it costs to take two free locks as one, beside one free lock.
+///
+/// One client takes and releases a mutex, and then a multi-lock of two mutexes, in turn. `again`: the client takes the
+/// same locks each time. `first`: it takes locks that it never had before, and whose nodes exist. The time is from the call
+/// that takes the locks to the end of the release that the servers acknowledge. The ratios are those of the medians.
+#[derive(Parser)]
+#[command(name = "multi", bin_name = "cargo bench --bench multi --")]
+struct Options {
+    /// The number of rounds.
+    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// Accepted because cargo passes it to every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    program::run(|options: Options| measure(&options))
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let server = ZooKeeper::start()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(compare(options, &server))
+}
+
+async fn compare(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
+    let client = Config::new(server.connect_string()).connect().await?;
+    let same = ["a", "b", "c"].map(|name| format!("/again/{name}"));
+    for _ in 0..WARM_UP {
+        taken(&client, &same).await?;
+    }
+    print("again", options.rounds, async |_| taken(&client, &same).await).await?;
+    let maker = Config::new(server.connect_string()).connect().await?;
+    let fresh = |round: u32| ["a", "b", "c"].map(|name| format!("/first/{round}/{name}"));
+    for round in 0..options.rounds {
+        taken(&maker, &fresh(round)).await?;
+    }
+    print("first", options.rounds, async |round| taken(&client, &fresh(round)).await).await?;
+    for client in [client, maker] {
+        client.shutdown(GRACE).await;
+    }
+    Ok(())
+}
+
+/// Returns the times to take and release one lock, and two locks as one.
+async fn taken(client: &Client, [single, one, other]: &[String; 3]) -> Result<[Duration; 2], LockError> {
+    let mutex = client.mutex(single)?;
+    let start = Instant::now();
+    mutex.lock().await?.release().await?;
+    let alone = start.elapsed();
+    let both = client.multi([one, other])?;
+    let start = Instant::now();
+    both.lock().await?.release().await?;
+    Ok([alone, start.elapsed()])
+}
+
+async fn print(
+    way: &str,
+    rounds: u32,
+    round: impl AsyncFn(u32) -> Result<[Duration; 2], LockError>,
+) -> Result<(), Failure> {
+    let (mut alone, mut both) = (Vec::new(), Vec::new());
+    for nth in 0..rounds {
+        let [one, two] = round(nth).await?;
+        alone.push(one);
+        both.push(two);
+    }
+    let [alone, both] = [alone, both].map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    let ratio = both.as_secs_f64() / alone.as_secs_f64();
+    println!("{way}: mutex {alone:.0?}, two as one {both:.0?}, ratio {ratio:.2}");
+    Ok(())
+}
+
+const WARM_UP: u32 = 200;
+const GRACE: Duration = Duration::from_secs(10);
