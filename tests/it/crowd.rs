@@ -1,5 +1,8 @@
 //! Many contenders at one lock, and many held locks, in one process.
 
+use std::collections::BTreeSet;
+use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,6 +12,7 @@ use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
+use crate::support::session_end::end_session;
 use crate::support::{Kind, Server, failed, on_both_servers, soon, until};
 
 /// The default session timeout.
@@ -147,3 +151,43 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call(kind: Kind) {
     let asked = crowd.proxy.requests_total() - before;
     assert!(asked < 100, "{asked} requests");
 }
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_whose_sessions_end_together_enter_again_and_are_all_served(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let holder = crowd.holder("/fleet").await;
+    let mut fleet = Vec::new();
+    for _ in 0..FLEET {
+        fleet.push(Config::new(crowd.server.connect_string()).connect().await.unwrap());
+    }
+    let (mut waiting, inside) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+    for client in &fleet {
+        let (mutex, inside) = (client.mutex("/fleet").unwrap(), inside.clone());
+        waiting.spawn(async move {
+            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+            tokio::task::yield_now().await;
+            inside.fetch_sub(1, Ordering::SeqCst);
+            let token = guard.fencing_token();
+            guard.release().await.unwrap();
+            token
+        });
+    }
+    crowd.until_there_are(FLEET + 1).await;
+    let ended: Vec<_> = fleet.iter().map(|client| client.session_id().unwrap()).collect();
+    for session in &ended {
+        end_session(crowd.server.address(), *session);
+    }
+    let has_next = |(client, ended): (&Client, &i64)| client.session_id().is_some_and(|id| id != *ended);
+    until(|| async { iter::zip(&fleet, &ended).all(has_next) }, "each client has its next session").await;
+    crowd.until_there_are(FLEET + 1).await;
+    assert!(holder.is_held());
+    holder.release().await.unwrap();
+    let served = tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
+    assert_eq!(served.into_iter().collect::<BTreeSet<_>>().len(), FLEET);
+    crowd.until_there_are(0).await;
+}
+
+/// The number of clients of which each has a session and one call.
+const FLEET: usize = 64;

@@ -20,6 +20,9 @@ use crate::tick::Memory;
 use super::settings::Settings;
 
 mod counts;
+mod pauses;
+
+use self::pauses::Pauses;
 
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
@@ -265,25 +268,22 @@ impl Worker {
 
     /// Opens one session after another until the client is stopped, and closes the last one.
     async fn supervise(&self) {
-        let mut pause = SHORTEST_PAUSE;
+        let mut pauses = Pauses::default();
         while !self.stopping.is_cancelled() {
             match self.stopping.run_until_cancelled(self.settings.opening.open()).await {
                 Some(Ok(session)) => {
-                    pause = SHORTEST_PAUSE;
                     self.current.send_replace(Current::Open(session.clone()));
                     self.stopping.run_until_cancelled(session.over()).await;
                     if self.stopping.is_cancelled() {
                         session.close(CLOSE_WITHIN).await;
                     }
                     self.current.send_replace(Current::Opening(None));
+                    self.stopping.run_until_cancelled(sleep(pauses.after_end())).await;
                 }
                 Some(Err(error)) => {
                     tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
                     self.current.send_replace(Current::Opening(Some(error)));
-                    // The clients of a fleet, which lost their servers at once, do not come back at once.
-                    let jitter = pause.mul_f64(fastrand::f64());
-                    self.stopping.run_until_cancelled(sleep(pause / 2 + jitter)).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.stopping.run_until_cancelled(sleep(pauses.after_failure())).await;
                 }
                 None => {}
             }
@@ -291,8 +291,5 @@ impl Worker {
     }
 }
 
-/// The shortest pause between attempts to open a session, doubled after each failure.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The bound on waiting for bodies that do not end, and then for servers that do not answer.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
