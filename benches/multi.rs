@@ -4,7 +4,7 @@
 //! cargo bench --bench multi
 //! ```
 //!
-//! prints one line for each way; `--help` says what the figures mean.
+//! prints one line; `--help` says what the figures mean.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -22,9 +22,10 @@ use program::Failure;
 
 /// Measures what it costs to take two free locks as one, beside one free lock.
 ///
-/// One client takes and releases a mutex, and then a multi-lock of two mutexes, in turn. `again`: the client takes the
-/// same locks each time. `first`: it takes locks that it never had before, and whose nodes exist. The time is from the call
-/// that takes the locks to the end of the release that the servers acknowledge. The ratios are those of the medians.
+/// One client takes and releases a mutex, and then a multi-lock of two mutexes, in turn. `again_`: the client takes the
+/// same locks each time. `first_`: it takes locks that it never had before, and whose nodes exist.
+/// `single_us`, `pair_us`: the medians of the time from the call to the end of the release that the servers acknowledge.
+/// `ratio`: the second of them divided by the first.
 #[derive(Parser)]
 #[command(name = "multi", bin_name = "cargo bench --bench multi --")]
 struct Options {
@@ -53,16 +54,17 @@ async fn compare(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
     for _ in 0..WARM_UP {
         taken(&client, &same).await?;
     }
-    print("again", options.rounds, async |_| taken(&client, &same).await).await?;
+    let again = figures("again", options.rounds, async |_| taken(&client, &same).await).await?;
     let maker = Config::new(server.connect_string()).connect().await?;
     let fresh = |round: u32| ["a", "b", "c"].map(|name| format!("/first/{round}/{name}"));
     for round in 0..options.rounds {
         taken(&maker, &fresh(round)).await?;
     }
-    print("first", options.rounds, async |round| taken(&client, &fresh(round)).await).await?;
+    let first = figures("first", options.rounds, async |round| taken(&client, &fresh(round)).await).await?;
     for client in [client, maker] {
         client.shutdown(GRACE).await;
     }
+    println!("multi rounds={} {again} {first}", options.rounds);
     Ok(())
 }
 
@@ -78,24 +80,24 @@ async fn taken(client: &Client, [single, one, other]: &[String; 3]) -> Result<[D
     Ok([alone, start.elapsed()])
 }
 
-async fn print(
+/// Returns the figures of one way to take the locks.
+async fn figures(
     way: &str,
     rounds: u32,
     round: impl AsyncFn(u32) -> Result<[Duration; 2], LockError>,
-) -> Result<(), Failure> {
-    let (mut alone, mut both) = (Vec::new(), Vec::new());
+) -> Result<String, LockError> {
+    let (mut singles, mut pairs) = (Vec::new(), Vec::new());
     for nth in 0..rounds {
-        let [one, two] = round(nth).await?;
-        alone.push(one);
-        both.push(two);
+        let [single, pair] = round(nth).await?;
+        singles.push(single);
+        pairs.push(pair);
     }
-    let [alone, both] = [alone, both].map(|mut times| {
+    let [single, pair] = [singles, pairs].map(|mut times| {
         times.sort_unstable();
-        times[times.len() / 2]
+        times[times.len() / 2].as_secs_f64() * 1e6
     });
-    let ratio = both.as_secs_f64() / alone.as_secs_f64();
-    println!("{way}: mutex {alone:.0?}, two as one {both:.0?}, ratio {ratio:.2}");
-    Ok(())
+    let ratio = pair / single;
+    Ok(format!("{way}_single_us={single:.0} {way}_pair_us={pair:.0} {way}_ratio={ratio:.2}"))
 }
 
 const WARM_UP: u32 = 200;

@@ -26,7 +26,7 @@ use crate::program::Failure;
 #[derive(Args)]
 pub(crate) struct Options {
     /// The number of locks.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(3..))]
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(3..))]
     locks: u32,
 
     /// The length of the rest.

@@ -23,7 +23,7 @@ use crate::program::Failure;
 #[derive(Args)]
 pub(crate) struct Options {
     /// The number of sessions.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..))]
     sessions: u32,
 
     /// The length of the measurement.

@@ -40,7 +40,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 2.5)]
     seconds: f64,
 
-    /// Measures the schemes and the scale, too, and writes the results into docs/speed.md, its pictures and the README.
+    /// Measures the schemes, pairs of locks and the scale, too, and writes docs/speed.md, its pictures and the README's
+    /// table.
     #[arg(long)]
     report: bool,
 
@@ -71,7 +72,7 @@ fn measured(options: &Options) -> Outcome<Results> {
     }
     if options.report {
         run.schemes()?;
-        run.scale()?;
+        run.alone()?;
     }
     let (results, mut table) = (run.end(), Table::default());
     for scenario in scenarios {

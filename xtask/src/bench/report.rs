@@ -1,7 +1,7 @@
 //! The documents and pictures with the results of a run.
 //!
 //! * `parts`: the parts of documents that have figures.
-//! * `scale`: those parts that describe many waiters, locks and sessions.
+//! * `alone`: those parts that describe measurements without other libraries.
 //! * `pictures`: the pictures.
 
 use std::fs;
@@ -9,9 +9,9 @@ use std::fs;
 use super::results::Results;
 use crate::step::{Outcome, announce, root};
 
+mod alone;
 mod parts;
 mod pictures;
-mod scale;
 
 /// Draws the pictures, and writes the figures into the documents.
 pub(crate) fn write(results: &Results) -> Outcome {

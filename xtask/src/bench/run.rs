@@ -5,7 +5,7 @@ use std::fs;
 use super::figures::Figures;
 use super::machine;
 use super::results::{Record, Results};
-use super::scenarios::{CONTENDERS, CROWD, CURATOR, SCALE, Scenario, ZKLOCK, contenders};
+use super::scenarios::{ALONE, CONTENDERS, CROWD, CURATOR, Scenario, ZKLOCK, contenders};
 use super::server::Server;
 use crate::built::Built;
 use crate::step::{Outcome, Step};
@@ -81,11 +81,11 @@ impl Run {
         Ok(())
     }
 
-    /// Measures many waiters, locks and sessions, and the takeover, each on a server of its own.
-    pub(crate) fn scale(&mut self) -> Outcome {
-        for (scenario, arguments) in SCALE {
+    /// Measures pairs of locks, many waiters, locks and sessions, and the takeover, each on a server of its own.
+    pub(crate) fn alone(&mut self) -> Outcome {
+        for (scenario, program, arguments) in ALONE {
             let load = load()?;
-            let line = self.line("scale", arguments)?;
+            let line = self.line(program, arguments)?;
             let (client, figures) = (ZKLOCK.to_owned(), Figures::parse(&line)?);
             self.results.add(Record { scenario: scenario.to_owned(), client, figures, load })?;
         }

@@ -103,12 +103,13 @@ pub(crate) fn contenders(count: u32) -> String {
     format!("{count} contenders")
 }
 
-/// The measurements of scale, and their arguments.
-pub(crate) const SCALE: [(&str, &str); 4] = [
-    ("waiters", "waiters --tasks 10000"),
-    ("held", "held --locks 10000"),
-    ("processes", "processes --sessions 200"),
-    ("takeover", "takeover --rounds 50"),
+/// The measurements without other libraries: their names, their programs and the arguments.
+pub(crate) const ALONE: [(&str, &str, &str); 5] = [
+    ("pairs", "multi", ""),
+    ("waiters", "scale", "waiters --tasks 10000"),
+    ("held", "scale", "held --locks 100000"),
+    ("processes", "scale", "processes --sessions 1000"),
+    ("takeover", "scale", "takeover --rounds 50"),
 ];
 
 const USUAL: Ways = &[("", "")];

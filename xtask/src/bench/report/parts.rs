@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::scale;
+use super::alone;
 use crate::bench::figures::Figures;
 use crate::bench::results::Results;
 use crate::bench::scenarios::{CONTENDERS, CROWD, CURATOR, KAZOO, SCENARIOS, ZKLOCK, contenders};
@@ -21,7 +21,7 @@ pub(crate) fn speed(results: &Results) -> Outcome<Vec<Part>> {
         ("kazoo", kazoo(results)?),
         ("schemes", schemes(results)?),
     ];
-    Ok(parts.into_iter().chain(scale::parts(results)?).collect())
+    Ok(parts.into_iter().chain(alone::parts(results)?).collect())
 }
 
 /// Returns the parts of the README.
@@ -71,7 +71,7 @@ fn machine(results: &Results) -> String {
          * one ZooKeeper {}, without replicas\n\
          * {}; {}; {}; {}\n\
          * zklock at {}, on {}\n\
-         * {}, with {} s for one measurement{}; one round of each table of scale\n\
+         * {}, with {} s for one measurement{}; one round of each table without another library\n\
          * load averages of one minute before the measurements: {least:.2} to {greatest:.2}, those of earlier \
          measurements included{busy}",
         processors(results),
