@@ -1,12 +1,17 @@
 //! The functions by which generated code takes its locks.
 
+use std::borrow::Cow;
+use std::future::{Future, ready};
 use std::time::Duration;
 
+use futures_util::future::Either;
 use zklock_core::{
-    Client, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard,
+    Client, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, ValidPath,
+    WriteGuard,
 };
 
 use super::Path;
+use super::named::LockPath;
 use crate::global::about;
 
 /// The wait of an annotated function for its lock.
@@ -40,71 +45,86 @@ impl Wait {
 }
 
 /// Takes the mutex of an annotated function.
-pub async fn lock(
+pub fn lock(
     client: Result<Client, LockError>,
     path: Path,
     wait: Wait,
-) -> Result<MutexGuard, LockError> {
-    let path = path?;
-    let client = known(client, &path)?;
-    let below = path.below(&client)?;
-    let take = || async {
-        let mutex = client.mutex_at(&below).named(path.label());
-        match wait.bound(&client) {
+) -> impl Future<Output = Result<MutexGuard, LockError>> {
+    entered(Asked::of(client, path, wait), Client::mutex_again, |asked| async move {
+        let mutex = asked.client.mutex_at(&asked.below).named(asked.path.label());
+        match asked.wait.bound(&asked.client) {
             Some(wait) => mutex.lock_timeout(wait).await,
-            None => free(mutex.try_lock().await, &path),
+            None => free(mutex.try_lock().await, &asked.path),
         }
-    };
-    entered(wait, || client.mutex_again(&below), take).await
+    })
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
-pub async fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
-    let path = path?;
-    let client = known(client, &path)?;
-    let below = path.below(&client)?;
-    let take = || async {
-        let lock = client.rwlock_at(&below).named(path.label());
-        match wait.bound(&client) {
-            Some(wait) => lock.read_timeout(wait).await,
-            None => free(lock.try_read().await, &path),
-        }
-    };
-    entered(wait, || client.read_again(&below), take).await
-}
-
-/// Takes the read-write lock of an annotated function, for writing.
-pub async fn write(
+pub fn read(
     client: Result<Client, LockError>,
     path: Path,
     wait: Wait,
-) -> Result<WriteGuard, LockError> {
-    let path = path?;
-    let client = known(client, &path)?;
-    let below = path.below(&client)?;
-    let take = || async {
-        let lock = client.rwlock_at(&below).named(path.label());
-        match wait.bound(&client) {
-            Some(wait) => lock.write_timeout(wait).await,
-            None => free(lock.try_write().await, &path),
+) -> impl Future<Output = Result<ReadGuard, LockError>> {
+    entered(Asked::of(client, path, wait), Client::read_again, |asked| async move {
+        let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
+        match asked.wait.bound(&asked.client) {
+            Some(wait) => lock.read_timeout(wait).await,
+            None => free(lock.try_read().await, &asked.path),
         }
-    };
-    entered(wait, || client.write_again(&below), take).await
+    })
+}
+
+/// Takes the read-write lock of an annotated function, for writing.
+pub fn write(
+    client: Result<Client, LockError>,
+    path: Path,
+    wait: Wait,
+) -> impl Future<Output = Result<WriteGuard, LockError>> {
+    entered(Asked::of(client, path, wait), Client::write_again, |asked| async move {
+        let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
+        match asked.wait.bound(&asked.client) {
+            Some(wait) => lock.write_timeout(wait).await,
+            None => free(lock.try_write().await, &asked.path),
+        }
+    })
+}
+
+/// A lock that an annotated function takes.
+struct Asked {
+    client: Client,
+    path: LockPath,
+    /// The path below the namespace of the client.
+    below: Cow<'static, ValidPath>,
+    wait: Wait,
+}
+
+impl Asked {
+    #[inline]
+    fn of(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<Self, LockError> {
+        let path = path?;
+        let client = known(client, &path)?;
+        let below = path.below(&client)?;
+        Ok(Self { client, path, below, wait })
+    }
 }
 
 /// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise.
-async fn entered<G, F: Future<Output = Result<G, LockError>>>(
-    wait: Wait,
-    again: impl FnOnce() -> Option<G>,
-    take: impl FnOnce() -> F,
-) -> Result<G, LockError> {
-    if wait.is_valid()
-        && let Some(held) = again()
-    {
-        return Ok(held);
+#[inline]
+fn entered<G, F: Future<Output = Result<G, LockError>>>(
+    asked: Result<Asked, LockError>,
+    again: impl FnOnce(&Client, &ValidPath) -> Option<G>,
+    take: impl FnOnce(Asked) -> F,
+) -> impl Future<Output = Result<G, LockError>> {
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => return Either::Left(ready(Err(error))),
+    };
+    let held = if asked.wait.is_valid() { again(&asked.client, &asked.below) } else { None };
+    match held {
+        Some(held) => Either::Left(ready(Ok(held))),
+        // Boxed, so that the futures of calls are small.
+        None => Either::Right(Box::pin(take(asked))),
     }
-    // Boxed, so that the futures of calls that enter again are small.
-    Box::pin(take()).await
 }
 
 /// Returns the number of permits that is the value of an expression.

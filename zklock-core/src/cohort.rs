@@ -62,6 +62,8 @@ mod waiting;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::Either;
 use smallvec::smallvec;
 
 use crate::acquire::{Aim, Count, Patience, Permits, Wanted};
@@ -96,37 +98,52 @@ pub(crate) struct Cohorts {
 /// contenders are in front.
 ///
 /// Dropping the future leaves the line, or withdraws the contender in the background.
-pub(crate) async fn enter(
-    client: &Client,
-    (path, wanted): (&NodePath, &Wanted),
+pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
+    client: &'a Client,
+    (path, wanted): (&'a NodePath, &'a Wanted),
     queueing: Queueing,
-    (patience, witness): (impl Fn() -> Patience, Witness),
-) -> Result<Option<Grants>, LockError> {
+    (patience, witness): (&'a P, &'a Witness),
+) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
+    let waited = (patience, witness);
+    // The others are boxed, so that the calls in line have small futures: there may be many of them.
     match (queueing, wanted) {
         (Queueing::Process { turns, within }, Wanted::Place(place)) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
             let (cohort, side) = cohorts.line(client.worker(), path, place, Bounds { turns, within });
-            let grant = cohort.enter(side, (patience, witness)).await?;
-            Ok(grant.map(|grant| smallvec![grant]))
+            Either::Left(cohort.enter(side, waited).map(one))
         }
-        (Queueing::Process { turns, within }, Wanted::Permits(Permits { wanted: 1, count })) => {
-            let cohorts: &Cohorts = client.cohorts().get_or_default();
-            let pool = cohorts.pool(client.worker(), path, count, Bounds { turns, within });
-            match patience().contention {
-                Contention::Wait => {
-                    let grant = pool.enter(Side::Exclusive, (patience, witness)).await?;
-                    Ok(grant.map(|grant| smallvec![grant]))
-                }
-                Contention::Leave if pool.waiting() > 0 => Ok(None),
-                // The permits that the client holds do not tell whether the servers have another one.
-                Contention::Leave => {
-                    pool.clear_the_way(patience()).await;
-                    sole::enter(client.worker(), path, Aim::One(wanted.clone()), (patience, witness)).await
-                }
-            }
+        (Queueing::Process { turns, within }, Wanted::Permits(permits @ Permits { wanted: 1, .. })) => {
+            let bounds = Bounds { turns, within };
+            Either::Right(Either::Left(Box::pin(enter_pool(client, (path, permits), bounds, waited))))
         }
         (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
-            sole::enter(client.worker(), path, Aim::One(wanted.clone()), (patience, witness)).await
+            let aim = Aim::One(wanted.clone());
+            Either::Right(Either::Right(Box::pin(sole::enter(client.worker(), path, aim, waited))))
+        }
+    }
+}
+
+fn one(grant: Result<Option<Grant>, LockError>) -> Result<Option<Grants>, LockError> {
+    Ok(grant?.map(|grant| smallvec![grant]))
+}
+
+/// Acquires one permit as one of the client's calls.
+async fn enter_pool(
+    client: &Client,
+    (path, permits): (&NodePath, &Permits),
+    bounds: Bounds,
+    (patience, witness): (&impl Fn() -> Patience, &Witness),
+) -> Result<Option<Grants>, LockError> {
+    let cohorts: &Cohorts = client.cohorts().get_or_default();
+    let pool = cohorts.pool(client.worker(), path, &permits.count, bounds);
+    match patience().contention {
+        Contention::Wait => one(pool.enter(Side::Exclusive, (patience, witness)).await),
+        Contention::Leave if pool.waiting() > 0 => Ok(None),
+        // The permits that the client holds do not tell whether the servers have another one.
+        Contention::Leave => {
+            pool.clear_the_way(patience()).await;
+            let aim = Aim::One(Wanted::Permits(permits.clone()));
+            sole::enter(client.worker(), path, aim, (patience, witness)).await
         }
     }
 }
@@ -157,7 +174,7 @@ pub(crate) async fn enter_together(
         return Ok(None);
     }
     let first = places[0].0.clone();
-    sole::enter(client.worker(), &first, Aim::Together(places), (patience, witness)).await
+    sole::enter(client.worker(), &first, Aim::Together(places), (&patience, &witness)).await
 }
 
 fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {

@@ -28,11 +28,12 @@
 //! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `error`
 //! and `interleaving`.
 
-use std::ops::Deref;
-use std::slice;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::acquire::Patience;
 use crate::client::Client;
@@ -45,6 +46,7 @@ use self::entry::Again;
 use self::node::{Node, Place, Ties};
 use self::spanned::{Closing, Spanned};
 use self::stake::Stake;
+use self::visit::Visit;
 use self::waiting::turn_of;
 
 pub(crate) use self::door::{Door, UNNAMED};
@@ -52,6 +54,7 @@ pub(crate) use self::ending::OnRevoke;
 pub(crate) use self::enter::{enter, enter_again};
 pub(crate) use self::entry::Entry;
 pub(crate) use self::held::{Held, Leading};
+pub(crate) use self::holds::Holds;
 pub(crate) use self::release::{finish_all, release_all};
 #[cfg(test)]
 pub(crate) use self::scope::length;
@@ -67,40 +70,41 @@ mod enter;
 mod entry;
 mod gate;
 mod held;
+mod holds;
 mod node;
 mod release;
 mod scope;
 mod spanned;
 mod stake;
 mod together;
+mod visit;
 mod waiting;
 
 /// One entry into a lock.
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
-    /// The admission by the hold around this one; `None` for the first hold of a lock.
-    again: Option<Again>,
-    /// The own ties of an inner hold, made before something can be entered inside of it. They have its place in the hold
+    standing: Standing,
+    /// The own ties of an inner hold, made before something is entered inside of it. They have its place in the hold
     /// around it.
     own: OnceLock<Arc<Ties>>,
+    /// Whether this is a [`Visit`] of the hold around it, which may have its own ties in its visits.
+    is_visit: AtomicBool,
     /// The ties of the hold around this one. The first hold has its own here.
     ties: Arc<Ties>,
     /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
     stake: Stake,
 }
 
-/// The holds of one guard.
-#[derive(Debug)]
-pub(crate) enum Holds {
-    One(Hold),
-    /// One hold for each node; at least one.
-    Many(Members),
+/// The relation of a hold to the hold around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It is the first hold of a lock.
+    First,
+    /// The hold around it has admitted it in this way.
+    Inside(Again),
+    Ended,
 }
-
-/// The holds of one guard for each node. Those that are dropped are ended together.
-#[derive(Debug)]
-pub(crate) struct Members(Vec<Hold>);
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -114,6 +118,12 @@ impl Hold {
 
     pub(crate) fn client(&self) -> &Client {
         &self.ties.client
+    }
+
+    /// Returns whether the call had entered the lock before.
+    #[inline]
+    pub(crate) fn is_again(&self) -> bool {
+        matches!(self.standing, Standing::Inside(_))
     }
 
     /// Returns a token that is cancelled when this hold ends.
@@ -155,15 +165,24 @@ impl Hold {
         let ties = Ties::first(client, entry, granted);
         let stake = ties.node.writing.as_ref();
         let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();
-        Self { entry, again: None, own: OnceLock::new(), ties, stake }
+        let (own, is_visit) = Default::default();
+        Self { entry, standing: Standing::First, own, is_visit, ties, stake }
     }
 
-    /// Returns the hold of an entry that this node has admitted. If that hold has ended meanwhile, returns `None`, and the
-    /// caller gives the admission up.
+    /// Returns the hold of an entry that the hold with these ties has admitted. If that hold has ended meanwhile, gives the
+    /// admission up and returns `None`.
     #[inline]
-    fn inside(node: &Node, entry: Entry, again: Again) -> Option<Self> {
-        let (ties, stake) = Self::join(node, entry)?;
-        Some(Self { entry, again: Some(again), own: OnceLock::new(), ties, stake })
+    fn inside(ties: Arc<Ties>, entry: Entry, again: Again) -> Option<Self> {
+        let stake = match ties.node.is_over() {
+            true => None,
+            false => Self::stake(&ties, entry),
+        };
+        let Some(stake) = stake else {
+            ties.node.gate.leave(again);
+            return None;
+        };
+        let (own, is_visit) = Default::default();
+        Some(Self { entry, standing: Standing::Inside(again), own, is_visit, ties, stake })
     }
 
     /// Returns the hold of an entry that has this place inside of others.
@@ -172,9 +191,9 @@ impl Hold {
         entry: Entry,
         (place, ending): (Place, Option<Arc<Ending>>),
     ) -> Self {
-        let again = Some(place.again());
+        let standing = Standing::Inside(place.again());
         let own = OnceLock::from(ties.inner(entry, place, ending));
-        Self { entry, again, own, ties, stake }
+        Self { entry, standing, own, is_visit: AtomicBool::default(), ties, stake }
     }
 
     #[inline]
@@ -184,11 +203,17 @@ impl Hold {
         }
         // In this order: a stake without ties would downgrade the lock if it were the last one.
         let ties = node.ties()?;
-        let stake = match &node.writing {
-            Some(writing) if entry == Entry::Write => Stake::join(writing, &ties.client)?,
-            _ => Stake::default(),
-        };
+        let stake = Self::stake(&ties, entry)?;
         Some((ties, stake))
+    }
+
+    /// Returns the stake of an entry, or `None` if it is to write and the writing has ended.
+    #[inline]
+    fn stake(ties: &Ties, entry: Entry) -> Option<Stake> {
+        match &ties.node.writing {
+            Some(writing) if entry == Entry::Write => Stake::join(writing, &ties.client),
+            _ => Some(Stake::default()),
+        }
     }
 
     /// Returns the node of this hold, in which something may be entered.
@@ -197,11 +222,54 @@ impl Hold {
     }
 
     fn own_ties(&self) -> &Arc<Ties> {
-        let Some(again) = self.again else { return &self.ties };
-        self.own.get_or_init(|| {
-            let place = Place::admitted(self.ties.node.clone(), again);
-            self.ties.inner(self.entry, place, None)
+        let Standing::Inside(again) = self.standing else { return &self.ties };
+        self.own.get_or_init(|| match again {
+            Again::Alone => {
+                self.is_visit.store(true, Ordering::Relaxed);
+                self.ties.node.visits.ties(|| self.ties.of_visit())
+            }
+            Again::Shared => {
+                let place = Place::admitted(self.ties.node.clone(), again);
+                self.ties.inner(self.entry, place, None)
+            }
         })
+    }
+
+    /// Returns this hold as a visit of the hold around it. A hold that has ties of its own already is none, and neither is
+    /// one that is not alone.
+    #[inline]
+    fn visit(&self) -> Option<Visit> {
+        if self.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
+            return None;
+        }
+        // Before a scope refers to the visit.
+        self.is_visit.store(true, Ordering::Relaxed);
+        Some(Visit::present(&self.ties.node))
+    }
+
+    /// Ends this hold, and returns the own ties of an inner hold that has some. A hold that has ended stays as it is.
+    #[inline]
+    fn leave(&mut self) -> Option<Arc<Ties>> {
+        let again = match mem::replace(&mut self.standing, Standing::Ended) {
+            Standing::First => {
+                self.ties.node.end();
+                return None;
+            }
+            Standing::Inside(again) => again,
+            Standing::Ended => return None,
+        };
+        let of_visit = if *self.is_visit.get_mut() { self.ties.node.visits.end() } else { None };
+        let own = self.own.take().or(of_visit);
+        match &own {
+            Some(own) => own.node.end(),
+            None => self.ties.node.gate.leave(again),
+        }
+        own
+    }
+
+    /// Returns the span for a body under this hold, unless the body is to stay in the present one.
+    fn span_for_body(&self) -> Option<Span> {
+        self.own.get().unwrap_or(&self.ties).span.for_body()
     }
 
     /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
@@ -209,7 +277,10 @@ impl Hold {
     pub(crate) fn give_up_span(&mut self) -> Option<Closing> {
         // The ties of the hold around this one have a part in the span too.
         let own = self.own_ties().clone();
-        (self.ties, self.again, self.own) = (own, None, OnceLock::new());
+        if mem::take(self.is_visit.get_mut()) {
+            drop(self.ties.node.visits.end());
+        }
+        (self.ties, self.standing, self.own) = (own, Standing::First, OnceLock::new());
         self.ties.span.give_up()
     }
 }
@@ -217,41 +288,7 @@ impl Hold {
 impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        match (self.again, self.own.get()) {
-            (None, _) => self.ties.node.end(),
-            (Some(_), Some(own)) => own.node.end(),
-            (Some(again), None) => self.ties.node.gate.leave(again),
-        }
-    }
-}
-
-impl Holds {
-    pub(crate) fn into_vec(self) -> Vec<Hold> {
-        match self {
-            Self::One(hold) => vec![hold],
-            Self::Many(members) => members.into_vec(),
-        }
-    }
-}
-
-impl Deref for Holds {
-    type Target = [Hold];
-
-    fn deref(&self) -> &[Hold] {
-        match self {
-            Self::One(hold) => slice::from_ref(hold),
-            Self::Many(Members(holds)) => holds,
-        }
-    }
-}
-
-impl FromIterator<Hold> for Holds {
-    fn from_iter<I: IntoIterator<Item = Hold>>(holds: I) -> Self {
-        let mut holds = holds.into_iter();
-        match (holds.next(), holds.next()) {
-            (Some(only), None) => Self::One(only),
-            (first, second) => Self::Many(Members(first.into_iter().chain(second).chain(holds).collect())),
-        }
+        drop(self.leave());
     }
 }
 
@@ -294,12 +331,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn running_a_body_inside_allocates_four_times() {
+    async fn running_a_body_inside_allocates_nothing() {
         let (_server, client) = connected().await;
         let mutex = client.mutex("/a").unwrap();
         let held = mutex.lock().await.unwrap();
-        // The scope, what it refers to, what keeps the lock for it, and the body.
-        held.scope(async { assert_eq!(allocations(mutex.run(async |_| ())), 4) }).await;
+        held.scope(async { assert_eq!(allocations(mutex.run(async |_| ())), 0) }).await;
     }
 
     #[tokio::test]
@@ -309,11 +345,12 @@ mod tests {
         for (entry, again) in [(Entry::Write, Again::Alone), (Entry::Read, Again::Shared)] {
             let writer = lock.write().await.unwrap();
             let node = writer.holds()[0].node().clone();
-            assert!(node.gate.admit(again));
+            let ties = node.admit(again).expect("nothing is in the way");
             // Another entry keeps the lock.
             let reader = writer.holds()[0].own_ties().clone();
             drop(writer);
-            assert!(Hold::inside(&node, entry, again).is_none());
+            assert!(Hold::inside(ties, entry, again).is_none());
+            assert!(node.gate.admit(again));
             drop(reader);
             lock.write().await.unwrap().release().await.unwrap();
         }

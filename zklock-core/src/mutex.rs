@@ -3,6 +3,7 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{Count, Permits};
@@ -31,7 +32,8 @@ use crate::queue::claim::Role;
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
-    door: Door,
+    /// Shared by the clones, of which each task that waits may have one.
+    door: Arc<Door>,
 }
 
 /// A held [`Mutex`].
@@ -85,16 +87,16 @@ impl Client {
 
 impl Mutex {
     fn reentrant(client: Client, path: NodePath) -> Self {
-        Self { client, door: Door::to_queue(path, Entry::Mutex, Role::Exclusive) }
+        Self { client, door: Arc::new(Door::to_queue(path, Entry::Mutex, Role::Exclusive)) }
     }
 
     fn sole(client: Client, path: NodePath) -> Self {
         let permit = Permits { wanted: 1, count: Count::Agreed(1) };
-        Self { client, door: Door::to_permits(path, Entry::Sole, permit) }
+        Self { client, door: Arc::new(Door::to_permits(path, Entry::Sole, permit)) }
     }
 
     pub(crate) fn into_door(self) -> Door {
-        self.door
+        Arc::unwrap_or_clone(self.door)
     }
 
     /// Returns the lock's path below the client's namespace.
@@ -113,9 +115,10 @@ impl Mutex {
     /// This method has no effect on a mutex from [`Client::exclusive`], because those libraries do not use
     /// the queue of such a mutex.
     #[must_use]
-    pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Self { client: self.client, door: self.door.also_behind(&names) }
+        Arc::make_mut(&mut self.door).wait_behind(&names);
+        self
     }
 
     /// Names this mutex in events and metrics, instead of `unnamed`.
@@ -132,8 +135,9 @@ impl Mutex {
     /// # }
     /// ```
     #[must_use]
-    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
-        Self { client: self.client, door: self.door.named(name) }
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        Arc::make_mut(&mut self.door).label = name.into();
+        self
     }
 
     /// Gives each call of this handle a place of its own in the queue of the lock.
@@ -141,8 +145,9 @@ impl Mutex {
     /// The calls then compete with the client's other calls like those of another client. See
     /// [`Queueing::Task`](crate::Queueing::Task).
     #[must_use]
-    pub fn queueing_by_task(self) -> Self {
-        Self { client: self.client, door: self.door.queued_by_task() }
+    pub fn queueing_by_task(mut self) -> Self {
+        Arc::make_mut(&mut self.door).queue_by_task();
+        self
     }
 
     /// Acquires the lock, waiting for at most the client's default wait.

@@ -6,6 +6,7 @@
 mod downgrade;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -45,8 +46,9 @@ use crate::queue::claim::Role;
 #[derive(Clone, Debug)]
 pub struct RwLock {
     client: Client,
-    read: Door,
-    write: Door,
+    // Shared by the clones, of which each task that waits may have one.
+    read: Arc<Door>,
+    write: Arc<Door>,
 }
 
 /// The kind of lock of a [`ReadGuard`].
@@ -99,11 +101,12 @@ impl Client {
 impl RwLock {
     fn new(client: Client, path: NodePath) -> Self {
         let read = Door::to_queue(path.clone(), Entry::Read, Role::Read);
-        Self { client, read, write: Door::to_queue(path, Entry::Write, Role::Write) }
+        let write = Door::to_queue(path, Entry::Write, Role::Write);
+        Self { client, read: Arc::new(read), write: Arc::new(write) }
     }
 
     pub(crate) fn into_doors(self) -> (Door, Door) {
-        (self.read, self.write)
+        (Arc::unwrap_or_clone(self.read), Arc::unwrap_or_clone(self.write))
     }
 
     /// Returns the lock's path below the client's namespace.
@@ -117,10 +120,11 @@ impl RwLock {
     /// See [`Mutex::also_behind`](crate::Mutex::also_behind). Only writers wait for contenders whose name in
     /// this list ends in `__rlock__`, which are kazoo's readers.
     #[must_use]
-    pub fn also_behind(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        let (read, write) = (self.read.also_behind(&names), self.write.also_behind(&names));
-        Self { client: self.client, read, write }
+        Arc::make_mut(&mut self.read).wait_behind(&names);
+        Arc::make_mut(&mut self.write).wait_behind(&names);
+        self
     }
 
     /// Gives each call of this handle a place of its own in the queue of the lock.
@@ -128,16 +132,19 @@ impl RwLock {
     /// The calls then compete with the client's other calls like those of another client. See
     /// [`Queueing::Task`](crate::Queueing::Task).
     #[must_use]
-    pub fn queueing_by_task(self) -> Self {
-        let (read, write) = (self.read.queued_by_task(), self.write.queued_by_task());
-        Self { client: self.client, read, write }
+    pub fn queueing_by_task(mut self) -> Self {
+        Arc::make_mut(&mut self.read).queue_by_task();
+        Arc::make_mut(&mut self.write).queue_by_task();
+        self
     }
 
     /// Names this lock in events and metrics; see [`Mutex::named`](crate::Mutex::named).
     #[must_use]
-    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         let name = name.into();
-        Self { client: self.client, read: self.read.named(name.clone()), write: self.write.named(name) }
+        Arc::make_mut(&mut self.read).label = name.clone();
+        Arc::make_mut(&mut self.write).label = name;
+        self
     }
 
     /// Acquires the lock for reading, waiting for at most the client's default wait.

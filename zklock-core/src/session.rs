@@ -82,6 +82,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::clock::LeaseClock;
 use self::fault::Fault;
+use self::link::Links;
 use self::lookout::Lookouts;
 use self::ops::Ops;
 use self::roll::RollCall;
@@ -100,7 +101,7 @@ pub(crate) use self::roll::Ownership;
 pub(crate) struct Session {
     id: i64,
     ops: Ops,
-    link: watch::Sender<Link>,
+    link: Links,
     /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
     /// Cancelled once the session can no longer be relied on.
@@ -133,16 +134,18 @@ impl Session {
         self.ops.clock()
     }
 
+    #[inline]
     pub(crate) fn link(&self) -> Link {
-        *self.link.borrow()
+        self.link.present()
     }
 
     pub(crate) fn links(&self) -> watch::Receiver<Link> {
         self.link.subscribe()
     }
 
+    #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.over.is_cancelled()
+        self.link().health == Health::Lost
     }
 
     /// Returns whether there are leases.
@@ -195,7 +198,7 @@ impl Session {
 
     /// Publishes the connection's health, unless the session has ended.
     fn tell_health(&self, health: Health) {
-        let is_told = self.link.send_if_modified(|link| {
+        let is_told = self.link.change(|link| {
             let is_news = link.health != health && link.health != Health::Lost;
             if is_news {
                 link.health = health;
@@ -211,7 +214,10 @@ impl Session {
     }
 
     fn tell_lost(&self) {
-        self.link.send_modify(|link| link.health = Health::Lost);
+        self.link.change(|link| {
+            link.health = Health::Lost;
+            true
+        });
         self.over.cancel();
     }
 

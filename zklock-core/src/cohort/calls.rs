@@ -85,7 +85,8 @@ impl News {
 pub(super) enum Answer {
     Granted(Grant),
     Contended,
-    Failed(LockError),
+    /// Boxed, because each call that waits has room for an answer.
+    Failed(Box<LockError>),
 }
 
 impl<R: Local> Cohort<R> {
@@ -159,7 +160,7 @@ impl<R: Local> Cohort<R> {
     /// Answers calls with an error.
     pub(super) fn fail(&self, calls: Vec<Call<Caller>>, error: impl Fn(&Self, Duration) -> LockError) {
         for caller in calls.into_iter().filter_map(|call| call.caller) {
-            caller.reply.send(Answer::Failed(error(self, caller.wait))).ok();
+            caller.reply.send(Answer::Failed(Box::new(error(self, caller.wait)))).ok();
         }
     }
 

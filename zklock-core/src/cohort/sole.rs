@@ -18,7 +18,7 @@ pub(super) async fn enter(
     worker: &Arc<Worker>,
     path: &NodePath,
     aim: Aim,
-    (patience, witness): (impl Fn() -> Patience, Witness),
+    (patience, witness): (&impl Fn() -> Patience, &Witness),
 ) -> Result<Option<Grants>, LockError> {
     loop {
         let Some(leases) = acquire::acquire(worker, path, aim.clone(), patience(), witness.clone()).await?

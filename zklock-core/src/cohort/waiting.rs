@@ -22,12 +22,12 @@ impl<R: Local> Cohort<R> {
     pub(super) async fn enter(
         self: Arc<Self>,
         side: Side,
-        (patience, witness): (impl Fn() -> Patience, Witness),
+        (patience, witness): (&impl Fn() -> Patience, &Witness),
     ) -> Result<Option<Grant>, LockError> {
         let (mut place, since) = (None, Instant::now());
         loop {
             let (reply, answer) = oneshot::channel();
-            let caller = Caller { reply, wait: patience().wait, since, news: News::of(&witness) };
+            let caller = Caller { reply, wait: patience().wait, since, news: News::of(witness) };
             let waiting = match self.arrive(side, patience(), (place, caller)) {
                 Ok(id) => Waiting { cohort: &self, id },
                 Err(Turned::Contended) => return Ok(None),
@@ -50,7 +50,7 @@ impl<R: Local> Cohort<R> {
                     Err(_) => {}
                 },
                 Ok(Answer::Contended) => return Ok(None),
-                Ok(Answer::Failed(error)) => return Err(error),
+                Ok(Answer::Failed(error)) => return Err(*error),
                 Err(_) => return Err(self.closed()),
             }
         }

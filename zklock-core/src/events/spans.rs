@@ -17,7 +17,7 @@ use super::subject::Subject;
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
 #[derive(Debug)]
 #[must_use = "a wait that is dropped is cancelled"]
-pub(crate) struct WaitSpan(Option<Span>);
+pub(crate) struct WaitSpan(Option<Box<Span>>);
 
 impl WaitSpan {
     /// Opens the span, as a child of the present one.
@@ -34,7 +34,8 @@ impl WaitSpan {
             otel.status_code = Empty,
             otel.status_description = Empty,
         );
-        Self(Some(span).filter(|span| !span.is_disabled()))
+        // Boxed, because most waits have none.
+        Self(Some(span).filter(|span| !span.is_disabled()).map(Box::new))
     }
 
     pub(crate) fn acquired(&mut self, token: FencingToken) {

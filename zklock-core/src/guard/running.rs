@@ -1,11 +1,13 @@
 //! Runs a body under a lock, and takes no step of it without the lock.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
 
 use crate::error::LockError;
-use crate::hold;
+use crate::hold::{self, Hold};
 
 use super::Guard;
 
@@ -38,9 +40,21 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed, so that nested locked calls do not multiply the size of their futures.
-        let future = Box::pin(self.scope(future));
-        run_while(|| self.check(), self.lost(), future)
+        run_while(|| self.check(), || self.lost(), self.scope(future))
+    }
+
+    /// Runs a future like [`run`](Self::run), in the same step in which the lock was entered. An entry again has just
+    /// checked the lease, and it is not checked once more before the first poll of the future.
+    #[doc(hidden)]
+    pub fn run_at_once<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        let running = run_while(|| self.check(), || self.lost(), self.scope(future));
+        match self.holds.iter().all(Hold::is_again) {
+            true => running.checked(),
+            false => running,
+        }
     }
 
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
@@ -100,35 +114,105 @@ impl<K> Guard<K> {
 
 /// Runs a future as long as `check` passes.
 ///
-/// The check is made before each poll of the future and after its last one. `woken` wakes the task when the
-/// outcome of the check may have changed.
-pub(crate) async fn run_while<T, L>(
-    check: impl Fn() -> Result<(), LockError>,
-    woken: impl Future<Output = L>,
-    future: impl Future<Output = T>,
-) -> Result<T, LockError> {
-    let (mut woken, mut future) = (pin!(woken), pin!(future));
-    let mut is_woken = false;
-    poll_fn(|context| {
-        check()?;
-        if let Poll::Ready(value) = future.as_mut().poll(context) {
-            return Poll::Ready(check().map(|()| value));
+/// The check is made before each poll of the future and after its last one. `wake` returns a future that wakes the task
+/// when the outcome of the check may have changed. It is called if the future waits.
+pub(crate) fn run_while<C, W, L, F>(check: C, wake: W, future: F) -> Running<C, W, L, F>
+where
+    C: Fn() -> Result<(), LockError>,
+    W: FnMut() -> L,
+    L: Future,
+    F: Future,
+{
+    Running { check, wake, watch: Watch::NotYet, entry: Entry::Unchecked, future: Some(future) }
+}
+
+pin_project! {
+    /// A future that runs as long as a check passes. It is a type of its own because the future of an async function
+    /// would have two places for the inner one, so that those of nested calls would multiply in size.
+    pub(crate) struct Running<C, W, L, F> {
+        check: C,
+        wake: W,
+        watch: Watch<L>,
+        entry: Entry,
+        // `None` once it has ended or was dropped.
+        #[pin]
+        future: Option<F>,
+    }
+}
+
+/// What wakes the task of a body. It is boxed, and made only for a body that waits.
+enum Watch<L> {
+    NotYet,
+    Watching(Pin<Box<L>>),
+    Woken,
+}
+
+/// Whether the check is known to pass at the first poll.
+enum Entry {
+    Checked,
+    Unchecked,
+}
+
+impl<C, W, L, F> Running<C, W, L, F> {
+    /// Takes the check for made at the first poll, in whose step the caller has made it.
+    fn checked(self) -> Self {
+        Self { entry: Entry::Checked, ..self }
+    }
+}
+
+impl<C, W, L, F> Future for Running<C, W, L, F>
+where
+    C: Fn() -> Result<(), LockError>,
+    W: FnMut() -> L,
+    L: Future,
+    F: Future,
+{
+    type Output = Result<F::Output, LockError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = ready!(self.as_mut().step(context));
+        self.project().future.set(None);
+        Poll::Ready(outcome)
+    }
+}
+
+impl<C, W, L, F> Running<C, W, L, F>
+where
+    C: Fn() -> Result<(), LockError>,
+    W: FnMut() -> L,
+    L: Future,
+    F: Future,
+{
+    fn step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<F::Output, LockError>> {
+        let this = self.project();
+        match std::mem::replace(this.entry, Entry::Unchecked) {
+            Entry::Checked => {}
+            Entry::Unchecked => (this.check)()?,
+        }
+        let future = this.future.as_pin_mut().expect("a future is not polled after its end");
+        if let Poll::Ready(value) = future.poll(context) {
+            return Poll::Ready((this.check)().map(|()| value));
         }
         // A future that ends at once needs nobody to wake its task.
-        if !is_woken && woken.as_mut().poll(context).is_ready() {
-            is_woken = true;
-            check()?;
+        if let Watch::NotYet = this.watch {
+            *this.watch = Watch::Watching(Box::pin((this.wake)()));
+        }
+        if let Watch::Watching(watch) = this.watch {
+            ready!(watch.as_mut().poll(context));
+            *this.watch = Watch::Woken;
+            (this.check)()?;
         }
         Poll::Pending
-    })
-    .await
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::future::pending;
-    use std::task::{Context, Waker};
+    use std::future::{pending, poll_fn};
+    use std::pin::pin;
+    use std::rc::Rc;
+    use std::task::Waker;
 
     use super::*;
     use crate::error::LossReason;
@@ -145,7 +229,7 @@ mod tests {
             steps.set(steps.get() + 1);
             Poll::<()>::Pending
         });
-        let mut run = pin!(run_while(check, pending::<()>(), body));
+        let mut run = pin!(run_while(check, pending::<()>, body));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
@@ -154,10 +238,48 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_dropped_when_its_end_is_told_although_the_run_is_kept() {
+        let (is_held, alive) = (Cell::new(true), Rc::new(()));
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let kept = alive.clone();
+        let body = async move {
+            let _kept = kept;
+            pending::<()>().await;
+        };
+        let mut run = pin!(run_while(check, pending::<()>, body));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        assert!(run.as_mut().poll(&mut context).is_ready());
+        assert_eq!(Rc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_run_that_begins_with_its_entry_checks_before_its_later_steps() {
+        let (checks, polls) = (Cell::new(0), Cell::new(0));
+        let check = || {
+            checks.set(checks.get() + 1);
+            Ok(())
+        };
+        let body = poll_fn(|_| {
+            polls.set(polls.get() + 1);
+            if polls.get() < 3 { Poll::Pending } else { Poll::Ready(()) }
+        });
+        let mut run = pin!(run_while(check, pending::<()>, body).checked());
+        let mut context = Context::from_waker(Waker::noop());
+        for expected in [0, 1] {
+            assert!(run.as_mut().poll(&mut context).is_pending());
+            assert_eq!(checks.get(), expected);
+        }
+        assert!(run.as_mut().poll(&mut context).is_ready());
+        assert_eq!(checks.get(), 3);
+    }
+
+    #[test]
     fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
         let is_held = Cell::new(true);
         let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let run = pin!(run_while(check, pending::<()>(), async { is_held.set(false) }));
+        let run = pin!(run_while(check, pending::<()>, async { is_held.set(false) }));
         let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
     }

@@ -39,17 +39,16 @@ impl Door {
         Self::new(path, entry, Wanted::Permits(permits))
     }
 
-    /// Returns the same door, which also waits for contenders of other clients with these name patterns.
-    pub(crate) fn also_behind(mut self, names: &[String]) -> Self {
+    /// Makes the calls at this door also wait for contenders of other clients with these name patterns.
+    pub(crate) fn wait_behind(&mut self, names: &[String]) {
         if let Wanted::Place(place) = &mut self.wanted {
             place.also_behind = names.into();
         }
-        self
     }
 
-    /// Returns the same door, in front of which each call has a place of its own in the queue.
-    pub(crate) fn queued_by_task(self) -> Self {
-        Self { queueing: Some(Queueing::Task), ..self }
+    /// Gives each call at this door a place of its own in the queue.
+    pub(crate) fn queue_by_task(&mut self) {
+        self.queueing = Some(Queueing::Task);
     }
 
     /// Returns the same door with a name for events and metrics.

@@ -1,21 +1,22 @@
 //! Enters a lock, either again in memory or by an acquisition.
 
 use std::iter;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::cohort::{self, Grant, Grants};
 use crate::error::{LockError, Phase};
-use crate::events::Attempt;
+use crate::events::{Attempt, Witness};
 use crate::lease::LeaseState;
 use crate::path::NodePath;
 use crate::session::drive::Contention;
 
 use super::door::Door;
 use super::entry::{Entry, Relation};
-use super::node::Place;
-use super::scope::nearest;
+use super::node::{Node, Place};
+use super::scope::{admitted, nearest};
 use super::spanned::{self, Spanned};
 use super::waiting::{confirm, turn_of};
 use super::{Hold, Holds};
@@ -41,7 +42,8 @@ impl Door {
     /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
     async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
         let path = self.path.relative();
-        match enter(client, self, Patience::within(wait, path)?, || self.attempt(client, None)).await? {
+        let visitor = Visitor::at(client, self, Patience::within(wait, path)?);
+        match visitor.enter(|| self.attempt(client, None)).await? {
             Some(holds) => Ok(holds),
             // Not expected: only an attempt that does not wait returns `None`.
             None => Err(LockError::Timeout {
@@ -71,17 +73,8 @@ impl Door {
 /// Enters a lock again if the current call holds it and nothing is in the way.
 #[inline]
 pub(crate) fn enter_again(client: &Client, path: &NodePath, entry: Entry) -> Option<Holds> {
-    let (node, relation) = nearest(client, (path, entry))?;
-    let Relation::Again(again) = relation else { return None };
-    if !node.gate.admit(again) {
-        return None;
-    }
-    let is_held = node.tenure().state() == LeaseState::Held;
-    let hold = if is_held { Hold::inside(&node, entry, again) } else { None };
-    if hold.is_none() {
-        node.gate.leave(again);
-    }
-    hold.map(Holds::One)
+    let (ties, again) = admitted(client, (path, entry))?;
+    Hold::inside(ties, entry, again).map(Holds::One)
 }
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
@@ -93,70 +86,123 @@ pub(crate) async fn enter(
     patience: Patience,
     begin: impl FnOnce() -> Attempt,
 ) -> Result<Option<Holds>, LockError> {
-    let started = Instant::now();
-    let patience = || patience.spent(started.elapsed());
-    while let Some((outer, relation)) = nearest(client, (&door.path, door.entry)) {
-        let path = || door.path.relative().to_owned();
-        let again = match relation {
-            Relation::Again(again) => again,
-            Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
-            Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
-        };
-        if !outer.gate.admit(again) {
-            if patience().contention == Contention::Leave {
-                return Ok(None);
-            }
-            // Waiting for a hold does not keep it alive.
-            let queue = (outer.gate.queue().clone(), again);
-            turn_of(client.worker(), &door.path, queue, patience()).await?;
-        }
-        let place = Place::admitted(outer, again);
-        let outer = place.node();
-        if outer.is_over() {
-            // The hold ended meanwhile. Another hold of this lock may be around it.
-            continue;
-        }
-        let tenure = outer.tenure();
-        match tenure.state() {
-            LeaseState::Held => {}
-            LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
-            LeaseState::Suspended => {
-                let confirmed = confirm(client.worker(), tenure, patience()).await;
-                if !outer.is_over() {
-                    confirmed?;
-                }
-            }
-        }
-        if let Some(ties) = Hold::join(outer, door.entry) {
-            return Ok(Some(Holds::One(Hold::placed(ties, door.entry, (place, None)))));
-        }
-    }
-    let Some(grants) = acquire(client, door, patience, begin()).await? else { return Ok(None) };
-    let span = spanned::open(door, &grants);
-    let spanned = grants.into_iter().map(|grant| {
-        let part = Spanned::part(span.as_ref(), &grant);
-        Hold::first(client, door.entry, (grant, part))
-    });
-    Ok(Some(spanned.collect()))
+    Visitor::at(client, door, patience).enter(begin).await
 }
 
-/// Makes one attempt to acquire a lock, and reports its life to the listeners.
-async fn acquire(
-    client: &Client,
-    door: &Door,
-    patience: impl Fn() -> Patience,
-    attempt: Attempt,
-) -> Result<Option<Grants>, LockError> {
-    let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
-    // The attempt is dropped after the wait, whose end it tells if this future is dropped.
-    let waited = (patience, attempt.witness());
-    let outcome = cohort::enter(client, (&door.path, &door.wanted), queueing, waited).await;
-    match &outcome {
-        Ok(Some(grants)) => announce(attempt, grants),
-        Ok(None) => attempt.contended(),
-        Err(error) => attempt.failed(error),
+/// A call that is about to enter a lock. Its futures are small, because many calls may wait for one lock.
+struct Visitor<'a> {
+    client: &'a Client,
+    door: &'a Door,
+    patience: Patience,
+    started: Instant,
+}
+
+/// The outcome of an attempt to enter a lock again.
+enum Again {
+    Entered(Hold),
+    /// Others are inside of the hold, and the caller does not want to wait.
+    Contended,
+    /// The call does not hold the lock.
+    Outside,
+}
+
+impl<'a> Visitor<'a> {
+    fn at(client: &'a Client, door: &'a Door, patience: Patience) -> Self {
+        Self { client, door, patience, started: Instant::now() }
     }
-    outcome
+
+    /// Returns the patience that is left.
+    fn patience(&self) -> Patience {
+        self.patience.spent(self.started.elapsed())
+    }
+
+    fn nearest(&self) -> Option<(Arc<Node>, Relation)> {
+        nearest(self.client, (&self.door.path, self.door.entry))
+    }
+
+    async fn enter(&self, begin: impl FnOnce() -> Attempt) -> Result<Option<Holds>, LockError> {
+        if self.nearest().is_some() {
+            match Box::pin(self.enter_again()).await? {
+                Again::Entered(hold) => return Ok(Some(Holds::One(hold))),
+                Again::Contended => return Ok(None),
+                Again::Outside => {}
+            }
+        }
+        let attempt = begin();
+        match self.acquire(&attempt.witness()).await {
+            Ok(Some(grants)) => {
+                announce(attempt, &grants);
+                Ok(Some(self.holds(grants)))
+            }
+            Ok(None) => {
+                attempt.contended();
+                Ok(None)
+            }
+            Err(error) => {
+                attempt.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Enters the lock again, and waits for what is in the way.
+    async fn enter_again(&self) -> Result<Again, LockError> {
+        let (client, door) = (self.client, self.door);
+        while let Some((outer, relation)) = self.nearest() {
+            let path = || door.path.relative().to_owned();
+            let again = match relation {
+                Relation::Again(again) => again,
+                Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
+                Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
+            };
+            if !outer.gate.admit(again) {
+                if self.patience.contention == Contention::Leave {
+                    return Ok(Again::Contended);
+                }
+                // Waiting for a hold does not keep it alive.
+                let queue = (outer.gate.queue().clone(), again);
+                turn_of(client.worker(), &door.path, queue, self.patience()).await?;
+            }
+            let place = Place::admitted(outer, again);
+            let outer = place.node();
+            if outer.is_over() {
+                // The hold ended meanwhile. Another hold of this lock may be around it.
+                continue;
+            }
+            let tenure = outer.tenure();
+            match tenure.state() {
+                LeaseState::Held => {}
+                LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
+                LeaseState::Suspended => {
+                    let confirmed = confirm(client.worker(), tenure, self.patience()).await;
+                    if !outer.is_over() {
+                        confirmed?;
+                    }
+                }
+            }
+            if let Some(ties) = Hold::join(outer, door.entry) {
+                return Ok(Again::Entered(Hold::placed(ties, door.entry, (place, None))));
+            }
+        }
+        Ok(Again::Outside)
+    }
+
+    async fn acquire(&self, witness: &Witness) -> Result<Option<Grants>, LockError> {
+        let Self { client, door, .. } = *self;
+        let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
+        let patience = || self.patience();
+        cohort::enter(client, (&door.path, &door.wanted), queueing, (&patience, witness)).await
+    }
+
+    /// Returns the first holds of a lock that was acquired, and opens their span.
+    fn holds(&self, grants: Grants) -> Holds {
+        let span = spanned::open(self.door, &grants);
+        let spanned = grants.into_iter().map(|grant| {
+            let part = Spanned::part(span.as_ref(), &grant);
+            Hold::first(self.client, self.door.entry, (grant, part))
+        });
+        spanned.collect()
+    }
 }
 
 /// Reports that the call holds the lock, and has the end of the hold reported.

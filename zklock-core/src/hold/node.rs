@@ -16,6 +16,7 @@ use super::entry::{Again, Entry, Relation};
 use super::gate::Gate;
 use super::spanned::Spanned;
 use super::stake::Writing;
+use super::visit::Visits;
 
 /// A hold, as the calls inside of it find it. Scopes refer to it, which does not keep the lock: only its ties do.
 pub(crate) struct Node {
@@ -23,6 +24,7 @@ pub(crate) struct Node {
     share: Arc<Share>,
     worker: Weak<Worker>,
     pub(super) gate: Gate,
+    pub(super) visits: Visits,
     is_over: AtomicBool,
     /// Created on demand, and taken when the hold ends.
     ending: Mutex<Option<Arc<Ending>>>,
@@ -74,6 +76,7 @@ impl Node {
             share,
             worker: Arc::downgrade(client.worker()),
             gate: Gate::default(),
+            visits: Visits::default(),
             is_over: AtomicBool::new(false),
             ending: Mutex::new(ending),
             writing,
@@ -93,12 +96,27 @@ impl Node {
     /// Returns the relation of an entry to this hold, or `None` if it is another lock or the hold has ended.
     #[inline]
     pub(super) fn relation(&self, client: &Client, (path, entry): (&NodePath, Entry)) -> Option<Relation> {
-        let is_same = || {
-            !self.is_over()
-                && std::ptr::eq(self.worker.as_ptr(), Arc::as_ptr(client.worker()))
-                && self.tenure().path().is_same(path)
-        };
-        Relation::of(self.entry, entry).filter(|_| is_same())
+        Relation::of(self.entry, entry).filter(|_| !self.is_over() && self.is_at(client, path))
+    }
+
+    /// Returns whether this is a hold of the lock of this client at this path.
+    #[inline]
+    pub(super) fn is_at(&self, client: &Client, path: &NodePath) -> bool {
+        std::ptr::eq(self.worker.as_ptr(), Arc::as_ptr(client.worker())) && self.tenure().path().is_same(path)
+    }
+
+    /// Admits an entry if this node is held, and nothing is in the way of the entry. Returns the ties, which the entry
+    /// shares. It runs no code of users.
+    #[inline]
+    pub(super) fn admit(&self, again: Again) -> Option<Arc<Ties>> {
+        if !self.gate.admit(again) {
+            return None;
+        }
+        let ties = if self.tenure().is_held() { self.ties() } else { None };
+        if ties.is_none() {
+            self.gate.leave(again);
+        }
+        ties
     }
 
     /// Returns the ties of this hold, unless it has ended and nothing is left inside of it.
@@ -177,6 +195,12 @@ impl Ties {
                 client: self.client.clone(),
             }
         })
+    }
+
+    /// Returns the ties of the entry alone that these have admitted.
+    pub(super) fn of_visit(&self) -> Arc<Self> {
+        let place = Place::admitted(self.node.clone(), Again::Alone);
+        self.inner(self.node.entry, place, None)
     }
 
     /// Returns the places of this hold, for one that is entered inside of it.

@@ -1,6 +1,7 @@
 //! Ends holds.
 
 use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_lite::future::yield_now;
@@ -13,25 +14,45 @@ use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Share;
 
+use super::Hold;
+use super::holds::{Holds, Members};
 use super::node::{Node, Ties};
 use super::spanned::Closing;
-use super::{Hold, Holds, Members};
 
 /// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
 /// first failure and logs the others.
 pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
-    each(holds, End::release).await
+    // Boxed, so that the futures of inner holds are small, and those of calls that wait for a lock, in which there is
+    // room for the release.
+    let released: Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>> = match holds {
+        Holds::One(hold) => match hold.end_here() {
+            End::Shared(node) => return node.tenure().check(),
+            end => Box::pin(released(end)),
+        },
+        members @ Holds::Many(_) => Box::pin(each(members, released)),
+    };
+    released.await
 }
 
 /// Ends all holds after a body, beginning with the last one, and logs the failures. It does not wait for the servers,
 /// unless the client is configured so.
 pub(crate) async fn finish_all(holds: Holds) {
     let ended = match holds[0].client().worker().settings().release {
-        Release::Acknowledged => each(holds, End::release).await,
-        Release::Background => each(holds, End::finish).await,
+        Release::Acknowledged => release_all(holds).await,
+        Release::Background => finish_each(holds).await,
     };
     if let Err(error) = ended {
         log(&error);
+    }
+}
+
+async fn finish_each(holds: Holds) -> Result<(), LockError> {
+    match holds {
+        Holds::One(hold) => match hold.end_here() {
+            End::Shared(_) => Ok(()),
+            end => Box::pin(end.finish()).await,
+        },
+        members @ Holds::Many(_) => Box::pin(each(members, End::finish)).await,
     }
 }
 
@@ -114,16 +135,6 @@ impl End {
         }
         Ok(())
     }
-
-    /// Waits until another call of this client has the lock or the servers have released it, or until they have applied
-    /// the downgrade.
-    async fn release(self) -> Result<(), LockError> {
-        match self {
-            Self::Shared(node) => node.tenure().check(),
-            // Boxed, so that the futures of inner holds are small.
-            end => Box::pin(released(end)).await,
-        }
-    }
 }
 
 impl Hold {
@@ -137,8 +148,9 @@ impl Hold {
     }
 
     fn part(mut self) -> Part {
-        let (own, outer, stake) = (self.own.get().cloned(), self.ties.clone(), mem::take(&mut self.stake));
         // A request to release is not reported any more.
+        let own = self.leave();
+        let (outer, stake) = (self.ties.clone(), mem::take(&mut self.stake));
         drop(self);
         let last_writing = stake.give_up();
         let ties = match own {
@@ -178,12 +190,6 @@ impl Ties {
     }
 }
 
-impl Members {
-    pub(super) fn into_vec(mut self) -> Vec<Hold> {
-        mem::take(&mut self.0)
-    }
-}
-
 impl Drop for Members {
     fn drop(&mut self) {
         for end in end_together(mem::take(&mut self.0)) {
@@ -194,7 +200,8 @@ impl Drop for Members {
     }
 }
 
-/// Waits for the release of a hold.
+/// Waits until another call of this client has the lock or the servers have released it, or until they have applied the
+/// downgrade.
 async fn released(end: End) -> Result<(), LockError> {
     // The work runs on the client's thread, where it continues even if the caller's future is dropped.
     let (outcome, rest) = match end {

@@ -10,13 +10,22 @@ use crate::path::NodePath;
 
 use super::Hold;
 use super::chain::Chain;
-use super::entry::{Entry, Relation};
+use super::entry::{Again, Entry, Relation};
 use super::held::{Frame, Held, Leading};
-use super::node::Node;
+use super::node::{Node, Ties};
+use super::visit::Visit;
 
 tokio::task_local! {
     /// The locks and terms of the call that is being polled.
-    static SCOPE: Chain<Frame>;
+    static SCOPE: Scope;
+}
+
+/// The locks and terms around a call.
+#[derive(Clone, Default)]
+struct Scope {
+    /// The innermost one, if it is an entry into a lock that the call has entered before, and was alone there.
+    visit: Option<Visit>,
+    frames: Chain<Frame>,
 }
 
 /// Runs a future inside these holds, and their span.
@@ -71,53 +80,101 @@ pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
 
 /// Returns the locks and terms of the current call that have not ended, beginning with the innermost.
 pub(crate) fn held() -> impl Iterator<Item = Held> {
-    let held: Vec<_> = current().iter().filter_map(Frame::held).collect();
+    let Scope { visit, frames } = current();
+    let visit = visit.and_then(|visit| visit.node()).map(Frame::Lock);
+    let held: Vec<_> = visit.iter().chain(frames.iter()).filter_map(Frame::held).collect();
     held.into_iter()
 }
 
 /// Returns the scope of the current call with these holds in it.
-fn inside(holds: &[Hold]) -> Chain<Frame> {
+fn inside(holds: &[Hold]) -> Scope {
+    if let [hold] = holds
+        && let Some(visit) = hold.visit()
+    {
+        return Scope { visit: Some(visit), frames: current().into_frames() };
+    }
     with_frame(Frame::of(holds.iter().map(Hold::node).cloned()))
 }
 
-fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Chain<Frame> {
+fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
     with_frame(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
 }
 
-fn with_frame(frame: Frame) -> Chain<Frame> {
-    let mut frame = Some(frame);
-    let mut inside = |frames: &Chain<Frame>| frame.take().map(|frame| frames.with(frame));
-    let scope = SCOPE.try_with(&mut inside).ok().flatten();
-    scope.or_else(|| inside(&Chain::default())).unwrap_or_default()
+fn with_frame(frame: Frame) -> Scope {
+    Scope { visit: None, frames: current().into_frames().with(frame) }
 }
 
-fn current() -> Chain<Frame> {
+fn current() -> Scope {
     SCOPE.try_with(Clone::clone).unwrap_or_default()
+}
+
+impl Scope {
+    /// Returns the list of what is around a call, to which more is added.
+    fn into_frames(self) -> Chain<Frame> {
+        let Self { visit, frames } = self;
+        match visit.and_then(|visit| visit.node()) {
+            Some(node) => frames.with(Frame::Lock(node)),
+            None => frames,
+        }
+    }
 }
 
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
 fn around(holds: &[Hold]) -> Span {
-    holds.iter().rev().find_map(|hold| hold.own_ties().span.for_body()).unwrap_or_else(Span::none)
+    holds.iter().rev().find_map(Hold::span_for_body).unwrap_or_else(Span::none)
 }
 
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
-#[inline]
 pub(super) fn nearest(client: &Client, lock: (&NodePath, Entry)) -> Option<(Arc<Node>, Relation)> {
-    let nearest = |frames: &Chain<Frame>| {
-        let mut nodes = frames.iter().flat_map(Frame::nodes);
-        let (node, relation) =
-            nodes.find_map(|node| node.relation(client, lock).map(|relation| (node, relation)))?;
-        // Cloned, because other code may enter scopes.
-        Some((node.clone(), relation))
+    // Cloned, because other code may enter scopes.
+    let found = |node: &Arc<Node>, relation| (node.clone(), relation);
+    look_for(client, lock, found)
+}
+
+/// Admits an entry into the innermost hold of the current call that is related to it, if that is an entry again, the lock
+/// is held and nothing is in the way. Returns the ties of that hold.
+#[inline]
+pub(super) fn admitted(client: &Client, lock: (&NodePath, Entry)) -> Option<(Arc<Ties>, Again)> {
+    let admit = |node: &Arc<Node>, relation| match relation {
+        Relation::Again(again) => node.admit(again).map(|ties| (ties, again)),
+        Relation::Upgrade | Relation::Reentrant => None,
+    };
+    look_for(client, lock, admit).flatten()
+}
+
+/// Calls a function with the innermost hold of the current call that is related to an entry of this lock. The function
+/// must not run other code, which may enter scopes.
+#[inline]
+fn look_for<T>(
+    client: &Client,
+    lock: (&NodePath, Entry),
+    found: impl Fn(&Arc<Node>, Relation) -> T,
+) -> Option<T> {
+    if let Some(node) = visited(client, lock.0)
+        && let Some(relation) = node.relation(client, lock)
+    {
+        return Some(found(&node, relation));
+    }
+    let nearest = |scope: &Scope| {
+        let mut nodes = scope.frames.iter().flat_map(Frame::nodes);
+        nodes.find_map(|node| node.relation(client, lock).map(|relation| found(node, relation)))
     };
     SCOPE.try_with(nearest).ok().flatten()
+}
+
+/// Returns the node of the innermost hold of the current call if it is a visit of this lock.
+#[inline]
+fn visited(client: &Client, path: &NodePath) -> Option<Arc<Node>> {
+    let visit =
+        |scope: &Scope| scope.visit.as_ref().filter(|visit| visit.outer().is_at(client, path)).cloned();
+    SCOPE.try_with(visit).ok().flatten()?.node()
 }
 
 /// Returns the length of the current call's list.
 #[cfg(test)]
 pub(crate) fn length() -> usize {
-    current().iter().count()
+    current().into_frames().iter().count()
 }
 
 #[cfg(test)]
@@ -142,7 +199,7 @@ mod tests {
             let guard = mutex.lock().await.unwrap();
             let (tell, told) = oneshot::channel();
             let inside = async {
-                let longest = longest.max(current().iter().count());
+                let longest = longest.max(length());
                 match left {
                     0 => done.send(longest).unwrap(),
                     _ => drop(tokio::spawn(inherit(generation(mutex, told, (left - 1, longest), done)))),

@@ -143,7 +143,7 @@ impl Leadership {
         let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
         let future = Box::pin(self.scope(future.instrument(inside(&span))));
-        let mut run = pin!(run_while(|| self.check(), self.lost(), future));
+        let mut run = pin!(run_while(|| self.check(), || self.lost(), future));
         let outcome = poll_fn(|context| {
             // Taken before the check: either the end of the term waits for this step, or the step sees the
             // end.

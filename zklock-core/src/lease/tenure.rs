@@ -211,6 +211,16 @@ impl Tenure {
         }
     }
 
+    /// Returns whether the state is known to be held, and marks nothing as lost.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        let session = &self.session;
+        self.loss.get().is_none() && !session.clock().remaining().is_zero() && {
+            let link = session.link();
+            link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
+        }
+    }
+
     /// Fails if the lock is lost.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         match self.state() {

@@ -21,7 +21,10 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
             state = states.changed() => state,
             never = publish(&session, state) => match never {},
         };
-        session.link.send_modify(|link| link.epoch += 1);
+        session.link.change(|link| {
+            link.epoch += 1;
+            true
+        });
         if !state.is_terminated() {
             // The new state may equal the old one: there was another one in between.
             session.tell_health(Health::Suspended);

@@ -12,6 +12,7 @@ use crate::error::LockError;
 use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::failure::OpenError;
+use super::link::Links;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login;
 use super::lookout::Lookouts;
@@ -27,7 +28,7 @@ use super::tls;
 use super::traffic::Traffic;
 use super::ward::Ward;
 use super::warden;
-use super::{Health, Link, Session, connection, heartbeat};
+use super::{Session, connection, heartbeat};
 
 /// The settings with which a session is opened.
 #[derive(Clone)]
@@ -86,7 +87,7 @@ impl Opening {
             Terms::new(client.session_timeout(), timing, self.heartbeat).map_err(OpenError::Invalid)?;
         let session = Arc::new(Session {
             id: client.session_id().0,
-            link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
+            link: Links::connected(),
             leases: watch::Sender::new(0),
             over: CancellationToken::new(),
             closed: CancellationToken::new(),

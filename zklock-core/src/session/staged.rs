@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
+use super::link::Links;
 use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
@@ -16,7 +17,7 @@ use super::sentry::{Seen, Sentry};
 use super::succession::Succession;
 use super::traffic::Traffic;
 use super::ward::Ward;
-use super::{Health, Heartbeat, Link, Session};
+use super::{Health, Heartbeat, Session};
 
 impl Session {
     /// Returns a session that is connected, with a lease of about a minute, and answers no request.
@@ -34,7 +35,7 @@ impl Session {
         let clock = LeaseClock::new(terms);
         Arc::new(Self {
             id,
-            link: watch::Sender::new(Link { epoch: 0, health: Health::Connected }),
+            link: Links::connected(),
             leases: watch::Sender::new(0),
             over: CancellationToken::new(),
             closed: CancellationToken::new(),

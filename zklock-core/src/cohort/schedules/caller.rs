@@ -49,7 +49,7 @@ async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Opt
         Subject { path: &cohort.path, label: &Cow::Borrowed("a"), mode: Mode::Exclusive, group: None };
     // It has no listener.
     let attempt = Attempt::begin(None, subject);
-    let grant = cohort.clone().enter(side, (move || patience, attempt.witness())).await?;
+    let grant = cohort.clone().enter(side, (&|| patience, &attempt.witness())).await?;
     if let Some(grant) = &grant {
         attempt.acquired(grant.share().token(), 1).for_each(|holding| grant.share().announce(holding));
     }

@@ -1,0 +1,55 @@
+//! The holds of one guard.
+
+use std::mem;
+use std::ops::Deref;
+use std::slice;
+
+use super::Hold;
+
+/// The holds of one guard.
+#[derive(Debug)]
+pub(crate) enum Holds {
+    One(Hold),
+    /// One hold for each node; at least one.
+    Many(Members),
+}
+
+/// The holds of one guard for each node. Those that are dropped are ended together.
+#[derive(Debug)]
+pub(crate) struct Members(pub(super) Vec<Hold>);
+
+impl Holds {
+    pub(crate) fn into_vec(self) -> Vec<Hold> {
+        match self {
+            Self::One(hold) => vec![hold],
+            Self::Many(members) => members.into_vec(),
+        }
+    }
+}
+
+impl Members {
+    pub(super) fn into_vec(mut self) -> Vec<Hold> {
+        mem::take(&mut self.0)
+    }
+}
+
+impl Deref for Holds {
+    type Target = [Hold];
+
+    fn deref(&self) -> &[Hold] {
+        match self {
+            Self::One(hold) => slice::from_ref(hold),
+            Self::Many(Members(holds)) => holds,
+        }
+    }
+}
+
+impl FromIterator<Hold> for Holds {
+    fn from_iter<I: IntoIterator<Item = Hold>>(holds: I) -> Self {
+        let mut holds = holds.into_iter();
+        match (holds.next(), holds.next()) {
+            (Some(only), None) => Self::One(only),
+            (first, second) => Self::Many(Members(first.into_iter().chain(second).chain(holds).collect())),
+        }
+    }
+}
