@@ -89,8 +89,8 @@ pub(crate) use self::grant::{Grant, Grants, Release};
 /// The cohorts of one client.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    lines: Registry<Key, Cohort<CallerLine>>,
-    pools: Registry<Count, Cohort<CallerPool>>,
+    lines: Registry<Cohort<CallerLine>>,
+    pools: Registry<Cohort<CallerPool>>,
 }
 
 /// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
@@ -189,7 +189,7 @@ impl Cohorts {
         count: &Count,
         bounds: Bounds,
     ) -> Arc<Cohort<CallerPool>> {
-        let make = |entry| Cohort::new(worker, path, supply::pool(bounds, count), entry);
+        let make = |entry| Cohort::new(worker, supply::pool(bounds, count), entry);
         self.pools.get(path, count.clone(), make)
     }
 
@@ -206,7 +206,7 @@ impl Cohorts {
             Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
         };
         let key = Key { recipe, also_behind: claimed.also_behind.clone() };
-        let make = |entry| Cohort::new(worker, path, Line::new(bounds), entry);
+        let make = |entry| Cohort::new(worker, Line::new(bounds), entry);
         (self.lines.get(path, key, make), side)
     }
 }

@@ -1,5 +1,7 @@
 //! The tasks of one client, on its own thread.
 
+use std::sync::Arc;
+
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -8,7 +10,10 @@ use crate::interleaving;
 
 /// Runs tasks on the thread of one client.
 #[derive(Clone, Debug)]
-pub(crate) struct Tasks {
+pub(crate) struct Tasks(Arc<Thread>);
+
+#[derive(Debug)]
+struct Thread {
     tracker: TaskTracker,
     runtime: Handle,
 }
@@ -18,28 +23,28 @@ pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
     pub(crate) fn new(runtime: Handle) -> Self {
-        Self { tracker: TaskTracker::new(), runtime }
+        Self(Arc::new(Thread { tracker: TaskTracker::new(), runtime }))
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
+        &self.0.runtime
     }
 
     /// Runs a task. It is dropped at once if the thread has ended.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(task) = interleaving::take(task) {
-            self.tracker.spawn_on(task, &self.runtime);
+            self.0.tracker.spawn_on(task, &self.0.runtime);
         }
     }
 
     /// Makes [`finished`](Self::finished) wait until the returned value is dropped.
     pub(crate) fn unfinished(&self) -> Unfinished {
-        self.tracker.token()
+        self.0.tracker.token()
     }
 
     /// Waits until there is no task any more, and nothing else that is unfinished.
     pub(crate) async fn finished(&self) {
-        self.tracker.close();
-        self.tracker.wait().await;
+        self.0.tracker.close();
+        self.0.tracker.wait().await;
     }
 }

@@ -65,7 +65,7 @@ impl<R: Local> Cohort<R> {
         let now = Instant::now();
         if pace.is_due(since, now) {
             let ((phase, holder), calls) = (self.in_the_way(), self.waiting());
-            let wait = LongWait { path: &self.path, since, phase, holder, calls };
+            let wait = LongWait { path: self.path(), since, phase, holder, calls };
             self.worker.settings().long_waits.log(wait, now);
         }
         // The oldest call may get the lock without a word to this task. The next one has a pace of its own.

@@ -17,19 +17,18 @@ use crate::path::NodePath;
 use super::attendant::Rouse;
 use super::call::Call;
 use super::grant::{Fate, Grant, Home, Place};
-use super::registry::Entry;
+use super::registry::{Entered, Entry};
 use super::rules::{Granted, Rules, Served};
 use super::tenancy::{Handle, Look, Ready, TenancyId};
 
 /// The calls of one client at one lock, and the rules by which they get it.
 pub(super) struct Cohort<R: Local> {
-    pub(super) path: NodePath,
     pub(super) worker: Arc<Worker>,
     rules: Mutex<R>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
     /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Holder>>,
+    front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     pub(super) bell: Notify,
     entry: Entry<R::Key, Self>,
@@ -90,10 +89,14 @@ pub(super) enum Answer {
 }
 
 impl<R: Local> Cohort<R> {
-    pub(super) fn new(worker: &Arc<Worker>, path: &NodePath, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let (worker, path, rules) = (worker.clone(), path.clone(), Mutex::new(rules));
+    pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
+        let (worker, rules) = (worker.clone(), Mutex::new(rules));
         let (has_untold, front, bell) = Default::default();
-        Self { path, worker, rules, has_untold, front, bell, entry }
+        Self { worker, rules, has_untold, front, bell, entry }
+    }
+
+    pub(super) fn path(&self) -> &NodePath {
+        self.entry.path()
     }
 
     pub(super) fn key(&self) -> &R::Key {
@@ -165,12 +168,12 @@ impl<R: Local> Cohort<R> {
     }
 
     pub(super) fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path.relative().to_owned() }
+        LockError::Closed { path: self.path().relative().to_owned() }
     }
 
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
         let (phase, holder) = self.in_the_way();
-        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase, holder }
+        LockError::Timeout { path: self.path().relative().to_owned(), waited, phase, holder }
     }
 
     /// Returns the phase of the calls in line, and the contender in their way if it is known.
@@ -185,19 +188,27 @@ impl<R: Local> Cohort<R> {
 
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn meet(&self, holder: Option<Holder>) {
-        *self.front.lock().unwrap_or_else(PoisonError::into_inner) = holder;
+        *self.front.lock().unwrap_or_else(PoisonError::into_inner) = holder.map(Box::new);
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     fn holder(&self) -> Option<Holder> {
         let front = self.front.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
-        front.or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
+        front
+            .map(|front| *front)
+            .or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
     }
 
     pub(super) fn rules(&self) -> MutexGuard<'_, R> {
         interleaving::point();
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Local> Entered<R::Key> for Cohort<R> {
+    fn entry(&self) -> &Entry<R::Key, Self> {
+        &self.entry
     }
 }
 
@@ -326,7 +337,7 @@ mod tests {
 
     /// Returns the news of a call that has begun.
     fn begun<R: Local>(cohort: &Cohort<R>) -> (Attempt, Arc<News>) {
-        let (path, label) = (&cohort.path, &Cow::Borrowed("a"));
+        let (path, label) = (cohort.path(), &Cow::Borrowed("a"));
         let subject = Subject { path, label, mode: Mode::Exclusive, group: None };
         let attempt = Attempt::begin(cohort.worker.hub(), subject);
         let news = News::of(&attempt.witness()).expect("somebody listens");

@@ -1,62 +1,115 @@
 //! The cohorts of one client, by lock.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, RandomState};
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use smallvec::SmallVec;
 
 use crate::path::NodePath;
 
 /// The values of one client, by the path and a key. A value is forgotten when its last user drops it.
-pub(super) struct Registry<K, V> {
-    shards: Arc<Shards<K, V>>,
+pub(super) struct Registry<V> {
+    shards: Arc<Shards<V>>,
 }
 
-struct Shards<K, V> {
+struct Shards<V> {
     hasher: RandomState,
-    shards: [Mutex<Shard<K, V>>; SHARDS],
+    shards: [Mutex<Shard<V>>; SHARDS],
 }
 
-/// The values of each path, which are few.
-type Shard<K, V> = HashMap<NodePath, Vec<(K, Weak<V>)>>;
+type Shard<V> = HashMap<NodePath, Values<V>>;
+
+/// The values of one path, which are few, and mostly one.
+enum Values<V> {
+    One(Weak<V>),
+    Several(Vec<Weak<V>>),
+}
+
+/// A value that has an entry.
+pub(super) trait Entered<K>: Sized {
+    fn entry(&self) -> &Entry<K, Self>;
+}
 
 /// The entry of one value, which ends with the value that owns it.
 pub(super) struct Entry<K, V> {
     path: NodePath,
     key: K,
-    shards: Weak<Shards<K, V>>,
+    shards: Weak<Shards<V>>,
 }
 
-impl<K: Clone + Eq, V> Registry<K, V> {
+impl<V> Registry<V> {
     /// Returns the value of this path and key. If there is none, `make` makes it, and has to keep its entry.
-    pub(super) fn get(&self, path: &NodePath, key: K, make: impl FnOnce(Entry<K, V>) -> V) -> Arc<V> {
+    pub(super) fn get<K: Eq>(&self, path: &NodePath, key: K, make: impl FnOnce(Entry<K, V>) -> V) -> Arc<V>
+    where
+        V: Entered<K>,
+    {
+        // Dropped without the lock of the shard, which their ends take.
+        let present;
         let mut shard = self.shards.of(path);
-        if let Some(values) = shard.get_mut(path) {
-            let mut found = values.iter().filter(|(other, _)| *other == key);
-            if let Some(value) = found.find_map(|(_, value)| value.upgrade()) {
-                return value;
-            }
+        present = shard.get(path).map(Values::present).unwrap_or_default();
+        if let Some(value) = present.iter().find(|value| value.entry().key == key) {
+            return value.clone();
         }
-        let entry = Entry { path: path.clone(), key: key.clone(), shards: Arc::downgrade(&self.shards) };
+        let entry = Entry { path: path.clone(), key, shards: Arc::downgrade(&self.shards) };
         let value = Arc::new(make(entry));
-        shard.entry(path.clone()).or_default().push((key, Arc::downgrade(&value)));
+        let weak = Arc::downgrade(&value);
+        match shard.entry(path.clone()) {
+            Occupied(mut values) => values.get_mut().push(weak),
+            Vacant(vacant) => drop(vacant.insert(Values::One(weak))),
+        }
         value
     }
 
     /// Returns all values of this path.
     pub(super) fn at(&self, path: &NodePath) -> Vec<Arc<V>> {
         let shard = self.shards.of(path);
-        shard.get(path).into_iter().flatten().filter_map(|(_, value)| value.upgrade()).collect()
+        shard.get(path).map(Values::present).unwrap_or_default().into_vec()
     }
 }
 
-impl<K, V> Shards<K, V> {
-    fn of(&self, path: &NodePath) -> MutexGuard<'_, Shard<K, V>> {
+impl<V> Values<V> {
+    fn all(&self) -> &[Weak<V>] {
+        match self {
+            Self::One(value) => slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+
+    /// Returns the values that are not gone.
+    fn present(&self) -> SmallVec<[Arc<V>; 1]> {
+        self.all().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn push(&mut self, value: Weak<V>) {
+        let mut values = self.all().to_vec();
+        values.push(value);
+        *self = Self::Several(values);
+    }
+
+    /// Forgets the values that are gone. Returns `false` if none is left.
+    fn sweep(&mut self) -> bool {
+        let is_there = |value: &Weak<V>| value.strong_count() > 0;
+        match self {
+            Self::One(value) => is_there(value),
+            Self::Several(values) => {
+                values.retain(is_there);
+                !values.is_empty()
+            }
+        }
+    }
+}
+
+impl<V> Shards<V> {
+    fn of(&self, path: &NodePath) -> MutexGuard<'_, Shard<V>> {
         let shard = self.hasher.hash_one(path) as usize % SHARDS;
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K, V> Default for Registry<K, V> {
+impl<V> Default for Registry<V> {
     fn default() -> Self {
         let shards = std::array::from_fn(|_| Mutex::default());
         Self { shards: Arc::new(Shards { hasher: RandomState::new(), shards }) }
@@ -64,6 +117,10 @@ impl<K, V> Default for Registry<K, V> {
 }
 
 impl<K, V> Entry<K, V> {
+    pub(super) fn path(&self) -> &NodePath {
+        &self.path
+    }
+
     pub(super) fn key(&self) -> &K {
         &self.key
     }
@@ -74,11 +131,8 @@ impl<K, V> Drop for Entry<K, V> {
     fn drop(&mut self) {
         let Some(shards) = self.shards.upgrade() else { return };
         let mut shard = shards.of(&self.path);
-        if let Some(values) = shard.get_mut(&self.path) {
-            values.retain(|(_, value)| value.strong_count() > 0);
-            if values.is_empty() {
-                shard.remove(&self.path);
-            }
+        if shard.get_mut(&self.path).is_some_and(|values| !values.sweep()) {
+            shard.remove(&self.path);
         }
     }
 }

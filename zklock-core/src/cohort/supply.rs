@@ -101,7 +101,7 @@ impl Cohort<CallerPool> {
         let wanted = Wanted::Permits(Permits { wanted: 1, count: self.key().clone() });
         let (cohort, cancel) = (self.clone(), CancellationToken::new());
         let told = move |progress| cohort.note(id, progress);
-        let contest = acquire::contend(&cancel, &self.worker, &self.path, wanted, told);
+        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
         Contender { id, contest, cancel }
     }
 

@@ -125,7 +125,7 @@ impl Cohort<CallerLine> {
                 stop.cancel();
             }
         };
-        let contest = acquire::contend(&cancel, &self.worker, &self.path, wanted, told);
+        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
         Contender { contest, cancel }
     }
 

@@ -14,7 +14,11 @@ use super::tenure::Tenure;
 
 impl Charge for Tenure {
     fn node(&self) -> Option<Arc<str>> {
-        self.present_node().filter(|_| !self.departure.is_departing())
+        self.present_node().filter(|_| !self.is_departing())
+    }
+
+    fn path(&self, node: &str) -> String {
+        self.node_path(node)
     }
 
     fn epoch(&self) -> u64 {
@@ -25,7 +29,7 @@ impl Charge for Tenure {
         let node = Charge::node(&*self)?;
         let mut gone = self.desk.at_rest(|contender| {
             let is_watched = self.is_watched.swap(true, Ordering::AcqRel);
-            (!is_watched).then(|| contender.own_node_gone(node.clone()))
+            (!is_watched).then(|| contender.own_node_gone(self.node_path(&node).into()))
         })??;
         let watched = Watched { tenure: self.clone(), node: node.clone() };
         Some(Box::pin(async move {
@@ -37,12 +41,12 @@ impl Charge for Tenure {
             });
             tokio::select! {
                 biased;
-                () = self.departure.until_departing() => {}
+                () = self.until_departing() => {}
                 () = self.replaced(&node) => return None,
                 absence = absent => return Some((node, absence)),
             }
             // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.
-            self.departure.until_departed().await;
+            self.until_departed().await;
             drop(gone);
             None
         }))

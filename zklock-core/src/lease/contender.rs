@@ -13,8 +13,8 @@ pub(super) trait Contender<T>: Send {
     /// Takes note of a watch that has fired before its first [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
 
-    /// Decides to withdraw, and returns the paths of the nodes to be deleted.
-    fn depart(&mut self) -> Vec<String>;
+    /// Decides to withdraw. Returns the contender, and the paths of the nodes to be deleted.
+    fn depart(self: Box<Self>) -> (Box<dyn Contender<T>>, Vec<String>);
 
     /// Takes note that these nodes are deleted.
     fn note_deleted(&mut self);

@@ -2,17 +2,11 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use tokio::sync::Notify;
+use super::tenure::Tenure;
 
-use crate::change;
-
-/// How far the release of a lease has come.
+/// How far the release of a lease has come: a [`Stage`].
 #[derive(Debug, Default)]
-pub(super) struct Departure {
-    /// A [`Stage`].
-    stage: AtomicU8,
-    changed: Notify,
-}
+pub(super) struct Departure(AtomicU8);
 
 /// The stages of a release, in their order.
 #[derive(Clone, Copy, Debug)]
@@ -23,13 +17,17 @@ enum Stage {
     Over = 2,
 }
 
-impl Departure {
-    pub(super) fn begin(&self) {
+impl Tenure {
+    /// Takes note that the node is about to be deleted.
+    pub(super) fn begin_departure(&self) {
         self.advance(Stage::Begun);
+        self.session.dismiss(self.key);
     }
 
-    pub(super) fn end(&self) {
+    /// Takes note that the node is gone, or that nobody will delete it any more.
+    pub(super) fn end_departure(&self) {
         self.advance(Stage::Over);
+        self.session.dismiss(self.key);
     }
 
     pub(super) fn is_departing(&self) -> bool {
@@ -47,15 +45,15 @@ impl Departure {
     }
 
     fn advance(&self, stage: Stage) {
-        self.stage.fetch_max(stage as u8, Ordering::AcqRel);
-        self.changed.notify_waiters();
+        self.departure.0.fetch_max(stage as u8, Ordering::AcqRel);
+        self.changed.notify();
     }
 
     fn is_at(&self, stage: Stage) -> bool {
-        self.stage.load(Ordering::Acquire) >= stage as u8
+        self.departure.0.load(Ordering::Acquire) >= stage as u8
     }
 
     async fn until(&self, stage: Stage) {
-        change::until(&self.changed, || self.is_at(stage).then_some(())).await;
+        self.changed.until(|| self.is_at(stage).then_some(())).await;
     }
 }

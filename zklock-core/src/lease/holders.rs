@@ -3,9 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
-use tokio::sync::Notify;
 
-use crate::change;
+use crate::change::Signal;
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
 use crate::interleaving;
@@ -16,7 +15,7 @@ use crate::token::FencingToken;
 pub(super) struct Holders {
     register: Mutex<Register>,
     /// Signals a change to the holders that have given the lock back, and wait for the outcome.
-    changed: Notify,
+    changed: Signal,
 }
 
 /// The holds that are to be ended, mostly one.
@@ -30,7 +29,7 @@ struct Register {
     is_lost: bool,
     is_handed_over: bool,
     /// The outcome of the release.
-    end: Option<Result<(), LockError>>,
+    end: Option<Result<(), Box<LockError>>>,
 }
 
 #[derive(Debug)]
@@ -85,20 +84,20 @@ impl Holders {
             }
             !leaves
         });
-        self.changed.notify_waiters();
+        self.changed.notify();
         parted
     }
 
     /// Takes note that the request that releases the lock has been handed to the connection.
     pub(super) fn note_handed_over(&self) {
         self.register().is_handed_over = true;
-        self.changed.notify_waiters();
+        self.changed.notify();
     }
 
     /// Takes note of the end of the release.
     pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
-        self.register().end = Some(outcome);
-        self.changed.notify_waiters();
+        self.register().end = Some(outcome.map_err(Box::new));
+        self.changed.notify();
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
@@ -108,12 +107,12 @@ impl Holders {
 
     /// Returns the outcome of the release, once it has ended.
     pub(super) fn end(&self) -> Option<Result<(), LockError>> {
-        self.register().end.clone()
+        self.register().end.clone().map(|outcome| outcome.map_err(|error| *error))
     }
 
     /// Waits until there is an answer.
     pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
-        change::until(&self.changed, || answer(self)).await
+        self.changed.until(|| answer(self)).await
     }
 
     /// Returns the observers of the holders that have not lost the lock.

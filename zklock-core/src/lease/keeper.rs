@@ -10,6 +10,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
 use crate::session::charge::Absence;
+use crate::session::drive::Resting;
 use crate::session::janitor::Undone;
 
 use super::contender::Contender;
@@ -26,8 +27,9 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::glance(self);
     }
 
-    fn depart(&mut self) -> Vec<String> {
-        Seat::depart(self)
+    fn depart(mut self: Box<Self>) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
+        let nodes = Seat::depart(&mut *self);
+        (self, nodes)
     }
 
     fn note_deleted(&mut self) {
@@ -35,35 +37,68 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
     }
 
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {
-        let tasks = tenure.tasks.clone();
-        // Made here rather than in the future, which may be dropped before its first poll.
-        let unkept = Unkept { tenure, is_kept: false };
-        tasks.spawn(perform(unkept, self));
+        put_to_work(*self, tenure);
     }
+}
+
+impl Contender<Tenure> for Resting {
+    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
+        Box::pin(Self::own_node_gone(self, node))
+    }
+
+    /// It has no watch that could have fired.
+    fn glance(&mut self) {}
+
+    fn depart(self: Box<Self>) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
+        Contender::depart(Box::new(self.rise()))
+    }
+
+    /// Only the contender that departs has told of nodes.
+    fn note_deleted(&mut self) {}
+
+    fn work(self: Box<Self>, tenure: Arc<Tenure>) {
+        put_to_work(self.rise(), tenure);
+    }
+}
+
+/// Returns a contender that has nothing to do, in the form that takes the least memory.
+pub(super) fn at_rest(seat: impl Seat + 'static) -> Box<dyn Contender<Tenure>> {
+    match seat.rest() {
+        Ok(resting) => Box::new(resting),
+        Err(seat) => Box::new(seat),
+    }
+}
+
+/// Starts a task that performs orders.
+fn put_to_work(seat: impl Seat + 'static, tenure: Arc<Tenure>) {
+    let tasks = tenure.tasks.clone();
+    // Made here rather than in the future, which may be dropped before its first poll.
+    let unkept = Unkept { tenure, is_kept: false };
+    tasks.spawn(perform(unkept, seat));
 }
 
 /// Performs orders until there are no more, or until the contender is withdrawn.
 ///
 /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
 /// body is still being cancelled.
-async fn perform(mut unkept: Unkept, mut seat: Box<impl Seat + 'static>) {
+async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
     let tenure = unkept.tenure.clone();
     let mut has_replaced = false;
     loop {
-        seat = match tenure.desk.next(seat, |seat| seat) {
+        seat = match tenure.desk.next(seat, at_rest) {
             Work::Order(Order::Downgrade(report), mut seat) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut *seat).await) {
+                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut seat).await) {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
                 has_replaced = true;
                 seat
             }
             Work::Order(Order::Release(report), mut seat) => {
-                report.send(withdraw(&tenure, &mut *seat).await).ok();
+                report.send(withdraw(&tenure, &mut seat).await).ok();
                 break;
             }
-            Work::Leave(mut seat) => break leave(&tenure, &mut *seat).await,
+            Work::Leave(mut seat) => break leave(&tenure, &mut seat).await,
             Work::None => {
                 // The ward gets the next watch from a contender that rests.
                 if has_replaced {
@@ -99,7 +134,7 @@ async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
             tenure.is_watched.store(false, Ordering::Release);
-            tenure.set_node(Some(seat.queue().child(&reader.name).into()));
+            tenure.set_node(Some(reader.name));
             tenure.check()?;
             tenure.tell(Witness::downgraded);
             Ok(())

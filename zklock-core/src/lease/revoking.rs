@@ -26,7 +26,7 @@ impl Tenure {
     pub(crate) async fn asked_before_release(&self) -> bool {
         tokio::select! {
             biased;
-            () = self.departure.until_departing() => false,
+            () = self.until_departing() => false,
             () = self.asked() => true,
         }
     }
@@ -36,7 +36,7 @@ impl Tenure {
 pub(crate) async fn watch(tenure: Arc<Tenure>) {
     tokio::select! {
         biased;
-        () = tenure.departure.until_departed() => {}
+        () = tenure.until_departed() => {}
         _ = tenure.lost() => {}
         () = look(&tenure) => {}
     }
@@ -44,7 +44,7 @@ pub(crate) async fn watch(tenure: Arc<Tenure>) {
 
 async fn look(tenure: &Tenure) {
     // A release fires the watch by deleting the node. Dropping it earlier would cost a request to remove it.
-    while !tenure.departure.is_departing() {
+    while !tenure.is_departing() {
         let node = tenure.node().await;
         match tenure.session.ops().read_and_watch(&node).await {
             Ok(read) => {

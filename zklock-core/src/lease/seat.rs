@@ -7,12 +7,12 @@ use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
 use crate::session::charge::Absence;
-use crate::session::drive::Driver;
+use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
 
 /// The contender behind a lease, as the keeper of the lease uses it.
-pub(crate) trait Seat: Send {
+pub(crate) trait Seat: Send + Sized {
     fn session(&self) -> &Arc<Session>;
 
     /// Returns the path of the queue.
@@ -32,6 +32,9 @@ pub(crate) trait Seat: Send {
 
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
+
+    /// Returns the small form of a contender that has nothing to do. Fails if it has something that this form leaves out.
+    fn rest(self) -> Result<Resting, Self>;
 
     /// Takes note of a watch that has fired before [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
@@ -79,6 +82,10 @@ impl Seat for Driver {
 
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         self.own_node_gone(path)
+    }
+
+    fn rest(self) -> Result<Resting, Self> {
+        self.into_resting()
     }
 
     fn glance(&mut self) {

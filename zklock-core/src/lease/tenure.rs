@@ -4,9 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::Notify;
-
-use crate::change;
+use crate::change::Signal;
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::path::NodePath;
@@ -21,6 +19,7 @@ use super::contender::Contender;
 use super::departure::Departure;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
+use super::keeper::at_rest;
 use super::seat::Seat;
 use super::state::LeaseState;
 use super::writes::Writes;
@@ -28,15 +27,17 @@ use super::writes::Writes;
 /// The state that the holders and the keeper of one lease share.
 pub(crate) struct Tenure {
     pub(super) path: NodePath,
-    /// The path of the lock's node on the server; `None` while the node is being replaced.
+    /// The path of the queue, if it is not that of the lock.
+    queue: Option<Box<NodePath>>,
+    /// The name of the lock's node; `None` while the node is being replaced.
     node: Mutex<Option<Arc<str>>>,
     token: FencingToken,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
     loss: OnceLock<LossReason>,
-    /// Signals the loss, and a replacement of the node.
-    changed: Notify,
+    /// Signals the loss, a replacement of the node, and the progress of the release.
+    pub(super) changed: Signal,
     pub(super) tasks: Tasks,
     pub(super) desk: Desk<Box<dyn Contender<Self>>>,
     /// Whether the ward watches the present node.
@@ -74,12 +75,13 @@ impl Tenure {
         let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
         let (key, has_own_watch) = (session.next_key(), seat.has_own_watch());
         let tenure = Arc::new(Self {
-            node: Mutex::new(Some(seat.queue().child(&node.name).into())),
+            queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
+            node: Mutex::new(Some(node.name.clone())),
             path,
             token: FencingToken::new(node.zxid),
             epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
-            changed: Notify::new(),
+            changed: Signal::default(),
             tasks: tasks.clone(),
             is_watched: AtomicBool::new(false),
             key,
@@ -92,7 +94,7 @@ impl Tenure {
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
             session,
-            desk: Desk::new(Box::new(seat)),
+            desk: Desk::new(at_rest(seat)),
         });
         tenure.session.enroll(key, tenure.clone());
         if has_own_watch {
@@ -118,17 +120,10 @@ impl Tenure {
         }
     }
 
-    /// Takes note that the node is about to be deleted.
-    pub(super) fn begin_departure(&self) {
-        self.departure.begin();
-        self.session.dismiss(self.key);
-    }
-
     /// Ends the lease, with the outcome of its release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
         self.desk.close();
-        self.departure.end();
-        self.session.dismiss(self.key);
+        self.end_departure();
         self.holders.note_end(outcome);
         let upkeep = self.upkeep().take();
         drop(upkeep);
@@ -142,8 +137,15 @@ impl Tenure {
     ///
     /// A request that the caller sends before it yields again reaches the server before a later replacement.
     pub(crate) async fn node(&self) -> Arc<str> {
-        change::until(&self.changed, || self.present_node()).await
+        self.node_path(&self.changed.until(|| self.present_node()).await).into()
     }
+
+    /// Returns the path on the server of a node with this name.
+    pub(super) fn node_path(&self, node: &str) -> String {
+        self.queue.as_deref().unwrap_or(&self.path).child(node)
+    }
+
+    /// Returns the name of the lock's node, unless it is being replaced.
 
     pub(super) fn present_node(&self) -> Option<Arc<str>> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -153,16 +155,16 @@ impl Tenure {
         self.present_node().is_some_and(|present| *present == *node)
     }
 
-    /// Waits until another node has replaced the one at this path.
+    /// Waits until another node has replaced the one with this name.
     pub(super) async fn replaced(&self, node: &str) {
         let is_replaced = || self.present_node().is_some_and(|present| *present != *node);
-        change::until(&self.changed, || is_replaced().then_some(())).await;
+        self.changed.until(|| is_replaced().then_some(())).await;
     }
 
-    /// Sets the path of the lock's node, or `None` while it is being replaced. Returns the path before.
+    /// Sets the name of the lock's node, or `None` while it is being replaced. Returns the name before.
     pub(super) fn set_node(&self, node: Option<Arc<str>>) -> Option<Arc<str>> {
         let before = std::mem::replace(&mut *self.node.lock().unwrap_or_else(PoisonError::into_inner), node);
-        self.changed.notify_waiters();
+        self.changed.notify();
         before
     }
 
@@ -172,7 +174,7 @@ impl Tenure {
             for tenure in tenures {
                 tenure.node().await;
             }
-            let nodes = tenures.iter().map(|tenure| tenure.present_node());
+            let nodes = tenures.iter().map(|tenure| Some(tenure.node_path(&*tenure.present_node()?).into()));
             if let Some(nodes) = nodes.collect() {
                 return nodes;
             }
@@ -231,7 +233,7 @@ impl Tenure {
 
     /// Waits until the lock is lost.
     pub(crate) async fn lost(&self) -> LossReason {
-        change::until(&self.changed, || self.loss()).await
+        self.changed.until(|| self.loss()).await
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
@@ -253,7 +255,7 @@ impl Tenure {
             tracing::warn!(path = %self.path, %reason, "lock lost");
             self.session.dismiss(self.key);
         }
-        self.changed.notify_waiters();
+        self.changed.notify();
         // Listeners are told after the state has changed, so that they see it.
         if is_first {
             self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));

@@ -32,7 +32,7 @@ async fn delete(mut leaving: Leaving) {
     let Some((first, _)) = leaving.0.first() else { return };
     let session = first.session.clone();
     leaving.0.iter().for_each(|(tenure, _)| tenure.begin_departure());
-    let nodes: Vec<_> = leaving.0.iter_mut().flat_map(|(_, contender)| contender.depart()).collect();
+    let nodes = leaving.depart();
     let mut deleted = Box::pin(session.delete_together(&nodes));
     let answer = tokio::select! {
         biased;
@@ -50,6 +50,19 @@ async fn delete(mut leaving: Leaving) {
     };
     if is_deleted {
         leaving.0.iter_mut().for_each(|(_, contender)| contender.note_deleted());
+    }
+}
+
+impl Leaving {
+    /// Decides to withdraw all contenders, and returns the paths of the nodes to be deleted.
+    fn depart(&mut self) -> Vec<String> {
+        let mut nodes = Vec::new();
+        for (tenure, contender) in mem::take(&mut self.0) {
+            let (contender, own) = contender.depart();
+            self.0.push((tenure, contender));
+            nodes.extend(own);
+        }
+        nodes
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio::sync::Notify;
-
-use crate::change;
+use crate::change::Signal;
 use crate::interleaving;
 
 /// The guarded writes of one lease whose outcomes are not known.
@@ -13,7 +11,7 @@ pub(crate) struct Writes {
     /// The number of writes under way, and [`DOUBT`].
     tally: AtomicU32,
     /// Told when no write is under way any more, or the outcome of one will never be known.
-    drained: Notify,
+    drained: Signal,
 }
 
 /// The answer to the question whether a later holder of the same node could see a write of an earlier one.
@@ -40,7 +38,7 @@ impl Writes {
     /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
     pub(crate) async fn drained(&self) -> Writing {
         let is_drained = |state: &Writing| !matches!(state, Writing::UnderWay);
-        change::until(&self.drained, || Some(self.state()).filter(is_drained)).await
+        self.drained.until(|| Some(self.state()).filter(is_drained)).await
     }
 
     /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).
@@ -52,7 +50,7 @@ impl Writes {
     pub(super) fn settle(&self) {
         let before = self.tally.fetch_sub(1, Ordering::SeqCst);
         if before & !DOUBT == 1 {
-            self.drained.notify_waiters();
+            self.drained.notify();
         }
     }
 
@@ -62,7 +60,7 @@ impl Writes {
         self.tally.fetch_or(DOUBT, Ordering::SeqCst);
         interleaving::point();
         self.tally.fetch_sub(1, Ordering::SeqCst);
-        self.drained.notify_waiters();
+        self.drained.notify();
     }
 }
 

@@ -29,6 +29,7 @@ mod downgrade;
 mod exchange;
 mod memory;
 mod place;
+mod seated;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,7 @@ use super::contender::{Contender, ContenderId, Sequence};
 use self::memory::{Intent, Seniority, Standing, Traces};
 
 pub(crate) use self::exchange::{Action, End, Event, Names, Node, Replacement, Sight};
+pub(crate) use self::seated::Seated;
 
 /// One attempt to hold a lock, within one session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

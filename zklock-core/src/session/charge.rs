@@ -10,8 +10,11 @@ use super::roll::Ownership;
 
 /// A held lock, as its session watches over it.
 pub(crate) trait Charge: Send + Sync {
-    /// Returns the path of the node; `None` while it is being replaced, and once the release has begun.
+    /// Returns the name of the node; `None` while it is being replaced, and once the release has begun.
     fn node(&self) -> Option<Arc<str>>;
+
+    /// Returns the path on the server of a node with this name.
+    fn path(&self, node: &str) -> String;
 
     /// Returns the last epoch of the connection in which the node was seen to belong to the session.
     fn epoch(&self) -> u64;
@@ -28,7 +31,7 @@ pub(crate) trait Charge: Send + Sync {
     fn lose(&self, reason: LossReason);
 }
 
-/// The watch on one node. It ends with the path of the node and its absence, or with `None` after the release.
+/// The watch on one node. It ends with the name of the node and its absence, or with `None` after the release.
 pub(crate) type Vigil = Pin<Box<dyn Future<Output = Option<(Arc<str>, Absence)>> + Send>>;
 
 /// The absence of an own node, or the reason why it cannot be watched for.

@@ -26,11 +26,13 @@ mod convoy;
 mod numbers;
 mod outcome;
 mod requests;
+mod resting;
 mod unwatched;
 mod waiting;
 
 pub(crate) use self::convoy::Convoy;
 pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
+pub(crate) use self::resting::Resting;
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {

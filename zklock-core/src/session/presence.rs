@@ -9,9 +9,11 @@ use std::time::Duration;
 use futures_util::future::{FusedFuture, FutureExt};
 use tokio::time::sleep;
 
+use crate::path::NodePath;
+
 use super::Session;
 use super::charge::Absence;
-use super::drive::{Driver, Vigil};
+use super::drive::{Driver, Resting, Vigil};
 use super::fault::Fault;
 use super::notice::{Change, Kind, OWN_INTERVAL, Subject, Watch};
 use super::sentry::{MOMENT, Seen, Sentry};
@@ -28,27 +30,9 @@ impl Driver {
     /// reason, or if the contender knew without a list that it was first, a watch on the own node is set. The ward
     /// begins after a moment, in which most locks are released, or when calls wait behind the node.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + use<> {
-        let (session, children, absence) = (self.session.clone(), self.children.take(), self.absence.take());
-        let (sentry, queue) = (self.sentry().clone(), self.path().clone());
-        async move {
-            let mut children = children.filter(|children| matches!(children, Watch::Event(_)));
-            if absence.is_none() && children.is_none() && sentry.is_urged() {
-                children = look_around(&session, queue.full(), &path, &sentry).await;
-            }
-            match (absence, children) {
-                (Some(absence), Some(children)) => {
-                    gone_beside(absence, children, (session, path), &sentry).await
-                }
-                (Some(absence), None) => absence.await,
-                (None, Some(children)) => {
-                    others(children, &sentry).await;
-                    sentry.note_watch(false);
-                    sentry.rest(MOMENT).await;
-                    gone_since(Sign::Changed, (session, path), &sentry).await
-                }
-                (None, None) => gone(session, path, &sentry).await,
-            }
-        }
+        let (children, absence) = (self.children.take(), self.absence.take());
+        let (own, sentry) = ((self.session.clone(), path), self.sentry().clone());
+        own_node_gone(own, self.path().clone(), sentry, (children, absence))
     }
 
     /// Begins to watch over the node that was seen at the head of its queue.
@@ -74,6 +58,37 @@ impl Driver {
                 sentry.note_watch(false);
             }
         }
+    }
+}
+
+impl Resting {
+    /// Does the same as that of a [`Driver`], which has no watch.
+    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + use<> {
+        let own = (self.session.clone(), path);
+        own_node_gone(own, self.queue.clone(), self.sentry.clone(), (None, None))
+    }
+}
+
+async fn own_node_gone(
+    (session, path): Own,
+    queue: NodePath,
+    sentry: Arc<Sentry>,
+    (children, absence): (Option<Watch>, Option<Vigil>),
+) -> Absence {
+    let mut children = children.filter(|children| matches!(children, Watch::Event(_)));
+    if absence.is_none() && children.is_none() && sentry.is_urged() {
+        children = look_around(&session, queue.full(), &path, &sentry).await;
+    }
+    match (absence, children) {
+        (Some(absence), Some(children)) => gone_beside(absence, children, (session, path), &sentry).await,
+        (Some(absence), None) => absence.await,
+        (None, Some(children)) => {
+            others(children, &sentry).await;
+            sentry.note_watch(false);
+            sentry.rest(MOMENT).await;
+            gone_since(Sign::Changed, (session, path), &sentry).await
+        }
+        (None, None) => gone(session, path, &sentry).await,
     }
 }
 
@@ -186,7 +201,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 mod tests {
     use tokio::sync::oneshot;
 
-    use crate::path::NodePath;
     use crate::queue::claim::{Claim, Role};
     use crate::session::drive::{Bid, Numbers};
     use crate::session::notice::Budget;

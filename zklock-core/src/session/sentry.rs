@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::change;
+use crate::change::Signal;
 use crate::queue::contender::is_numbered;
 
 use super::notice::Watch;
@@ -25,7 +24,7 @@ pub(crate) struct Sentry {
     is_urged: AtomicBool,
     /// Whether the holder is asked to release.
     is_asked: AtomicBool,
-    changed: Notify,
+    changed: Signal,
 }
 
 /// The latest news.
@@ -97,7 +96,7 @@ impl Sentry {
 
     /// Waits until there are news.
     pub(crate) async fn until(&self, are_there: impl Fn(&Self) -> bool) {
-        change::until(&self.changed, || are_there(self).then_some(())).await;
+        self.changed.until(|| are_there(self).then_some(())).await;
     }
 
     /// Begins with a list in which the contender was seen at the head of its queue.
@@ -106,17 +105,17 @@ impl Sentry {
         let company = (list != Seen::Alone).then(|| sight.company.unwrap_or_else(Instant::now));
         *sight = Sight { company, is_watched: list != Seen::Unwatched || sight.is_watched };
         drop(sight);
-        self.changed.notify_waiters();
+        self.changed.notify();
     }
 
     pub(super) fn note_company(&self) {
         self.sight().company.get_or_insert_with(Instant::now);
-        self.changed.notify_waiters();
+        self.changed.notify();
     }
 
     pub(super) fn note_watch(&self, is_watched: bool) {
         self.sight().is_watched = is_watched;
-        self.changed.notify_waiters();
+        self.changed.notify();
     }
 
     /// Takes note that another node has replaced the own one, so that the watches tell nothing.
@@ -143,10 +142,10 @@ impl Sentry {
 }
 
 /// Sets a flag, and signals it the first time. Returns whether it is the first time.
-fn raise(flag: &AtomicBool, changed: &Notify) -> bool {
+fn raise(flag: &AtomicBool, changed: &Signal) -> bool {
     let is_first = !flag.swap(true, Ordering::AcqRel);
     if is_first {
-        changed.notify_waiters();
+        changed.notify();
     }
     is_first
 }

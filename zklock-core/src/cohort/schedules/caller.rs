@@ -46,7 +46,7 @@ async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Opt
         _ => Patience::new(Duration::MAX, Contention::Wait),
     };
     let subject =
-        Subject { path: &cohort.path, label: &Cow::Borrowed("a"), mode: Mode::Exclusive, group: None };
+        Subject { path: cohort.path(), label: &Cow::Borrowed("a"), mode: Mode::Exclusive, group: None };
     // It has no listener.
     let attempt = Attempt::begin(None, subject);
     let grant = cohort.clone().enter(side, (&|| patience, &attempt.witness())).await?;

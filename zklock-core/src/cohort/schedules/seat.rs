@@ -8,6 +8,7 @@ use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
 use crate::session::charge::Absence;
+use crate::session::drive::Resting;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
 
@@ -60,6 +61,10 @@ impl Seat for Staged {
             chance::pause().await;
             Absence::Gone
         }
+    }
+
+    fn rest(self) -> Result<Resting, Self> {
+        Err(self)
     }
 
     fn glance(&mut self) {}

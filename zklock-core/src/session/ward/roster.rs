@@ -207,6 +207,10 @@ mod tests {
             None
         }
 
+        fn path(&self, node: &str) -> String {
+            node.to_owned()
+        }
+
         fn epoch(&self) -> u64 {
             0
         }

@@ -16,7 +16,7 @@ use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
 use crate::session::roll::{AT_A_TIME, gathered};
 use crate::session::{Ownership, Session};
 
-/// A lock, and the node that it had when the servers were asked.
+/// A lock, and the name of the node that it had when the servers were asked.
 type Asked = (Arc<dyn Charge>, Arc<str>);
 
 impl Session {
@@ -80,7 +80,9 @@ impl Session {
     /// Asks for some nodes at once, and tells each lock the owner, if it still has the node. Returns the first fault.
     async fn ask_together(&self, asked: &[Asked], question: Question, epoch: u64) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        let answers = asked.iter().map(|(_, node)| self.ask(question, node, epoch));
+        let answers = asked
+            .iter()
+            .map(|(charge, node)| async move { self.ask(question, &charge.path(node), epoch).await });
         let mut answers: FuturesOrdered<_> = answers.collect();
         for (charge, node) in asked {
             let Some(answer) = answers.next().await else { break };
@@ -127,7 +129,7 @@ fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
 async fn missing(asked: Vec<Asked>, present: &HashSet<String>) -> Vec<Asked> {
     let mut missing = Vec::new();
     for some in asked.chunks(AT_A_TIME) {
-        missing.extend(some.iter().filter(|(_, node)| !present.contains(&**node)).cloned());
+        missing.extend(some.iter().filter(|(charge, node)| !present.contains(&charge.path(node))).cloned());
         yield_now().await;
     }
     missing

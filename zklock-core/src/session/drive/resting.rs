@@ -1,0 +1,65 @@
+//! A contender that holds its lock and has nothing to do, in a form that takes little memory.
+
+use std::sync::Arc;
+
+use crate::path::NodePath;
+use crate::queue::acquisition::{Action, Seated};
+use crate::session::Session;
+use crate::session::notice::Watch;
+use crate::session::sentry::{Seen, Sentry};
+
+use super::{Driver, Numbers, SHORTEST_PAUSE};
+
+/// A contender that holds its lock, and has neither a watch nor knowledge of its queue to give back.
+pub(crate) struct Resting {
+    pub(in crate::session) session: Arc<Session>,
+    pub(in crate::session) queue: NodePath,
+    pub(in crate::session) sentry: Arc<Sentry>,
+    /// The data of the contender's node.
+    data: Arc<[u8]>,
+    acquisition: Seated,
+}
+
+impl Driver {
+    /// Returns the small form of this contender. Fails if that would leave something out.
+    pub(crate) fn into_resting(self) -> Result<Resting, Self> {
+        let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
+        let has_more = self.loan.is_some() || self.counter.is_some() || self.refusal.is_some();
+        match self.machine.seated() {
+            Some(acquisition) if !is_watched && !has_more => {
+                let Self { session, path: queue, sentry, data, .. } = self;
+                Ok(Resting { session, queue, sentry, data, acquisition })
+            }
+            Some(_) | None => Err(self),
+        }
+    }
+}
+
+impl Resting {
+    /// Returns the driver of this contender, which does not enter a queue again.
+    pub(crate) fn rise(self) -> Driver {
+        let Self { session, queue, sentry, data, acquisition } = self;
+        let (machine, node) = acquisition.rise(session.id());
+        Driver {
+            epoch: session.link().epoch,
+            session,
+            // Only a contender that enters needs the path above its queue.
+            lock: queue.clone(),
+            path: queue,
+            data,
+            counter: None,
+            machine,
+            action: Action::Hold(node),
+            refusal: None,
+            children: None,
+            seen: Seen::Unwatched,
+            sentry,
+            has_entered: true,
+            absence: None,
+            loan: None,
+            numbers: Numbers::Ignored,
+            is_settled: true,
+            pause: SHORTEST_PAUSE,
+        }
+    }
+}
