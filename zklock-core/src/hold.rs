@@ -78,6 +78,7 @@ mod spanned;
 mod stake;
 mod together;
 mod visit;
+mod visits;
 mod waiting;
 
 /// One entry into a lock.

@@ -140,7 +140,7 @@ pin_project! {
     }
 }
 
-/// What wakes the task of a body. It is boxed, and made only for a body that waits.
+/// The future that wakes the task of a body. It is boxed, and made only for a body that waits.
 enum Watch<L> {
     NotYet,
     Watching(Pin<Box<L>>),

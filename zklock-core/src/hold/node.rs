@@ -16,7 +16,7 @@ use super::entry::{Again, Entry, Relation};
 use super::gate::Gate;
 use super::spanned::Spanned;
 use super::stake::Writing;
-use super::visit::Visits;
+use super::visits::Visits;
 
 /// A hold, as the calls inside of it find it. Scopes refer to it, which does not keep the lock: only its ties do.
 pub(crate) struct Node {
@@ -24,7 +24,7 @@ pub(crate) struct Node {
     share: Arc<Share>,
     worker: Weak<Worker>,
     pub(super) gate: Gate,
-    pub(super) visits: Visits,
+    pub(super) visits: Visits<Ties>,
     is_over: AtomicBool,
     /// Created on demand, and taken when the hold ends.
     ending: Mutex<Option<Arc<Ending>>>,

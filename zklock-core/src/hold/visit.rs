@@ -1,23 +1,13 @@
 //! An entry alone inside of a hold, as the calls inside of that entry find it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use super::node::{Node, Ties};
-
-/// The entries alone inside of a hold, of which there is one at a time.
-///
-/// A body can run inside of such an entry although the entry has no node: its scope refers to a [`Visit`]. The ties of the
-/// entry, and its node, are made when something is entered inside of it.
-#[derive(Debug, Default)]
-pub(super) struct Visits {
-    /// The number of entries that have ended. It changes under the mutex.
-    ended: AtomicU64,
-    /// The ties of the present entry, which has a place inside of this hold by them.
-    ties: Mutex<Option<Arc<Ties>>>,
-}
+use super::node::Node;
 
 /// One entry alone inside of a hold. It keeps neither held.
+///
+/// A body can run inside of such an entry although the entry has no node: its scope refers to the visit. The node is made
+/// when something is entered inside of it.
 #[derive(Clone)]
 pub(super) struct Visit {
     outer: Arc<Node>,
@@ -25,29 +15,11 @@ pub(super) struct Visit {
     nth: u64,
 }
 
-impl Visits {
-    /// Returns the ties of the present entry, for the entry itself.
-    pub(super) fn ties(&self, make: impl FnOnce() -> Arc<Ties>) -> Arc<Ties> {
-        self.lock().get_or_insert_with(make).clone()
-    }
-
-    /// Ends the present entry, and returns its ties. Without ties, the caller gives its admission up.
-    pub(super) fn end(&self) -> Option<Arc<Ties>> {
-        let mut ties = self.lock();
-        self.ended.fetch_add(1, Ordering::AcqRel);
-        ties.take()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Ties>>> {
-        self.ties.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Visit {
     /// Returns the present entry alone inside of this hold.
     #[inline]
     pub(super) fn present(outer: &Arc<Node>) -> Self {
-        Self { nth: outer.visits.ended.load(Ordering::Acquire), outer: outer.clone() }
+        Self { nth: outer.visits.ended(), outer: outer.clone() }
     }
 
     /// Returns the hold around the entry. It may have ended before the entry.
@@ -57,16 +29,9 @@ impl Visit {
 
     /// Returns the node of the entry, or `None` if the entry has ended.
     pub(super) fn node(&self) -> Option<Arc<Node>> {
-        let mut ties = self.outer.visits.lock();
-        if self.outer.visits.ended.load(Ordering::Acquire) != self.nth {
-            return None;
-        }
-        // The entry cannot end meanwhile, so these are not the last ties of the lock.
-        let own = match &mut *ties {
-            Some(own) => own,
-            none => none.insert(self.outer.ties()?.of_visit()),
-        };
-        Some(own.node.clone())
+        // While the entry has not ended, it keeps the ties of the hold around it. These are not the last ones.
+        let make = || Some(self.outer.ties()?.of_visit());
+        self.outer.visits.with(self.nth, make, |own| own.node.clone())
     }
 }
 
