@@ -1,0 +1,14 @@
+//! The history of a campaign: the calls that many processes made at locks, the answers that they had, and the effects
+//! that they caused.
+//!
+//! Each process writes its own [`Record`]s, one line of JSON each, with times of the clock that all processes of the
+//! machine share and that no suspension stops (`CLOCK_BOOTTIME`). The module has no clock and no files of its own: the
+//! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead).
+//!
+//! This module may use only `error`.
+
+pub mod event;
+pub mod record;
+
+pub use event::{Event, Kind, Library, Outcome, Token, Way, Why};
+pub use record::{CallId, Process, Record, Source};
