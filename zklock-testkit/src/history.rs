@@ -7,8 +7,25 @@
 //!
 //! This module may use only `error`.
 
+pub mod call;
+pub mod campaign;
+pub mod check;
 pub mod event;
+pub mod hold;
+pub mod lines;
+mod merged;
 pub mod record;
+#[cfg(test)]
+mod story;
+mod summary;
+mod violation;
 
+pub use call::Call;
+pub use check::Bounds;
 pub use event::{Event, Kind, Library, Outcome, Token, Way, Why};
+pub use hold::{Ending, Hold};
+pub use lines::{read, write};
+pub use merged::History;
 pub use record::{CallId, Process, Record, Source};
+pub use summary::Summary;
+pub use violation::{Findings, Rule, Violation};
