@@ -12,8 +12,11 @@ pub mod campaign;
 pub mod check;
 pub mod event;
 pub mod hold;
+pub mod linear;
 pub mod lines;
 mod merged;
+#[cfg(test)]
+mod property;
 pub mod record;
 #[cfg(test)]
 mod story;

@@ -56,6 +56,8 @@ pub enum Rule {
     Outcome,
     /// Work starts at most once per period.
     Period,
+    /// The operations have an order that a sequential model allows.
+    Linear,
     /// Nothing is left at the end.
     Left,
 }
