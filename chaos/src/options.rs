@@ -1,0 +1,69 @@
+//! The options of a campaign. Uses only `schedule` and `workload`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::schedule::{Kind, Plan};
+use crate::workload::Workload;
+
+/// Random faults against many processes on a real ensemble, and the check of their histories.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The length of the time with faults.
+    #[arg(long, default_value_t = 1.0, conflicts_with = "seconds")]
+    minutes: f64,
+    /// The same in seconds.
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// The seed of the schedule. The same seed gives the same faults at the same times.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The kinds of work, separated by commas [default: all of them, beside each other]
+    #[arg(long, value_delimiter = ',')]
+    workload: Vec<Workload>,
+    /// The kinds of faults, separated by commas [default: all of them]
+    #[arg(long, value_delimiter = ',', conflicts_with = "no_faults")]
+    faults: Vec<Kind>,
+    /// A run without faults.
+    #[arg(long)]
+    no_faults: bool,
+    /// The number of servers.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) servers: usize,
+    /// The number of processes.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) processes: usize,
+    /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
+    #[arg(long)]
+    tasks: Option<u32>,
+    /// Keeps the histories and the logs in this new directory.
+    #[arg(long)]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn length(&self) -> Duration {
+        let seconds = self.seconds.unwrap_or(self.minutes * 60.0);
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    }
+
+    pub(crate) fn workloads(&self) -> Vec<Workload> {
+        if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload.clone() }
+    }
+
+    pub(crate) fn tasks(&self) -> u32 {
+        self.tasks.unwrap_or_else(|| if self.workloads().len() > 1 { 2 } else { 6 })
+    }
+
+    /// Returns the plan of the faults, without those that this machine cannot inject.
+    pub(crate) fn plan(&self, can: impl Fn(Kind) -> bool) -> Plan {
+        let kinds = match (self.no_faults, &self.faults[..]) {
+            (true, _) => Vec::new(),
+            (false, []) => Kind::ALL.to_vec(),
+            (false, kinds) => kinds.to_vec(),
+        };
+        let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();
+        let (servers, processes) = (self.servers, self.processes);
+        Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
+    }
+}
