@@ -59,7 +59,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The time that servers get to agree again after a fault of one of them.
 const RECOVERY: Duration = Duration::from_secs(3);
 /// The time from one fault to the next.
-const PAUSE_MS: std::ops::RangeInclusive<u64> = 200..=2_000;
+const PAUSE_MS: std::ops::RangeInclusive<u64> = 300..=3_000;
 
 #[cfg(test)]
 mod tests {
@@ -67,7 +67,7 @@ mod tests {
 
     fn plan(seed: u64) -> Plan {
         let kinds = Kind::ALL.to_vec();
-        Plan { seed, length: Duration::from_secs(600), servers: 3, processes: 8, kinds }
+        Plan { seed, length: Duration::from_secs(1_200), servers: 3, processes: 8, kinds }
     }
 
     #[test]
@@ -110,9 +110,7 @@ mod tests {
     fn a_plan_without_kinds_has_no_faults_and_one_of_a_kind_has_no_others() {
         assert!(Plan { kinds: Vec::new(), ..plan(1) }.schedule().is_empty());
         let planned = Plan { kinds: vec![Kind::KillClient], ..plan(1) }.schedule();
-        assert!(
-            planned.len() > 100 && planned.iter().all(|planned| planned.fault.kind() == Kind::KillClient)
-        );
+        assert!(planned.len() > 50 && planned.iter().all(|planned| planned.fault.kind() == Kind::KillClient));
     }
 
     #[test]

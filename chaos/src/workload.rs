@@ -46,9 +46,9 @@ impl Workload {
     /// Returns the locks of the work, each with the nodes below the namespace whose children are its contenders.
     pub(crate) fn queues(self) -> Vec<(&'static str, &'static str)> {
         match self {
-            Self::Register => vec![("/register-0", "/register-0"), ("/register-1", "/register-1")],
-            Self::FencedRegister => vec![("/fenced-0", "/fenced-0"), ("/fenced-1", "/fenced-1")],
-            Self::Guarded => vec![("/guarded-0", "/guarded-0"), ("/guarded-1", "/guarded-1")],
+            Self::Register => REGISTERS.map(|lock| (lock, lock)).to_vec(),
+            Self::FencedRegister => FENCED.map(|lock| (lock, lock)).to_vec(),
+            Self::Guarded => GUARDED.map(|lock| (lock, lock)).to_vec(),
             Self::ReadWrite => vec![("/table", "/table")],
             Self::Permits => vec![("/permits", "/permits/leases"), ("/permits", "/permits/locks")],
             Self::Multi => vec![("/pair-a", "/pair-a"), ("/pair-b", "/pair-b"), ("/pair-c", "/pair-c")],
@@ -57,3 +57,10 @@ impl Workload {
         }
     }
 }
+
+/// The mutexes of one kind of work. The holds of the last one are often long.
+pub(crate) type Locks = [&'static str; 4];
+
+pub(crate) const REGISTERS: Locks = ["/register-0", "/register-1", "/register-2", "/register-long"];
+pub(crate) const FENCED: Locks = ["/fenced-0", "/fenced-1", "/fenced-2", "/fenced-long"];
+pub(crate) const GUARDED: Locks = ["/guarded-0", "/guarded-1", "/guarded-2", "/guarded-long"];

@@ -30,7 +30,8 @@ pub(super) fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
         let (lock, queue) = queues[(first + nth) % queues.len()];
         let queue = format!("{NAMESPACE}{queue}");
         let children = field.runtime.block_on(field.outsider.children(&queue))?;
-        let place = if pick.is_multiple_of(2) { 0 } else { usize::try_from(pick >> 1 & 0x7f).unwrap_or_default() };
+        let place =
+            if pick.is_multiple_of(2) { 0 } else { usize::try_from(pick >> 1 & 0x7f).unwrap_or_default() };
         let Some(path) = children.get(place % children.len().max(1)) else { continue };
         field.chronicle.note(Event::LockBroken { lock: lock.to_owned() });
         let was_there = field.runtime.block_on(field.outsider.delete(path))?;

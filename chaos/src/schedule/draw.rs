@@ -37,7 +37,7 @@ pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {
             Fault::Silence { process, servers, side: Side::Both, lasts: millis(rng, 500..=9_000) }
         }
         Kind::SlowLink => {
-            let delay = millis(rng, 20..=800);
+            let delay = millis(rng, 10..=400);
             Fault::SlowLink { process, delay, lasts: millis(rng, 2_000..=8_000) }
         }
         Kind::LostReply => {

@@ -5,14 +5,16 @@ use std::time::Duration;
 use zklock::MutexGuard;
 use zklock_testkit::history::Kind;
 
+use crate::workload::{FENCED, GUARDED, Locks, REGISTERS};
+
 use super::store::{read_file, read_node, read_service, write_file, write_node, write_service};
 use super::task::{Calls, Task};
 
 /// Reads a shared file, sleeps, and writes it.
 pub(super) async fn register(mut task: Task) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, "/register");
-        let Some((calls, guard)) = locked(&mut task, &lock).await else { continue };
+        let (lock, time) = choose(&mut task, REGISTERS);
+        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
         let tokens = [guard.fencing_token()];
         let body = async {
             read_file(&calls, 0, &lock[1..]);
@@ -27,8 +29,8 @@ pub(super) async fn register(mut task: Task) {
 /// The same with a service that refuses older tokens.
 pub(super) async fn fenced(mut task: Task) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, "/fenced");
-        let Some((calls, guard)) = locked(&mut task, &lock).await else { continue };
+        let (lock, time) = choose(&mut task, FENCED);
+        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
         let token = guard.fencing_token();
         let body = async {
             read_service(&calls, &lock[1..]).await;
@@ -43,8 +45,8 @@ pub(super) async fn fenced(mut task: Task) {
 /// The same with a node of ZooKeeper, which is written through the guard.
 pub(super) async fn guarded(mut task: Task) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, "/guarded");
-        let Some((calls, guard)) = locked(&mut task, &lock).await else { continue };
+        let (lock, time) = choose(&mut task, GUARDED);
+        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
         let tokens = [guard.fencing_token()];
         let body = async {
             read_node(&calls, &lock[1..]).await;
@@ -66,13 +68,10 @@ pub(super) async fn fairness(mut task: Task) {
     }
 }
 
-/// Chooses one of two locks, and the length of the body. The holds of the second lock are often long.
-fn choose(task: &mut Task, locks: &str) -> (String, Duration) {
-    if task.rng.u8(..4) == 0 {
-        (format!("{locks}-1"), task.long_work())
-    } else {
-        (format!("{locks}-0"), task.work())
-    }
+/// Chooses one of the locks, and the length of the body.
+fn choose(task: &mut Task, locks: Locks) -> (&'static str, Duration) {
+    let nth = task.rng.usize(..locks.len());
+    (locks[nth], if nth + 1 == locks.len() { task.long_work() } else { task.work() })
 }
 
 /// Takes a mutex; `None` if the call ends without it.

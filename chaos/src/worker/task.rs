@@ -101,7 +101,7 @@ impl Task {
 
     /// Draws the length of a body that is often so long that its lock can be lost.
     pub(super) fn long_work(&mut self) -> Duration {
-        match self.rng.u8(..5) {
+        match self.rng.u8(..2) {
             0 => Duration::from_millis(self.rng.u64(1_000..5_000)),
             _ => self.work(),
         }
