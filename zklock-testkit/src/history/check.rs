@@ -55,7 +55,7 @@ pub fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
         state(history).violations,
         waits(history, bounds),
         turns(history, bounds).violations,
-        told(history),
+        told(history, bounds),
         outcomes(history),
         periods(history, bounds),
         left(history),

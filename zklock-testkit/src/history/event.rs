@@ -128,12 +128,14 @@ pub enum Event {
         fault: u64,
     },
     /// The campaign breaks a lock by force, such as by deleting its nodes. Its holders of this time may not know of
-    /// their loss yet when the next one is granted. The time is taken before the nodes are deleted.
+    /// their loss yet when the next one is granted, and holds of the next second may be on a node that is about to be
+    /// deleted. None of these are valid from here on. The time is taken before the nodes are deleted.
     LockBroken {
         /// The name of the lock.
         lock: String,
     },
-    /// The campaign makes a server end the session of a process. The time is taken before the request.
+    /// The campaign makes a server end the session of a process, with the same consequences for all of its holds. The
+    /// time is taken before the request.
     SessionEnded {
         /// The process.
         process: Process,

@@ -72,6 +72,11 @@ impl Hold {
         self.call.process
     }
 
+    /// Tells whether the hold was valid at all, as far as the history shows.
+    pub fn was_valid(&self) -> bool {
+        self.granted < self.end
+    }
+
     /// Tells whether the hold is valid from the first to the second time.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         self.granted <= from && from <= to && to < self.end
@@ -131,11 +136,14 @@ fn end(call: &Call, granted: u64, campaign: &Campaign, last: u64) -> (u64, Endin
         ends.extend(stops.filter(|at| *at >= granted).map(|at| (at, Ending::Stopped)));
         forced.extend(&life.sessions_ended);
     }
-    // A lock that is broken while it is granted may be granted again before the first holder has written so.
-    let forced = forced.into_iter().filter(|at| *at >= call.asked.at);
+    // A lock can still go from call to call under the node that is about to be deleted.
+    let forced = forced.into_iter().filter(|at| at.saturating_add(FORCE) >= granted);
     ends.extend(forced.map(|at| (at, Ending::Forced)));
     ends.into_iter().min_by_key(|(at, _)| *at).expect("the history ends")
 }
+
+/// The time after the record of a force until which it may take effect, in nanoseconds.
+const FORCE: u64 = 1_000_000_000;
 
 /// Derives the holds of all calls, by the time of their grants.
 pub(super) fn derive(calls: &BTreeMap<CallId, Call>, campaign: &Campaign, last: u64) -> Vec<Hold> {

@@ -58,6 +58,7 @@ impl Story {
     }
 
     /// A whole hold of the lock `a`, whose call begins one nanosecond before its grant.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn holds(self, call: &str, kind: Kind, granted: u64, released: u64, token: u64) -> Self {
         self.asks(call, kind, granted - 1).granted(call, granted, token).releases(call, released)
     }
@@ -69,6 +70,7 @@ impl Story {
     }
 
     /// A write of the resource `r`, which takes one nanosecond.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn writes(self, call: &str, at: u64, way: Way, value: u64, outcome: Outcome) -> Self {
         self.writes_with(call, at, way, value, outcome, None)
     }

@@ -18,7 +18,7 @@ pub fn exclusion(history: &History) -> Vec<Violation> {
         for hold in holds {
             valid.retain(|other| other.end > hold.granted);
             // A hold whose lease was over before it was recorded was never seen to be valid.
-            if hold.end > hold.granted {
+            if hold.was_valid() {
                 let overlapping = valid.iter().filter(|other| is_wrong_beside(hold, other));
                 violations.extend(overlapping.map(|other| overlap(history, other, hold)));
                 violations.extend(too_many_permits(history, &valid, hold));
@@ -137,6 +137,9 @@ mod tests {
         assert_eq!(found(two().holds("3.0/0/0", ONE_OF_THREE, 20, 30, 3)), []);
         assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 30, 35, 3)), []);
         assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 29, 35, 3)), [Rule::Permits]);
+        let pair =
+            story().holds("1.0/0/0", TWO_OF_THREE, 10, 30, 1).holds("2.0/0/0", TWO_OF_THREE, 15, 40, 2);
+        assert_eq!(found(pair), [Rule::Permits]);
     }
 
     #[test]
@@ -191,6 +194,20 @@ mod tests {
         assert_eq!(found(second(other, 30)), [Rule::Exclusion]);
         let ended = leased().campaign(30, Event::SessionEnded { process: FIRST });
         assert_eq!(found(second(ended, 30)), []);
+    }
+
+    #[test]
+    fn a_hold_that_is_granted_soon_after_a_force_or_after_its_lease_was_never_valid() {
+        let forced = |at| {
+            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned() });
+            let first = broken.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
+            first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
+        };
+        assert_eq!(found(forced(1_000_000_005)), []);
+        assert_eq!(found(forced(1_000_000_006)), [Rule::Exclusion]);
+        let late = story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 30, 1, 20);
+        let late = late.holds("2.0/0/0", Kind::Mutex, 25, 40, 2).told_lost("1.0/0/0", 50);
+        assert_eq!(found(late), []);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The accesses to each resource, with the holds that they were made under.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::event::{Event, Outcome, Token, Way};
-use super::super::hold::{Ending, Hold};
+use super::super::hold::Hold;
 use super::super::merged::History;
 use super::super::record::{CallId, Record, Source};
 
@@ -89,52 +89,56 @@ impl<'a> Resource<'a> {
         calls
     }
 
-    /// Returns the times at which writers may have written that had no valid hold any more, or that left no record.
-    pub(super) fn suspects(&self, history: &History) -> Vec<Suspect> {
-        let uncovered = self.accesses.iter().filter(|access| is_uncertain(access)).map(|access| {
-            let is_unknown = !access.is_applied();
-            Suspect {
-                call: access.call,
-                from: access.began,
-                to: if is_unknown { u64::MAX } else { access.ended },
-            }
+    /// Returns the writers that may have written when they had no valid hold any more, or that left no record.
+    pub(super) fn suspects(&self, history: &History) -> Suspects {
+        let uncovered = self.accesses.iter().filter_map(|access| {
+            let Act::Write { value, outcome, .. } = access.act else { return None };
+            let to = match outcome {
+                Outcome::Applied if !access.is_covered() => access.ended,
+                Outcome::Unknown => u64::MAX,
+                _ => return None,
+            };
+            Some(Suspect { call: access.call, from: access.began, to, value: Some(value) })
         });
         // A process that dies in the middle of a write does not write its record.
         let died = history.holds().iter().filter_map(|hold| {
-            let killed = history.life(hold.process()).killed();
+            let killed = history.life(hold.process()).killed()?;
             let is_open = history.call(hold.call).is_some_and(|call| call.ends.is_empty());
-            let is_dead = hold.ending == Ending::Died || killed.is_some();
-            (is_dead && is_open).then_some(Suspect {
-                call: hold.call,
-                from: hold.granted,
-                to: killed.unwrap_or(hold.end).max(hold.granted),
-            })
+            is_open.then_some(Suspect { call: hold.call, from: hold.granted, to: killed, value: None })
         });
-        uncovered.chain(died).collect()
+        let values = self.accesses.iter().filter_map(|access| match access.act {
+            Act::Write { value, .. } => Some(value),
+            Act::Read(_) => None,
+        });
+        Suspects { suspects: uncovered.chain(died).collect(), recorded: values.collect() }
     }
 }
 
-/// The outcome of a write that began too late, or is unknown.
-fn is_uncertain(access: &Access<'_>) -> bool {
-    match access.act {
-        Act::Write { outcome: Outcome::Applied, .. } => !access.is_covered(),
-        Act::Write { outcome: Outcome::Unknown, .. } => true,
-        _ => false,
-    }
+/// The writers that may have changed a resource beside the valid holders.
+#[derive(Debug)]
+pub(super) struct Suspects {
+    suspects: Vec<Suspect>,
+    /// The values of all writes that have a record.
+    recorded: BTreeSet<u64>,
 }
 
-/// A time at which a call may have changed a resource beside the valid holders.
+/// A time at which a call may have written a value, which is unknown if there is no record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Suspect {
+struct Suspect {
     call: CallId,
     from: u64,
     to: u64,
+    value: Option<u64>,
 }
 
-impl Suspect {
-    /// Tells whether the change may have come between these times, for an access of another call.
-    pub(super) fn may_explain(&self, access: &Access<'_>, from: u64) -> bool {
-        self.call != access.call && self.from <= access.ended && self.to >= from
+impl Suspects {
+    /// Tells whether another call may have written this cell between a time and the end of an access.
+    pub(super) fn may_explain(&self, access: &Access<'_>, from: u64, cell: u64) -> bool {
+        self.suspects.iter().any(|suspect| {
+            let is_its_value =
+                suspect.value.map_or_else(|| !self.recorded.contains(&cell), |value| value == cell);
+            suspect.call != access.call && suspect.from <= access.ended && suspect.to >= from && is_its_value
+        })
     }
 }
 

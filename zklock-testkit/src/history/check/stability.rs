@@ -2,13 +2,13 @@
 
 use super::super::event::{Kind, Outcome, Way};
 use super::super::violation::{Rule, Verdict, Violation};
-use super::resources::{Access, Act, Resource, Suspect};
+use super::resources::{Access, Act, Resource, Suspects};
 
 /// Finds reads that differ from the last read or write of the same hold.
 pub(super) fn unstable<'a>(
     name: &str,
     resource: &Resource<'_>,
-    suspects: &dyn Fn() -> &'a [Suspect],
+    suspects: &dyn Fn() -> &'a Suspects,
 ) -> Vec<(Violation, Verdict)> {
     let mut found = Vec::new();
     for accesses in resource.by_call().values().filter(|accesses| excludes_all(accesses[0])) {
@@ -64,13 +64,15 @@ fn judged<'a>(
     resource: &Resource<'_>,
     read: &Access<'_>,
     known: &Known<'_>,
-    suspects: &dyn Fn() -> &'a [Suspect],
+    suspects: &dyn Fn() -> &'a Suspects,
 ) -> Verdict {
     let may_be_late = match resource.way {
         Some(Way::Guarded) => false,
         Some(Way::Fenced) => !known.has_written,
         _ => true,
     };
-    let is_explained = || suspects().iter().any(|suspect| suspect.may_explain(read, known.by.began));
+    let Act::Read(cells) = read.act else { return Verdict::Broken };
+    let mut strange = cells.iter().filter(|cell| !known.values.contains(cell));
+    let mut is_explained = || strange.all(|cell| suspects().may_explain(read, known.by.began, *cell));
     if may_be_late && is_explained() { Verdict::Excused } else { Verdict::Broken }
 }

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use super::super::event::Way;
 use super::super::merged::History;
 use super::super::violation::{Findings, Rule, Verdict, Violation};
-use super::resources::{Access, Act, Resource, Suspect, resources};
+use super::resources::{Access, Act, Resource, Suspects, resources};
 use super::stability::unstable;
 use super::updates::lost_updates;
 
@@ -13,8 +13,9 @@ use super::updates::lost_updates;
 /// under a hold that excludes others, except by its own writes.
 ///
 /// A plain resource takes writes of holders that are not valid any more, and a fenced one does so until it knows the
-/// token of the next holder. A finding that such a write may explain is excused. So is one that a process may explain
-/// that was killed while it held the lock, because it cannot record its last write. Guarded writes are never excused.
+/// token of the next holder. A finding that such a write of the same value may explain is excused. So is one that a
+/// process may explain that was killed while it held the lock, if no record has the value, because it cannot record its
+/// last write. Guarded writes are never excused.
 ///
 /// Values must be unique for each resource: two updates of one value are a lost update.
 pub fn state(history: &History) -> Findings {
@@ -39,7 +40,7 @@ pub fn state(history: &History) -> Findings {
 fn torn<'a>(
     name: &str,
     resource: &Resource<'_>,
-    suspects: &dyn Fn() -> &'a [Suspect],
+    suspects: &dyn Fn() -> &'a Suspects,
 ) -> Vec<(Violation, Verdict)> {
     // The state is whole after a write under a valid hold.
     let mut whole = 0;
@@ -63,9 +64,10 @@ fn is_explained<'a>(
     resource: &Resource<'_>,
     access: &Access<'_>,
     from: u64,
-    suspects: &dyn Fn() -> &'a [Suspect],
+    suspects: &dyn Fn() -> &'a Suspects,
 ) -> bool {
-    resource.way != Some(Way::Guarded) && suspects().iter().any(|suspect| suspect.may_explain(access, from))
+    let Act::Read(cells) = access.act else { return false };
+    resource.way != Some(Way::Guarded) && cells.iter().any(|cell| suspects().may_explain(access, from, *cell))
 }
 
 #[cfg(test)]
@@ -140,10 +142,15 @@ mod tests {
     fn a_torn_state_is_excused_until_the_next_whole_write_after_a_late_or_killed_writer() {
         let late = || applied(two(Kind::Write), FIRST, 65, Way::Plain, 4);
         assert_eq!(found(late().reads(SECOND, 70, &[3, 4])), (vec![], vec![Rule::TornState]));
+        // Neither of the cells has the value of the late write.
+        assert_eq!(found(late().reads(SECOND, 70, &[3, 7])), (vec![Rule::TornState], vec![]));
         let healed = applied(late(), SECOND, 72, Way::Plain, 5);
         assert_eq!(found(healed.reads(SECOND, 80, &[5, 4])).0, [Rule::TornState, Rule::Disturbed]);
-        let killed = two(Kind::Write).campaign(15, Event::ProcessKilled { process: PROCESS });
-        assert_eq!(found(killed.reads(SECOND, 70, &[3, 4])), (vec![], vec![Rule::TornState]));
+        let killed = || two(Kind::Write).campaign(15, Event::ProcessKilled { process: PROCESS });
+        assert_eq!(found(killed().reads(SECOND, 70, &[3, 4])), (vec![], vec![Rule::TornState]));
+        // Other writes explain both values.
+        let recorded = applied(applied(killed(), FIRST, 12, Way::Plain, 3), FIRST, 14, Way::Plain, 4);
+        assert_eq!(found(recorded.reads(SECOND, 70, &[3, 4])), (vec![Rule::TornState], vec![]));
     }
 
     #[test]

@@ -11,11 +11,13 @@ use super::super::violation::{Rule, Violation, both, life};
 /// the same token.
 ///
 /// A hold is earlier if it was no more valid when the other one was granted. Readers, and permits that can be held
-/// together, have no order among themselves. Holds without tokens, such as Curator's, are left out.
+/// together, have no order among themselves. Holds without tokens, such as Curator's, and holds that were never valid
+/// are left out.
 pub fn tokens(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     for holds in history.holds_by_lock().values() {
-        let holds: Vec<_> = holds.iter().copied().filter(|hold| hold.root == hold.call).collect();
+        let is_meant = |hold: &&Hold| hold.root == hold.call && hold.was_valid();
+        let holds: Vec<_> = holds.iter().copied().filter(is_meant).collect();
         violations.extend(shared(&holds).into_iter().map(|(one, other, token)| {
             let text = format!("{} have the token {token} of {}", both(one.call, other.call), one.lock);
             shown(history, text, one, other)

@@ -1,10 +1,11 @@
 //! The time between the end of a hold, as its holder knew it, and the next grant.
 
-use super::super::event::Library;
+use super::super::event::{Event, Library};
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
 use super::super::record::Record;
 use super::super::violation::{Rule, Violation, both, life, millis};
+use super::bounds::Bounds;
 use super::succession::successions;
 
 /// The smallest time between the end of the validity of a hold and the next grant of a hold that it excludes.
@@ -22,14 +23,16 @@ pub struct Margin {
 
 /// Returns the smallest margin for each way in which holds end, except those that nobody ended.
 ///
-/// The margin of [`Ending::ToldLost`] and [`Ending::LeaseOver`] is that of the promise that a holder knows of its loss
-/// before the lock is handed on.
+/// [`Ending::ToldLost`] has the margins of the promise that a holder is told of its loss before the lock is handed on:
+/// from the record of that to the next grant, if the process was not stopped. [`Ending::LeaseOver`] has those of
+/// holders that were stopped or were never told, from the end of the lease as they knew it.
 pub fn margins(history: &History) -> Vec<Margin> {
     let mut margins: Vec<(Margin, (&Hold, &Hold))> = Vec::new();
     let ended = |(hold, _): &(&Hold, &Hold)| hold.ending != Ending::Open;
     for (hold, next) in successions(history).into_iter().filter(ended) {
-        let nanos = next.granted.cast_signed() - hold.end.cast_signed();
-        match margins.iter_mut().find(|(margin, _)| margin.ending == hold.ending) {
+        let (end, ending) = known_end(history, hold, next);
+        let nanos = next.granted.cast_signed() - end.cast_signed();
+        match margins.iter_mut().find(|(margin, _)| margin.ending == ending) {
             Some((margin, pair)) => {
                 margin.pairs += 1;
                 if nanos < margin.nanos {
@@ -37,7 +40,7 @@ pub fn margins(history: &History) -> Vec<Margin> {
                 }
             }
             None => {
-                let margin = Margin { ending: hold.ending, nanos, pairs: 1, records: Vec::new() };
+                let margin = Margin { ending, nanos, pairs: 1, records: Vec::new() };
                 margins.push((margin, (hold, next)));
             }
         }
@@ -49,38 +52,72 @@ pub fn margins(history: &History) -> Vec<Margin> {
     margins.into_iter().map(with_records).collect()
 }
 
-/// Checks that each holder that lost its lock was told before the next hold that it excludes was granted.
-///
-/// A process that was stopped, or whose lock was broken by force, cannot be told in time and is left out. So are holds
-/// of Curator. A holder that was never told is reported if its lease ended by its own knowledge, its process lived, and
-/// it did not begin to release before the next grant.
-pub fn told(history: &History) -> Vec<Violation> {
-    let is_late = |(hold, next): &(&Hold, &Hold)| {
-        let Some(call) = history.call(hold.call) else { return false };
-        let life = history.life(hold.process());
-        let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
-        let died = life.killed().is_some_and(|killed| killed <= next.granted);
-        let stopped = life.stopped_between(hold.granted, next.granted) > 0;
-        let of_zklock = hold.library == Library::Zklock;
-        of_zklock
-            && hold.ending.is_loss()
-            && !died
-            && !stopped
-            && known.is_none_or(|known| known > next.granted)
-    };
-    let show = |(hold, next): (&Hold, &Hold)| {
-        let (calls, lock) = (both(hold.call, next.call), &hold.lock);
-        let after = millis(next.granted - hold.end);
-        let text = format!(
-            "{calls}: the first was not told of the loss of {lock} before the second had it, {after} after the end of the first lease"
-        );
-        Violation::new(Rule::Told, text, records(history, hold, next))
-    };
-    let mut pairs: Vec<_> = successions(history).into_iter().filter(is_late).collect();
-    // Overlaps are another promise.
-    pairs.retain(|(hold, next)| hold.end <= next.granted);
-    pairs.into_iter().map(show).collect()
+/// Returns the time at which a holder knew of its end: that of the record, and not that of its lease, if it was told.
+fn known_end(history: &History, hold: &Hold, next: &Hold) -> (u64, Ending) {
+    let told = history.call(hold.call).and_then(|call| call.told_lost.first());
+    let told = told.filter(|_| hold.ending.is_loss() && !was_stopped(history, hold, next));
+    told.map_or((hold.end, hold.ending), |told| (*told, Ending::ToldLost))
 }
+
+fn was_stopped(history: &History, hold: &Hold, next: &Hold) -> bool {
+    history.life(hold.process()).stopped_between(hold.granted, next.granted) > 0
+}
+
+/// Checks that each holder that lost its lock was told before the next hold that it excludes was granted, and that no
+/// lease is renewed after that grant and [`Bounds::slack`].
+///
+/// A holder that began to release before the next grant need not be told. If the history has no word of a loss, but
+/// the lease ended before the next grant as far as the history knows, the holder is reported as well. A process that was
+/// stopped or killed, and a lock that was broken by force, cannot be told in time. The second condition is for them too:
+/// a holder whose node is deleted has the news before the next answer of the servers. Holds of Curator are left out.
+pub fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let of_zklock = |(hold, _): &(&Hold, &Hold)| hold.library == Library::Zklock;
+    for (hold, next) in successions(history).into_iter().filter(of_zklock) {
+        let calls = both(hold.call, next.call);
+        // Overlaps are another promise.
+        let text = if hold.end <= next.granted && is_told_late(history, hold, next) {
+            let after = millis(next.granted - hold.end);
+            format!(
+                "{calls}: the second was granted {after} after the first lease ended, and the first was not told"
+            )
+        } else if let Some(at) = renewed_late(history, hold, next, bounds) {
+            let after = millis(at - next.granted);
+            format!("{calls}: the first renewed its lease {after} after the second was granted")
+        } else {
+            continue;
+        };
+        violations.push(Violation::new(Rule::Told, text, records(history, hold, next)));
+    }
+    violations
+}
+
+fn is_told_late(history: &History, hold: &Hold, next: &Hold) -> bool {
+    let Some(call) = history.call(hold.call) else { return false };
+    let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
+    let died = history.life(hold.process()).killed().is_some_and(|killed| killed <= next.granted);
+    let is_excused = died || was_stopped(history, hold, next);
+    hold.ending.is_loss() && !is_excused && known.is_none_or(|known| known > next.granted)
+}
+
+/// Returns the time of the first record that shows that a lease was renewed after the next grant.
+fn renewed_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> Option<u64> {
+    let mut latest: Option<u64> = None;
+    for record in &history.call(hold.call)?.records {
+        let (Event::Granted { until: Some(until), .. } | Event::Renewed { until }) = record.event else {
+            continue;
+        };
+        let is_renewal = latest.is_some_and(|latest| until > latest.saturating_add(ROUNDING));
+        if is_renewal && record.at > next.granted.saturating_add(bounds.slack) {
+            return Some(record.at);
+        }
+        latest = latest.max(Some(until));
+    }
+    None
+}
+
+/// The time by which two records of the same end of a lease may differ, in nanoseconds.
+const ROUNDING: u64 = 50_000_000;
 
 fn records<'a>(history: &'a History, hold: &Hold, next: &Hold) -> impl Iterator<Item = Record> + use<'a> {
     let calls = [hold.call, next.call].into_iter().filter_map(|id| history.call(id));
@@ -89,7 +126,7 @@ fn records<'a>(history: &'a History, hold: &Hold, next: &Hold) -> impl Iterator<
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind};
+    use super::super::super::event::Kind;
     use super::super::super::record::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
@@ -104,7 +141,7 @@ mod tests {
     }
 
     fn found(story: Story) -> Vec<Rule> {
-        rules(&told(&story.history()))
+        rules(&told(&story.history(), &Bounds { slack: 20, ..Bounds::default() }))
     }
 
     #[test]
@@ -125,6 +162,31 @@ mod tests {
             |at| lost().campaign(at, Event::ProcessStopped { process: PROCESS }).told_lost(FIRST, 65);
         assert_eq!(found(stopped(20)), []);
         assert_eq!(found(stopped(62)), [Rule::Told]);
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_after_the_next_grant_is_found_also_if_the_lock_was_broken_by_force() {
+        let renewed = |at, until| {
+            let broken = lost().campaign(30, Event::LockBroken { lock: "a".to_owned() });
+            broken.at(at, FIRST, Event::Renewed { until }).told_lost(FIRST, 200)
+        };
+        let later = 51 + ROUNDING;
+        assert_eq!(found(renewed(81, later)), [Rule::Told]);
+        // It is known a moment later, and the end of the lease is rounded.
+        assert_eq!(found(renewed(80, later)), []);
+        assert_eq!(found(renewed(81, later - 1)), []);
+    }
+
+    #[test]
+    fn the_margin_of_a_holder_that_is_told_counts_from_then_unless_it_was_stopped() {
+        let figures = |story: Story| {
+            let margins = margins(&story.history());
+            margins.into_iter().map(|it| (it.ending, it.nanos)).collect::<Vec<_>>()
+        };
+        assert_eq!(figures(lost().told_lost(FIRST, 57)), [(Ending::ToldLost, 3)]);
+        assert_eq!(figures(lost().told_lost(FIRST, 63)), [(Ending::ToldLost, -3)]);
+        let stopped = lost().campaign(20, Event::ProcessStopped { process: PROCESS }).told_lost(FIRST, 63);
+        assert_eq!(figures(stopped), [(Ending::LeaseOver, 10)]);
     }
 
     #[test]

@@ -77,7 +77,8 @@ impl Check<'_> {
         let often = turns.iter().find(|(_, turns)| **turns > 2);
         if let Some((process, turns)) = often.filter(|_| !turns.contains_key(&call.id.process)) {
             let text = format!("{process} had {turns} turns while {} waited", call.id);
-            self.add(call, *process, (from, to), text, findings);
+            let violation = Violation::new(Rule::Turn, text, life(&call.records));
+            findings.add(violation, self.verdict(call, *process, (from, to)));
         }
     }
 
@@ -91,15 +92,16 @@ impl Check<'_> {
         if grants > self.bounds.turn_grants || length > self.bounds.turn + self.bounds.slack {
             let length = millis(length);
             let text = format!("{} had {grants} grants in {length} while {} waited", run.process, call.id);
-            self.add(call, run.process, (*first, *last), text, findings);
+            let violation = Violation::new(Rule::Turn, text, life(&call.records));
+            findings.add(violation, self.verdict(call, run.process, (*first, *last)));
         }
     }
 
-    fn add(&self, call: &Call, by: Process, time: (u64, u64), text: String, findings: &mut Findings) {
+    /// Judges a finding of this time about a call and another process.
+    fn verdict(&self, call: &Call, by: Process, time: (u64, u64)) -> Verdict {
         let is_calm =
             self.is_calm(time) && [call.id.process, by].iter().all(|it| self.runs_freely(*it, time));
-        let verdict = if is_calm { Verdict::Broken } else { Verdict::Excused };
-        findings.add(Violation::new(Rule::Turn, text, life(&call.records)), verdict);
+        if is_calm { Verdict::Broken } else { Verdict::Excused }
     }
 
     /// Tells whether no fault has consequences in this time.

@@ -34,7 +34,7 @@ pub fn longest_wait(history: &History) -> Option<(&Call, u64)> {
 
 fn waited(history: &History, call: &Call) -> u64 {
     let life = history.life(call.id.process);
-    let until = call.answered().or(life.killed()).unwrap_or_else(|| history.end());
+    let until = call.answered().or_else(|| life.killed()).unwrap_or_else(|| history.end());
     let asked = call.asked.at;
     until.saturating_sub(asked).saturating_sub(life.stopped_between(asked, until))
 }

@@ -1,6 +1,7 @@
 //! The operations of a history, and the check of all of its locks and registers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::super::call::End;
 use super::super::event::{Event, Kind, Outcome, Way};
@@ -33,11 +34,15 @@ pub fn all(history: &History, limit: usize) -> Vec<Checked> {
 /// may enter again.
 ///
 /// An acquisition takes effect between the request and the grant. A release takes effect between its beginning and its
-/// end, and the end of a hold in another way at the time at which it is no more valid. A call that gave up has no
-/// effect. Inner holds count in mutexes only.
+/// end, and the end of a hold in another way at the time at which it is no more valid. A call that gave up, and a
+/// hold that was never valid, have no effect. Inner holds count in mutexes only.
 pub fn locks(history: &History, limit: usize) -> Vec<Checked> {
     let locks = history.holds_by_lock().into_iter();
-    locks.map(|(name, holds)| lock(history, &name, &holds, limit)).collect()
+    let check = |(name, mut holds): (Arc<str>, Vec<&Hold>)| {
+        holds.retain(|hold| hold.was_valid());
+        lock(history, &name, &holds, limit)
+    };
+    locks.map(check).collect()
 }
 
 fn lock(history: &History, name: &str, holds: &[&Hold], limit: usize) -> Checked {
