@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use zklock_testkit::Ensemble;
-use zklock_testkit::history::Event;
+use zklock_testkit::history::{Event, Library};
+use zklock_testkit::{Curator, Ensemble};
 
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;
@@ -108,7 +108,10 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };
-    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, options.processes)?;
+    if options.libraries().contains(&Library::Curator) {
+        Curator::find_or_install()?;
+    }
+    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     let mut failed = Player::new(&field, &mut fleet).play(&plan)?;
     failed.extend(finish(&field, &mut fleet)?);

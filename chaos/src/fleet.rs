@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use zklock_testkit::Error;
-use zklock_testkit::history::{Event, Process, Source};
+use zklock_testkit::history::{Event, Library, Process, Source};
 
 use crate::journal::Journal;
 use crate::workload::Workload;
@@ -45,6 +45,7 @@ pub(crate) struct Fleet {
 struct Member {
     links: Links,
     process: Process,
+    library: Library,
     life: Life,
 }
 
@@ -62,17 +63,17 @@ pub(crate) struct Exit {
 }
 
 impl Fleet {
-    /// Starts the processes, with links to these servers.
+    /// Opens the links to these servers, of a process for each of the libraries. No process runs yet.
     pub(crate) fn start(
         common: Common,
         journal: &Journal,
         servers: &[SocketAddr],
-        processes: usize,
+        libraries: &[Library],
     ) -> Result<Self, Error> {
         let mut members = Vec::new();
-        for number in 0..processes {
-            let process = Process { number: u32::try_from(number).unwrap_or(u32::MAX), incarnation: 0 };
-            members.push(Member { links: Links::start(servers)?, process, life: Life::Ended });
+        for (number, library) in (0..).zip(libraries) {
+            let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
+            members.push(Member { links, process, library: *library, life: Life::Ended });
         }
         Ok(Self { common, journal: journal.clone(), members })
     }
@@ -97,7 +98,7 @@ impl Fleet {
         }
         self.journal.note(Source::Campaign, Event::ProcessStarted { process: member.process });
         let output = File::create(self.common.directory.join(format!("output-{}.log", member.process)))?;
-        let mut command = command(&self.common, member.process, &member.links.connect_string(), clock)?;
+        let mut command = member.command(&self.common, clock)?;
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
         member.life = Life::Runs(command.spawn()?);
         Ok(())
@@ -196,6 +197,27 @@ impl Fleet {
 }
 
 impl Member {
+    /// Returns the command of the next incarnation: this program again.
+    fn command(&self, common: &Common, clock: Clock) -> io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let workloads: Vec<_> = common.workloads.iter().map(|workload| workload.name()).collect();
+        command
+            .arg(if self.library == Library::Curator { "curator" } else { "worker" })
+            .args(["--connect", &self.links.connect_string(), "--process", &self.process.to_string()])
+            .arg("--directory")
+            .arg(&common.directory)
+            .args(["--service", &common.service.to_string(), "--seed", &common.seed.to_string()])
+            .args(["--tasks", &common.tasks.to_string(), "--workload", &workloads.join(",")])
+            .env("RUST_BACKTRACE", "1")
+            // Signals from a terminal are for the campaign.
+            .process_group(0);
+        // Java reads its clock in another way.
+        if self.library == Library::Zklock {
+            clock.set(&mut command);
+        }
+        Ok(command)
+    }
+
     fn exited(&mut self, journal: &Journal, how: String) -> Exit {
         let process = self.process;
         journal.note(Source::Campaign, Event::ProcessExited { process });
@@ -212,23 +234,6 @@ impl Drop for Fleet {
             let _ = self.kill(number);
         }
     }
-}
-
-/// Returns the command of a process: this program again.
-fn command(common: &Common, process: Process, connect: &str, clock: Clock) -> io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    let workloads: Vec<_> = common.workloads.iter().map(|workload| workload.name()).collect();
-    command
-        .args(["worker", "--connect", connect, "--process", &process.to_string()])
-        .arg("--directory")
-        .arg(&common.directory)
-        .args(["--service", &common.service.to_string(), "--seed", &common.seed.to_string()])
-        .args(["--tasks", &common.tasks.to_string(), "--workload", &workloads.join(",")])
-        .env("RUST_BACKTRACE", "1")
-        // Signals from a terminal are for the campaign.
-        .process_group(0);
-    clock.set(&mut command);
-    Ok(command)
 }
 
 /// The pause between two looks at a process that is to end.

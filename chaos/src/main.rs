@@ -11,10 +11,12 @@ mod bell;
 mod campaign;
 mod chronicle;
 mod clock;
+mod curator;
 mod fleet;
 mod injection;
 mod journal;
 mod options;
+mod orders;
 mod outsider;
 mod schedule;
 mod service;
@@ -35,12 +37,16 @@ enum Command {
     Run(options::Options),
     /// Is one process of a campaign.
     #[command(hide = true)]
-    Worker(worker::Orders),
+    Worker(orders::Orders),
+    /// Is one process of a campaign that uses Curator.
+    #[command(hide = true)]
+    Curator(orders::Orders),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run(options) => campaign::run(&options),
         Command::Worker(orders) => worker::run(&orders),
+        Command::Curator(orders) => curator::run(&orders),
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use zklock_testkit::history::Library;
+
 use crate::schedule::{Kind, Plan};
 use crate::workload::Workload;
 
@@ -33,6 +35,9 @@ pub(crate) struct Options {
     /// The number of processes.
     #[arg(long, default_value_t = 8)]
     pub(crate) processes: usize,
+    /// Lets the last two processes take their locks with Curator, in Java.
+    #[arg(long)]
+    curator: bool,
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
     #[arg(long)]
     tasks: Option<u32>,
@@ -51,6 +56,14 @@ impl Options {
         if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload.clone() }
     }
 
+    /// Returns the library of each process.
+    pub(crate) fn libraries(&self) -> Vec<Library> {
+        let of_curator = if self.curator { OF_CURATOR.min(self.processes) } else { 0 };
+        let mut libraries = vec![Library::Zklock; self.processes - of_curator];
+        libraries.resize(self.processes, Library::Curator);
+        libraries
+    }
+
     pub(crate) fn tasks(&self) -> u32 {
         self.tasks.unwrap_or_else(|| if self.workloads().len() > 1 { 2 } else { 6 })
     }
@@ -67,3 +80,6 @@ impl Options {
         Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
     }
 }
+
+/// The number of processes that use Curator.
+const OF_CURATOR: usize = 2;

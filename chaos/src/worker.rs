@@ -4,7 +4,7 @@
 //! * `store`, `files`, `writing`: the resources, and the records of reads and writes.
 //! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
 //!
-//! Uses the floors below: `service`, `journal`, `settings`, `workload` and `clock`.
+//! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
 
 mod files;
 mod mutex;
@@ -17,8 +17,6 @@ mod terms;
 mod writing;
 
 use std::io::{self, BufRead};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::{ExitCode, exit};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,41 +26,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
-use zklock_testkit::history::{Process, Source};
+use zklock_testkit::history::Source;
 
 use crate::journal::Journal;
+use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
 
 use self::store::Store;
 use self::task::{Task, Ways};
-
-/// The orders of a process.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Orders {
-    /// The servers, each through a proxy that only this process uses.
-    #[arg(long)]
-    pub(crate) connect: String,
-    /// The number and the incarnation of this process.
-    #[arg(long)]
-    pub(crate) process: Process,
-    /// The directory of the shared files and the histories.
-    #[arg(long)]
-    pub(crate) directory: PathBuf,
-    /// The service that refuses older tokens.
-    #[arg(long)]
-    pub(crate) service: SocketAddr,
-    #[arg(long)]
-    pub(crate) seed: u64,
-    /// The number of tasks for each kind of work, at least two.
-    #[arg(long)]
-    pub(crate) tasks: u32,
-    /// The rate of this process's clock, in thousandths of the true one.
-    #[arg(long, default_value_t = 1_000)]
-    pub(crate) rate: u32,
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) workload: Vec<Workload>,
-}
 
 /// Works until the standard input says `stop`, and then gives all locks back.
 pub(crate) fn run(orders: &Orders) -> ExitCode {

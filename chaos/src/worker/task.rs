@@ -74,7 +74,8 @@ impl Task {
         let ids = (first..).take(locks.len()).map(|call| CallId { process, task: self.number, call });
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
-            let within = u64::try_from(WAIT.as_nanos()).ok();
+            // The timers of a process with a skewed clock are not exact.
+            let within = u64::try_from(WAIT.as_nanos()).ok().filter(|_| self.ways.rate == TRUE_RATE);
             let (lock, kind) = ((*lock).to_owned(), kind(first));
             let event = Event::Asked { lock, kind, library: Library::Zklock, within, inside: None };
             calls.ways.journal.note(Source::Call(*id), event);
@@ -238,6 +239,8 @@ pub(super) fn portable(token: FencingToken) -> Token {
     Token(token.zxid(), token.handoff())
 }
 
+/// The rate of a clock that is not skewed.
+const TRUE_RATE: u32 = 1_000;
 /// The time between two records of the end of a lease.
 const RENEWALS: Duration = Duration::from_millis(250);
 /// An odd number with many bits, by which seeds are mixed.
