@@ -2,16 +2,16 @@
 //!
 //! | check | promise |
 //! |---|---|
-//! | [`exclusion`] | valid holds of one lock exclude each other, and valid permits are at most those of the semaphore |
-//! | [`tokens`] | tokens rise in the order of the holds of one lock, and no two holds share one |
-//! | [`together`], [`reentrant`] | the members of a multi-lock are granted together; inner holds belong to outer ones |
-//! | [`writes`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
-//! | [`state`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
-//! | [`waits`], [`turns`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
-//! | [`told`] | a holder is told of its loss before the lock is handed on |
-//! | [`outcomes`] | each call has exactly one outcome |
-//! | [`periods`] | work starts at most once per period |
-//! | [`left`] | nothing is left at the end |
+//! | [`exclusion()`] | valid holds of one lock exclude each other, and valid permits are at most those of the semaphore |
+//! | [`tokens()`] | tokens rise in the order of the holds of one lock, and no two holds share one |
+//! | [`together()`], [`reentrant()`] | the members of a multi-lock are granted together; inner holds belong to outer ones |
+//! | [`writes()`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
+//! | [`state()`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
+//! | [`waits()`], [`turns()`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
+//! | [`told()`] | a holder is told of its loss before the lock is handed on |
+//! | [`outcomes()`] | each call has exactly one outcome |
+//! | [`periods()`] | work starts at most once per period |
+//! | [`left()`] | nothing is left at the end |
 
 mod bounds;
 mod exclusion;

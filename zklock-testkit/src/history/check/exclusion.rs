@@ -150,6 +150,9 @@ mod tests {
         let renewed = || leased().at(40, "1.0/0/0", Event::Renewed { until: 80 });
         assert_eq!(found(second(70)(renewed())), [Rule::Exclusion]);
         assert_eq!(found(second(80)(renewed())), []);
+        // A lower figure, such as one of another thread, does not shorten the lease.
+        let lower = || renewed().at(41, "1.0/0/0", Event::Renewed { until: 60 });
+        assert_eq!(found(second(70)(lower())), [Rule::Exclusion]);
     }
 
     #[test]

@@ -98,13 +98,13 @@ impl<'a> Resource<'a> {
                 Outcome::Unknown => u64::MAX,
                 _ => return None,
             };
-            Some(Suspect { call: access.call, from: access.began, to, value: Some(value) })
+            Some(Suspect { from: access.began, to, value: Some(value) })
         });
         // A process that dies in the middle of a write does not write its record.
         let died = history.holds().iter().filter_map(|hold| {
             let killed = history.life(hold.process()).killed()?;
             let is_open = history.call(hold.call).is_some_and(|call| call.ends.is_empty());
-            is_open.then_some(Suspect { call: hold.call, from: hold.granted, to: killed, value: None })
+            is_open.then_some(Suspect { from: hold.granted, to: killed, value: None })
         });
         let values = self.accesses.iter().filter_map(|access| match access.act {
             Act::Write { value, .. } => Some(value),
@@ -122,22 +122,21 @@ pub(super) struct Suspects {
     recorded: BTreeSet<u64>,
 }
 
-/// A time at which a call may have written a value, which is unknown if there is no record.
+/// A time in which a value may have been written, which is unknown if there is no record.
 #[derive(Clone, Copy, Debug)]
 struct Suspect {
-    call: CallId,
     from: u64,
     to: u64,
     value: Option<u64>,
 }
 
 impl Suspects {
-    /// Tells whether another call may have written this cell between a time and the end of an access.
+    /// Tells whether this cell may have been written between a time and the end of an access.
     pub(super) fn may_explain(&self, access: &Access<'_>, from: u64, cell: u64) -> bool {
         self.suspects.iter().any(|suspect| {
             let is_its_value =
                 suspect.value.map_or_else(|| !self.recorded.contains(&cell), |value| value == cell);
-            suspect.call != access.call && suspect.from <= access.ended && suspect.to >= from && is_its_value
+            suspect.from <= access.ended && suspect.to >= from && is_its_value
         })
     }
 }

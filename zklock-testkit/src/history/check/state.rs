@@ -148,9 +148,20 @@ mod tests {
         assert_eq!(found(healed.reads(SECOND, 80, &[5, 4])).0, [Rule::TornState, Rule::Disturbed]);
         let killed = || two(Kind::Write).campaign(15, Event::ProcessKilled { process: PROCESS });
         assert_eq!(found(killed().reads(SECOND, 70, &[3, 4])), (vec![], vec![Rule::TornState]));
+        // A process that had released the lock wrote nothing after that.
+        let over = killed().releases(FIRST, 14);
+        assert_eq!(found(over.reads(SECOND, 70, &[3, 4])), (vec![Rule::TornState], vec![]));
         // Other writes explain both values.
         let recorded = applied(applied(killed(), FIRST, 12, Way::Plain, 3), FIRST, 14, Way::Plain, 4);
         assert_eq!(found(recorded.reads(SECOND, 70, &[3, 4])), (vec![Rule::TornState], vec![]));
+    }
+
+    #[test]
+    fn a_torn_state_of_a_guarded_resource_is_never_excused_and_a_late_write_makes_no_state_whole() {
+        let late = |way| applied(two(Kind::Write), FIRST, 65, way, 4).reads(SECOND, 70, &[3, 4]);
+        assert_eq!(found(late(Way::Guarded)), (vec![Rule::TornState], vec![]));
+        let twice = applied(applied(two(Kind::Write), FIRST, 55, Way::Plain, 4), FIRST, 65, Way::Plain, 7);
+        assert_eq!(found(twice.reads(SECOND, 70, &[3, 4])), (vec![], vec![Rule::TornState]));
     }
 
     #[test]

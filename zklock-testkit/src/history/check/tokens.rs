@@ -81,6 +81,7 @@ fn class(kind: Kind) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::event::Event;
     use super::super::super::hold::excludes;
     use super::super::super::story::{Story, rules};
     use super::*;
@@ -136,6 +137,13 @@ mod tests {
         let inner = outer.asks_inside("1.0/0/1", 0, 11).granted("1.0/0/1", 12, 5).releases("1.0/0/1", 13);
         let other = inner.asks_for("2.0/0/0", "b", Kind::Mutex, 30).granted("2.0/0/0", 31, 1);
         assert_eq!(found(other), []);
+    }
+
+    #[test]
+    fn a_hold_that_was_never_valid_may_have_any_token() {
+        let broken = Event::LockBroken { lock: "a".to_owned() };
+        let story = Story::default().campaign(5, broken).holds("2.0/0/0", Kind::Mutex, 8, 50, 6);
+        assert_eq!(found(story.holds("1.0/0/0", Kind::Mutex, 10, 40, 5)), []);
     }
 
     #[test]

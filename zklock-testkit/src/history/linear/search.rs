@@ -49,7 +49,7 @@ pub(super) fn search<M: Model>(
         };
         let Some(reached) = search.expand(index) else { return Found::TooMany };
         if reached.is_empty() {
-            return Found::Stuck { explained: search.longest(index), stuck: index };
+            return Found::Stuck { explained: search.longest(), stuck: index };
         }
         search.configurations = reached;
         search.open.retain(|open| *open != index);
@@ -158,8 +158,9 @@ impl<M: Model> Search<'_, M> {
         })
     }
 
-    /// Returns the longest order that does not contain the operation that is stuck.
-    fn longest(&self, stuck: usize) -> Vec<usize> {
+    /// Returns the longest order of the open operations behind those of the configurations. An operation that is stuck
+    /// is in none of them.
+    fn longest(&self) -> Vec<usize> {
         let mut seen = self.configurations.clone();
         let mut left: Vec<_> = seen.iter().map(|(it, path)| (it.clone(), path.clone())).collect();
         let mut longest = Vec::new();
@@ -169,7 +170,7 @@ impl<M: Model> Search<'_, M> {
                 longest = order;
             }
             for (next, path) in self.successors(&configuration, &path) {
-                if !seen.contains_key(&next) && !next.done.contains(&stuck) && seen.len() < self.limit {
+                if !seen.contains_key(&next) && seen.len() < self.limit {
                     seen.insert(next.clone(), path.clone());
                     left.push((next, path));
                 }
