@@ -5,11 +5,11 @@
 //!
 //! Uses all floors below.
 
+mod outcome;
 mod play;
 mod report;
 mod verdict;
 
-use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,9 +32,8 @@ use crate::schedule::Kind;
 use crate::service;
 use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
 
+use self::outcome::{Outcome, Verdict};
 use self::play::Player;
-
-type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -46,13 +45,6 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// The result of a campaign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Kept,
-    Broken,
 }
 
 /// The directory of the histories and of the shared files.
@@ -155,17 +147,27 @@ fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
     Ok(failed)
 }
 
-/// Returns the nodes of contenders that are still there when the sessions of all killed processes have expired.
+/// Returns the nodes of contenders that every server still has when the sessions of all killed processes have expired.
+///
+/// A node that only some servers have is told, and is no violation: ZooKeeper does not keep its own promises then.
 fn left(field: &Field) -> Outcome<Vec<String>> {
     let deadline = Instant::now() + 3 * SESSION;
-    loop {
-        let paths = field.runtime.block_on(field.outsider.ephemerals(NAMESPACE));
-        match paths {
-            Ok(paths) if paths.is_empty() || Instant::now() > deadline => return Ok(paths),
+    let found = loop {
+        match field.runtime.block_on(field.outsider.ephemerals(NAMESPACE)) {
+            Ok(found) if found.is_empty() || Instant::now() > deadline => break found,
             Err(error) if Instant::now() > deadline => return Err(error.into()),
             Ok(_) | Err(_) => thread::sleep(TICK),
         }
+    };
+    let all = field.ensemble.servers().len();
+    let mut paths = Vec::new();
+    for (path, (session, servers)) in found {
+        field.chronicle.say(&format!("{path} of session {session:x} is left at {servers} of {all} servers"));
+        if servers == all {
+            paths.push(path);
+        }
     }
+    Ok(paths)
 }
 
 /// The time without faults before the processes stop, in which each of them works again.

@@ -2,42 +2,17 @@
 //!
 //! Uses the floors below: `outsider`, `chronicle`, `schedule`, `workload` and `bell`.
 
+mod field;
 mod outside;
 mod servers;
 
 use std::io;
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tokio::runtime::Handle;
-use zklock_testkit::Ensemble;
-use zklock_testkit::history::Process;
-
-use crate::bell::Bell;
-use crate::chronicle::Chronicle;
-use crate::outsider::Outsider;
 use crate::schedule::Fault;
-use crate::workload::Workload;
 
+pub(crate) use self::field::{Field, Victim};
 pub(crate) use self::servers::mend;
-
-/// The targets of faults.
-#[derive(Clone)]
-pub(crate) struct Field {
-    pub(crate) ensemble: Arc<Ensemble>,
-    pub(crate) outsider: Outsider,
-    pub(crate) chronicle: Chronicle,
-    pub(crate) workloads: Vec<Workload>,
-    pub(crate) runtime: Handle,
-    pub(crate) end: Bell,
-}
-
-/// The process whose session ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Victim {
-    pub(crate) process: Process,
-    pub(crate) sessions: Vec<i64>,
-}
 
 impl Field {
     /// Injects a fault on a thread of its own, which ends with the fault.
@@ -65,6 +40,3 @@ impl Field {
         }
     }
 }
-
-/// The outcome of an injection.
-type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -2,6 +2,7 @@
 //!
 //! Uses no other module.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -57,22 +58,18 @@ impl Outsider {
         children
     }
 
-    /// Returns the paths of all ephemeral nodes below a path.
-    pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<Vec<String>> {
-        let mut conversation = self.open().await?;
-        // The server may be behind the others.
-        in_time(conversation.call(Request::Sync { path: path.to_owned() })).await?;
-        let (mut open, mut found) = (vec![path.to_owned()], Vec::new());
-        while let Some(path) = open.pop() {
-            let exists = Request::Exists { path: path.clone(), watch: false };
-            if let Ok(Response::Stat(stat)) = answer(&mut conversation, exists).await?
-                && stat.ephemeral_owner != 0
-            {
-                found.push(path.clone());
+    /// Returns the ephemeral nodes below a path, each with its session and the number of servers that have it.
+    pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<BTreeMap<String, (i64, usize)>> {
+        let mut found = BTreeMap::new();
+        for server in &self.servers {
+            let mut conversation = in_time(Conversation::open(*server)).await?;
+            // The server may be behind the others.
+            in_time(conversation.call(Request::Sync { path: path.to_owned() })).await?;
+            for (path, session) in ephemerals(&mut conversation, path).await? {
+                found.entry(path).or_insert((session, 0)).1 += 1;
             }
-            open.extend(children(&mut conversation, &path).await?);
+            close(conversation).await;
         }
-        close(conversation).await;
         Ok(found)
     }
 
@@ -124,6 +121,20 @@ async fn reap_once(conversation: &mut Conversation, paths: &[String]) -> io::Res
 async fn delete(conversation: &mut Conversation, path: &str) -> io::Result<bool> {
     let delete = Delete { path: path.to_owned(), version: -1 };
     Ok(answer(conversation, Request::Delete(delete)).await?.is_ok())
+}
+
+async fn ephemerals(conversation: &mut Conversation, path: &str) -> io::Result<Vec<(String, i64)>> {
+    let (mut open, mut found) = (vec![path.to_owned()], Vec::new());
+    while let Some(path) = open.pop() {
+        let exists = Request::Exists { path: path.clone(), watch: false };
+        open.extend(children(conversation, &path).await?);
+        if let Ok(Response::Stat(stat)) = answer(conversation, exists).await?
+            && stat.ephemeral_owner != 0
+        {
+            found.push((path, stat.ephemeral_owner));
+        }
+    }
+    Ok(found)
 }
 
 async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec<String>> {

@@ -5,30 +5,14 @@
 
 mod draw;
 mod fault;
+mod plan;
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
 pub(crate) use self::fault::{Fault, Kind, Request, Side, Target};
-
-/// The choices that a schedule follows from.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) seed: u64,
-    pub(crate) length: Duration,
-    pub(crate) servers: usize,
-    pub(crate) processes: usize,
-    /// The kinds of faults to draw from, none for a run without faults.
-    pub(crate) kinds: Vec<Kind>,
-}
-
-/// A fault, and the time from the beginning of the run at which it begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Planned {
-    pub(crate) at: Duration,
-    pub(crate) fault: Fault,
-}
+pub(crate) use self::plan::{Plan, Planned};
 
 impl Plan {
     /// Returns the faults in the order of their times. Each of them ends before the run does.

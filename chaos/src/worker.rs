@@ -1,7 +1,7 @@
 //! One process of a campaign: a client with many tasks that take locks.
 //!
 //! * `task`: the calls of one task, and what they note in the history.
-//! * `store`, `files`, `writing`: the resources, and the records of reads and writes.
+//! * `places`, `files`, `store`, `writing`: the resources, and the records of reads and writes.
 //! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
 //!
 //! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
@@ -10,6 +10,7 @@ mod files;
 mod mutex;
 mod pairs;
 mod permits;
+mod places;
 mod store;
 mod tables;
 mod task;
@@ -33,7 +34,7 @@ use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
 
-use self::store::Store;
+use self::places::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, and then gives all locks back.
@@ -44,6 +45,7 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
         return ExitCode::FAILURE;
     }
     end_on_panic();
+    eprintln!("{orders:?}");
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
     let (stop, stopped) = watch::channel(false);
     std::thread::spawn(move || wait_for_stop(&stop));
@@ -84,7 +86,7 @@ async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()>
         journal,
         process: orders.process,
         rate: orders.rate,
-        store: Store { directory: orders.directory.clone(), service: orders.service },
+        places: Places { directory: orders.directory.clone(), service: orders.service },
         stopped,
     });
     let mut tasks = JoinSet::new();

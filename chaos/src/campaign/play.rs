@@ -8,7 +8,7 @@ use crate::fleet::{Clock, Exit, Fleet};
 use crate::injection::{Field, Victim};
 use crate::schedule::{Fault, Plan};
 
-use super::Outcome;
+use super::outcome::Outcome;
 
 /// The player, whose thread starts all processes.
 pub(super) struct Player<'a> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use zklock_testkit::history::{self, Bounds, History, Summary, check};
 
+use super::outcome::{Outcome, Verdict};
 use super::report;
-use super::{Outcome, Verdict};
 use crate::chronicle::Chronicle;
 use crate::fleet::Exit;
 use crate::journal::ENDING;

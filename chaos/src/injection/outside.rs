@@ -7,7 +7,7 @@ use zklock_testkit::history::Event;
 use crate::schedule::Fault;
 use crate::settings::NAMESPACE;
 
-use super::{Field, Outcome, Victim};
+use super::field::{Field, Outcome, Victim};
 
 /// Ends the sessions of a process at the servers.
 pub(super) fn end_session(field: &Field, fault: &Fault, victim: &Victim) -> Outcome {

@@ -7,7 +7,7 @@ use zklock_testkit::{Ensemble, Error, ZooKeeper};
 
 use crate::schedule::{Fault, Target};
 
-use super::{Field, Outcome};
+use super::field::{Field, Outcome};
 
 /// Kills a server, and starts it again after some time.
 pub(super) fn kill(field: &Field, fault: &Fault, target: Target, down: Duration) -> Outcome {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::Plan;
 use super::fault::{Fault, Kind, Request, Side, Target};
+use super::plan::Plan;
 
 /// Draws a fault of a kind.
 pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {

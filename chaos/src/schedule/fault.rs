@@ -102,9 +102,15 @@ impl Kind {
         Self::DeleteNode,
         Self::ReapContainers,
         Self::SkewClock,
-        Self::FullDisk,
         Self::SlowDisk,
+        Self::FullDisk,
     ];
+
+    /// Returns whether ZooKeeper keeps its own promises under faults of this kind. After a failed write to its log, a
+    /// server of 3.8.0 can go on with a log that lacks some transactions, and then has other data than the others.
+    pub(crate) fn spares_data(self) -> bool {
+        self != Self::FullDisk
+    }
 
     /// Returns whether faults of this kind can take the majority of the servers.
     pub(crate) fn is_of_servers(self) -> bool {

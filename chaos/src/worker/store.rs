@@ -1,8 +1,4 @@
-//! The resources of a process.
-
-use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+//! The reads and writes of resources.
 
 use zklock::{FencingToken, LockError};
 use zklock_testkit::history::{Outcome, Way};
@@ -10,33 +6,20 @@ use zklock_testkit::history::{Outcome, Way};
 use crate::clock;
 use crate::service;
 
-use super::files::Cells;
 use super::task::Calls;
 use super::writing::{Read, Writing, read};
-
-/// The places of the resources.
-pub(super) struct Store {
-    pub(super) directory: PathBuf,
-    pub(super) service: SocketAddr,
-}
-
-impl Store {
-    pub(super) fn cells(&self, resource: &str) -> io::Result<Cells> {
-        Cells::open(&self.directory.join(resource))
-    }
-}
 
 /// Reads the only cell of a file.
 pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
     let began = clock::now();
-    let value = calls.store().cells(resource).and_then(|cells| cells.read(0));
+    let value = calls.places().cells(resource).and_then(|cells| cells.read(0));
     read(calls, member, resource, began, Read::of(value.into_iter().collect()));
 }
 
 /// Writes the only cell of a file.
 pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
     let writing = Writing::begin(calls, member, resource, Way::Plain);
-    let written = calls.store().cells(resource).and_then(|cells| cells.write(0, writing.value()));
+    let written = calls.places().cells(resource).and_then(|cells| cells.write(0, writing.value()));
     let outcome = if written.is_ok() { Outcome::Applied } else { Outcome::Unknown };
     writing.ends(outcome, None);
 }
@@ -44,7 +27,7 @@ pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
 /// Reads a register of the service.
 pub(super) async fn read_service(calls: &Calls, resource: &str) {
     let began = clock::now();
-    let answer = service::ask(calls.store().service, &format!("read {resource}")).await.unwrap_or_default();
+    let answer = service::ask(calls.places().service, &format!("read {resource}")).await.unwrap_or_default();
     let numbers: Vec<u64> = answer.split(' ').map_while(|number| number.parse().ok()).collect();
     let answer = match numbers[..] {
         [value, writes] => Read { cells: vec![value], position: Some(writes) },
@@ -58,7 +41,7 @@ pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingT
     let writing = Writing::begin(calls, 0, resource, Way::Fenced).with(token);
     let (zxid, handoff, value) = (token.zxid(), token.handoff(), writing.value());
     let request = format!("write {resource} {zxid} {handoff} {value}");
-    let answer = service::ask(calls.store().service, &request).await.unwrap_or_default();
+    let answer = service::ask(calls.places().service, &request).await.unwrap_or_default();
     match answer.split_once(' ') {
         Some(("applied", number)) => writing.ends(Outcome::Applied, number.parse().ok()),
         None if answer == "refused" => writing.ends(Outcome::Refused, None),

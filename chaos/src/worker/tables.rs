@@ -45,7 +45,7 @@ pub(super) async fn run(mut task: Task) {
 /// Writes one cell after the other, without an await at which the body could end.
 fn write_both(calls: &Calls) {
     let writing = Writing::begin(calls, 0, RESOURCE, Way::Plain);
-    let written = calls.store().cells(RESOURCE).and_then(|cells| {
+    let written = calls.places().cells(RESOURCE).and_then(|cells| {
         cells.write(0, writing.value())?;
         sleep(BETWEEN);
         cells.write(1, writing.value())
@@ -55,7 +55,7 @@ fn write_both(calls: &Calls) {
 
 fn read_both(calls: &Calls) {
     let began = clock::now();
-    let cells = calls.store().cells(RESOURCE).and_then(|cells| {
+    let cells = calls.places().cells(RESOURCE).and_then(|cells| {
         let first = cells.read(0)?;
         sleep(BETWEEN);
         Ok(vec![first, cells.read(1)?])

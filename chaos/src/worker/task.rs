@@ -14,7 +14,7 @@ use crate::clock;
 use crate::journal::Journal;
 use crate::settings::WAIT;
 
-use super::store::Store;
+use super::places::Places;
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {
@@ -22,7 +22,7 @@ pub(super) struct Ways {
     pub(super) journal: Journal,
     pub(super) process: Process,
     pub(super) rate: u32,
-    pub(super) store: Store,
+    pub(super) places: Places,
     pub(super) stopped: watch::Receiver<bool>,
 }
 
@@ -230,8 +230,8 @@ impl Calls {
         u64::from(process.number) << 54 | incarnation << 42 | u64::from(task & 0xff) << 34 | (call + 1)
     }
 
-    pub(super) fn store(&self) -> &Store {
-        &self.ways.store
+    pub(super) fn places(&self) -> &Places {
+        &self.ways.places
     }
 }
 
