@@ -11,6 +11,7 @@ use crate::step::{Outcome, Report, Step, announce};
 mod bench;
 mod build_time;
 mod built;
+mod chaos;
 mod check;
 mod lanes;
 mod step;
@@ -37,6 +38,9 @@ enum Command {
     Bench(bench::Options),
     /// Measures how long the compiler needs for annotated functions and for calls written by hand.
     BuildTime(build_time::Options),
+    /// Runs a campaign of random faults against many processes on a real ensemble, and checks their histories.
+    #[command(disable_help_flag = true)]
+    Chaos(chaos::Options),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Command::Ci => ci().map(|reports| summarize(&reports)),
         Command::Bench(options) => bench::run(&options),
         Command::BuildTime(options) => build_time::run(&options),
+        Command::Chaos(options) => chaos::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,176 @@
+//! One campaign, from the start of the servers to the report.
+//!
+//! * `play`: the time with faults.
+//! * `verdict`, `report`: the check of the history, and the report.
+//!
+//! Uses all floors below.
+
+mod outcome;
+mod play;
+mod report;
+mod verdict;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use zklock_testkit::history::{Event, Library};
+use zklock_testkit::{Curator, Ensemble};
+
+use crate::bell::Bell;
+use crate::chronicle::Chronicle;
+use crate::fleet::{Clock, Common, Exit, Fleet};
+use crate::injection::{Field, mend};
+use crate::options::Options;
+use crate::outsider::Outsider;
+use crate::schedule::Kind;
+use crate::service;
+use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
+
+use self::outcome::{Outcome, Verdict};
+use self::play::Player;
+
+/// Runs a campaign, and succeeds if it finds no violation.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    match campaign(options) {
+        Ok(Verdict::Kept) => ExitCode::SUCCESS,
+        Ok(Verdict::Broken) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("chaos: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The directory of the histories and of the shared files.
+enum Directory {
+    Kept(PathBuf),
+    Temporary(TempDir),
+}
+
+impl Directory {
+    fn create(options: &Options) -> Outcome<Self> {
+        Ok(match &options.keep {
+            Some(path) => {
+                fs::create_dir_all(path)?;
+                if fs::read_dir(path)?.next().is_some() {
+                    return Err(format!("{} is not empty", path.display()).into());
+                }
+                Self::Kept(fs::canonicalize(path)?)
+            }
+            None => Self::Temporary(tempfile::Builder::new().prefix("zklock-chaos-").tempdir()?),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(directory) => directory.path(),
+        }
+    }
+}
+
+fn campaign(options: &Options) -> Outcome<Verdict> {
+    let can_skew = Clock::can_be_skewed();
+    let plan = options.plan(|kind| kind != Kind::SkewClock || can_skew);
+    let directory = Directory::create(options)?;
+    let (runtime, end) = (Runtime::new()?, Bell::default());
+    ring_on_interrupt(&runtime, &end);
+    let chronicle = Chronicle::begin(directory.path())?;
+    chronicle.say(&format!("seed {}, {} faults planned", plan.seed, plan.schedule().len()));
+    let ensemble = Arc::new(start_servers(options.servers)?);
+    let servers: Vec<_> = ensemble.servers().iter().map(|server| server.address()).collect();
+    let common = Common {
+        directory: directory.path().to_owned(),
+        service: runtime.block_on(service::start())?,
+        seed: options.seed,
+        tasks: options.tasks(),
+        workloads: options.workloads(),
+    };
+    let field = Field {
+        ensemble,
+        outsider: Outsider::new(servers.clone()),
+        chronicle: chronicle.clone(),
+        workloads: options.workloads(),
+        runtime: runtime.handle().clone(),
+        end: end.clone(),
+    };
+    if options.libraries().contains(&Library::Curator) {
+        Curator::find_or_install()?;
+    }
+    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
+    (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
+    let mut failed = Player::new(&field, &mut fleet).play(&plan)?;
+    failed.extend(finish(&field, &mut fleet)?);
+    let verdict = verdict::reached(&chronicle, directory.path(), options, &failed)?;
+    if let Directory::Kept(path) = &directory {
+        println!("the histories are in {}", path.display());
+    }
+    Ok(verdict)
+}
+
+fn start_servers(servers: usize) -> Outcome<Ensemble> {
+    let builder = Ensemble::builder().servers(servers).tick_time(TICK).sync_limit(SYNC_LIMIT);
+    Ok(builder.system_property("znode.container.checkIntervalMs", CONTAINERS_MS).start()?)
+}
+
+/// Ends the time with faults when the person presses Ctrl-C.
+fn ring_on_interrupt(runtime: &Runtime, end: &Bell) {
+    let end = end.clone();
+    runtime.spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            end.ring();
+        }
+    });
+}
+
+/// Ends all faults and then all processes, and notes the nodes that are left. Returns the processes that failed to end.
+fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
+    field.chronicle.say("all faults end");
+    for number in 0..fleet.len() {
+        fleet.links(number).clear();
+        fleet.links(number).heal();
+    }
+    mend(&field.ensemble)?;
+    (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
+    thread::sleep(CALM);
+    field.chronicle.say("all processes stop");
+    let failed = fleet.finish(FINISH_WITHIN)?;
+    let paths = left(field)?;
+    field.chronicle.say(&format!("{} nodes are left", paths.len()));
+    field.chronicle.note(Event::NodesLeft { paths });
+    Ok(failed)
+}
+
+/// Returns the nodes of contenders that every server still has when the sessions of all killed processes have expired.
+///
+/// A node that only some servers have is told, and is no violation: ZooKeeper does not keep its own promises then.
+fn left(field: &Field) -> Outcome<Vec<String>> {
+    let deadline = Instant::now() + 3 * SESSION;
+    let found = loop {
+        match field.runtime.block_on(field.outsider.ephemerals(NAMESPACE)) {
+            Ok(found) if found.is_empty() || Instant::now() > deadline => break found,
+            Err(error) if Instant::now() > deadline => return Err(error.into()),
+            Ok(_) | Err(_) => thread::sleep(TICK),
+        }
+    };
+    let all = field.ensemble.servers().len();
+    let mut paths = Vec::new();
+    for (path, (session, servers)) in found {
+        field.chronicle.say(&format!("{path} of session {session:x} is left at {servers} of {all} servers"));
+        if servers == all {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// The time without faults before the processes stop, in which each of them works again.
+const CALM: Duration = Duration::from_secs(3);
+/// The time limit for the end of the processes: longer than a wait and a shutdown.
+const FINISH_WITHIN: Duration = Duration::from_secs(40);

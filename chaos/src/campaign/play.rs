@@ -1,0 +1,157 @@
+//! Plays a schedule: begins and ends each fault at its time.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::fleet::{Clock, Exit, Fleet};
+use crate::injection::{Field, Victim};
+use crate::schedule::{Fault, Plan};
+
+use super::outcome::Outcome;
+
+/// The player, whose thread starts all processes.
+pub(super) struct Player<'a> {
+    field: &'a Field,
+    fleet: &'a mut Fleet,
+    due: Vec<(Instant, Act)>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The beginning of a fault, or its end.
+enum Act {
+    Begin(Fault),
+    End(u64, Remedy),
+}
+
+/// The act that ends a fault of a process.
+enum Remedy {
+    Run { process: usize },
+    GoOn { process: usize },
+    Heal { process: usize, servers: Vec<usize> },
+    Clear { process: usize },
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(field: &'a Field, fleet: &'a mut Fleet) -> Self {
+        Self { field, fleet, due: Vec::new(), threads: Vec::new() }
+    }
+
+    /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves.
+    pub(super) fn play(mut self, plan: &Plan) -> Outcome<Vec<Exit>> {
+        let (begin, mut ended) = (Instant::now(), Vec::new());
+        let planned = plan.schedule().into_iter();
+        self.due = planned.map(|planned| (begin + planned.at, Act::Begin(planned.fault))).collect();
+        while begin.elapsed() < plan.length && !self.field.end.has_rung() {
+            for exit in self.fleet.ended()? {
+                self.field.chronicle.say(&format!("{} has ended: {}", exit.process, exit.how));
+                ended.push(exit);
+            }
+            while let Some(act) = self.next() {
+                self.perform(act)?;
+            }
+            self.field.end.wait(STEP);
+        }
+        self.field.end.ring();
+        for thread in self.threads.drain(..) {
+            // A panic was printed when it happened.
+            thread.join().map_err(|_| "the thread of a fault panicked")?;
+        }
+        Ok(ended)
+    }
+
+    /// Returns an act whose time has come.
+    fn next(&mut self) -> Option<Act> {
+        let now = Instant::now();
+        let (nth, _) =
+            self.due.iter().enumerate().filter(|(_, (at, _))| *at <= now).min_by_key(|(_, (at, _))| *at)?;
+        Some(self.due.remove(nth).1)
+    }
+
+    fn perform(&mut self, act: Act) -> Outcome {
+        match act {
+            Act::Begin(fault) => self.begin(fault),
+            Act::End(number, remedy) => {
+                self.remedy(remedy)?;
+                self.field.chronicle.ended(number);
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self, fault: Fault) -> Outcome {
+        let (lasts, links) = (fault.lasts(), |fleet: &'_ Fleet, process| fleet.links(process).sessions());
+        match fault.clone() {
+            Fault::KillClient { process, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.kill(process)?;
+                self.end_in(lasts, number, Remedy::Run { process });
+            }
+            Fault::StopClient { process, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.stop(process)?;
+                self.end_in(lasts, number, Remedy::GoOn { process });
+            }
+            Fault::Cut { process, side } => {
+                let number = self.began(&fault, process);
+                self.fleet.links(process).cut(side);
+                self.field.chronicle.ended(number);
+            }
+            Fault::Silence { process, servers, side, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.links(process).silence(&servers, side);
+                self.end_in(lasts, number, Remedy::Heal { process, servers });
+            }
+            Fault::SlowLink { process, delay, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.links(process).delay(delay);
+                let servers = (0..self.field.ensemble.servers().len()).collect();
+                self.end_in(lasts, number, Remedy::Heal { process, servers });
+            }
+            Fault::LostReply { process, request, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.links(process).lose_reply(request);
+                self.end_in(lasts, number, Remedy::Clear { process });
+            }
+            Fault::SkewClock { process, rate } => {
+                let number = self.began(&fault, process);
+                self.fleet.kill(process)?;
+                self.fleet.run(process, Clock::Skewed(rate))?;
+                self.field.chronicle.ended(number);
+            }
+            Fault::EndSession { process } => {
+                let sessions = links(self.fleet, process);
+                let victim = Victim { process: self.fleet.process(process), sessions };
+                self.inject(fault, Some(victim))?;
+            }
+            _ => self.inject(fault, None)?,
+        }
+        Ok(())
+    }
+
+    fn began(&self, fault: &Fault, process: usize) -> u64 {
+        self.field.chronicle.began(fault, &format!("at {}", self.fleet.process(process)))
+    }
+
+    fn inject(&mut self, fault: Fault, victim: Option<Victim>) -> io::Result<()> {
+        self.threads.push(self.field.inject(fault, victim)?);
+        Ok(())
+    }
+
+    fn end_in(&mut self, lasts: Duration, number: u64, remedy: Remedy) {
+        self.due.push((Instant::now() + lasts, Act::End(number, remedy)));
+    }
+
+    fn remedy(&mut self, remedy: Remedy) -> io::Result<()> {
+        match remedy {
+            Remedy::Run { process } => self.fleet.run(process, Clock::True)?,
+            Remedy::GoOn { process } => self.fleet.go_on(process)?,
+            Remedy::Heal { process, servers } => self.fleet.links(process).heal_some(&servers),
+            Remedy::Clear { process } => self.fleet.links(process).clear(),
+        }
+        Ok(())
+    }
+}
+
+/// The pause between two looks at the schedule.
+const STEP: Duration = Duration::from_millis(10);

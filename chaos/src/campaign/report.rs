@@ -1,0 +1,59 @@
+//! The parts of the report that the summary of a history does not have.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use zklock_testkit::history::{Event, History, Why};
+
+/// Returns the number of grants of each lock, and the mean and the longest wait for it.
+pub(super) fn waits(history: &History) -> String {
+    let mut text = String::from("waits, in ms:\n");
+    for (lock, holds) in history.holds_by_lock() {
+        let waits = || holds.iter().map(|hold| hold.granted.saturating_sub(hold.asked) / 1_000_000);
+        let (count, longest) = (holds.len() as u64, waits().max().unwrap_or_default());
+        let mean = waits().sum::<u64>() / count.max(1);
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {lock:<14} {count:>7} grants, mean {mean:>6}, longest {longest:>6}");
+    }
+    text
+}
+
+/// Returns the number of calls that failed, by their errors without numbers and names of nodes.
+pub(super) fn errors(history: &History) -> String {
+    let mut counts = BTreeMap::<String, u64>::new();
+    for record in history.records() {
+        let text = match &record.event {
+            Event::GaveUp { why: Why::Error(text) } => text,
+            Event::ReleaseFailed { text } | Event::ToldLost { reason: text } => text,
+            _ => continue,
+        };
+        *counts.entry(without_figures(text)).or_default() += 1;
+    }
+    let mut text = String::from("errors:\n");
+    for (error, count) in counts {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {count:>7} {error}");
+    }
+    text
+}
+
+fn without_figures(text: &str) -> String {
+    let is_figure = |word: &&str| word.chars().any(|c| c.is_ascii_digit());
+    let words = text.split(' ').map(|word| if is_figure(&word) { "…" } else { word });
+    words.collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
+}
+
+/// Returns a text without the lines that are too many for a screen; the whole text is stored.
+pub(super) fn shortened(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    let Some(left_out) = lines.len().checked_sub(LINES + 1).filter(|left_out| *left_out > 0) else {
+        return text.to_owned();
+    };
+    let (first, last) = (lines[..LINES].join("\n"), lines[lines.len() - 1]);
+    format!("{first}\n… {left_out} lines are left out …\n{last}")
+}
+
+/// The greatest length of an error in the report.
+const LENGTH: usize = 160;
+/// The number of lines that are printed.
+const LINES: usize = 150;

@@ -1,0 +1,66 @@
+//! The check of a history, and the report.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Duration;
+
+use zklock_testkit::history::{self, Bounds, History, Summary, check};
+
+use super::outcome::{Outcome, Verdict};
+use super::report;
+use crate::chronicle::Chronicle;
+use crate::fleet::Exit;
+use crate::journal::ENDING;
+use crate::options::Options;
+
+/// Checks the history, and prints and stores the report.
+pub(super) fn reached(
+    chronicle: &Chronicle,
+    directory: &Path,
+    options: &Options,
+    failed: &[Exit],
+) -> Outcome<Verdict> {
+    let history = merged(directory)?;
+    let violations = check::all(&history, &bounds());
+    let turns = check::turns(&history, &bounds());
+    let excused = check::state(&history).excused.len() + turns.excused.len();
+    let mut text = format!("{options:?}\n{}", Summary::of(&history));
+    text += &report::waits(&history);
+    text += &report::errors(&history);
+    let (_, failures) = chronicle.counts();
+    writeln!(text, "{failures} faults could not be injected, {excused} findings are excused")?;
+    for exit in failed {
+        writeln!(text, "Process: {} ended: {}", exit.process, exit.how)?;
+    }
+    for violation in &violations {
+        writeln!(text, "{violation}")?;
+    }
+    let found = violations.len() + failed.len();
+    writeln!(text, "{found} violations")?;
+    fs::write(directory.join("report.txt"), &text)?;
+    println!("{}", report::shortened(&text));
+    Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
+}
+
+/// Reads the histories of all processes.
+fn merged(directory: &Path) -> Outcome<History> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == ENDING) {
+            let file = BufReader::new(File::open(&path)?);
+            records.extend(history::read(&path.to_string_lossy(), file)?);
+        }
+    }
+    Ok(History::new(records))
+}
+
+fn bounds() -> Bounds {
+    let slack = u64::try_from(SLACK.as_nanos()).unwrap_or(u64::MAX);
+    Bounds { slack, ..Bounds::default() }
+}
+
+/// The time by which a busy machine may be late.
+const SLACK: Duration = Duration::from_secs(3);

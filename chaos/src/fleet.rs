@@ -1,0 +1,240 @@
+//! The processes of a campaign, and the links from each of them to each server.
+//!
+//! One thread starts all processes and lives longer than they do, because a process ends with the thread that started it.
+//! Uses the floors below: `journal`, `schedule` and `workload`.
+
+mod clocks;
+mod links;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use zklock_testkit::Error;
+use zklock_testkit::history::{Event, Library, Process, Source};
+
+use crate::journal::Journal;
+use crate::workload::Workload;
+
+pub(crate) use self::clocks::Clock;
+pub(crate) use self::links::Links;
+
+/// The orders that all processes have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) directory: PathBuf,
+    pub(crate) service: SocketAddr,
+    pub(crate) seed: u64,
+    pub(crate) tasks: u32,
+    pub(crate) workloads: Vec<Workload>,
+}
+
+/// All processes. Those that still run are killed on drop.
+pub(crate) struct Fleet {
+    common: Common,
+    journal: Journal,
+    members: Vec<Member>,
+}
+
+/// The place of a process, whose incarnations follow each other.
+struct Member {
+    links: Links,
+    process: Process,
+    library: Library,
+    life: Life,
+}
+
+enum Life {
+    Runs(Child),
+    Stopped(Child),
+    Ended,
+}
+
+/// The end of a process that was not killed.
+#[derive(Clone, Debug)]
+pub(crate) struct Exit {
+    pub(crate) process: Process,
+    pub(crate) how: String,
+}
+
+impl Fleet {
+    /// Opens the links to these servers, of a process for each of the libraries. No process runs yet.
+    pub(crate) fn start(
+        common: Common,
+        journal: &Journal,
+        servers: &[SocketAddr],
+        libraries: &[Library],
+    ) -> Result<Self, Error> {
+        let mut members = Vec::new();
+        for (number, library) in (0..).zip(libraries) {
+            let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
+            members.push(Member { links, process, library: *library, life: Life::Ended });
+        }
+        Ok(Self { common, journal: journal.clone(), members })
+    }
+
+    pub(crate) fn links(&self, number: usize) -> &Links {
+        &self.members[number].links
+    }
+
+    pub(crate) fn process(&self, number: usize) -> Process {
+        self.members[number].process
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Starts the next incarnation of a process, if none runs.
+    pub(crate) fn run(&mut self, number: usize, clock: Clock) -> io::Result<()> {
+        let member = &mut self.members[number];
+        if !matches!(member.life, Life::Ended) {
+            return Ok(());
+        }
+        self.journal.note(Source::Campaign, Event::ProcessStarted { process: member.process });
+        let output = File::create(self.common.directory.join(format!("output-{}.log", member.process)))?;
+        let mut command = member.command(&self.common, clock)?;
+        command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
+        member.life = Life::Runs(command.spawn()?);
+        Ok(())
+    }
+
+    /// Kills a process, whether it runs or stands still.
+    pub(crate) fn kill(&mut self, number: usize) -> io::Result<()> {
+        let member = &mut self.members[number];
+        let (Life::Runs(mut child) | Life::Stopped(mut child)) =
+            std::mem::replace(&mut member.life, Life::Ended)
+        else {
+            return Ok(());
+        };
+        self.journal.note(Source::Campaign, Event::ProcessKilled { process: member.process });
+        member.process.incarnation += 1;
+        child.kill()?;
+        child.wait().map(drop)
+    }
+
+    /// Stops a process that runs.
+    pub(crate) fn stop(&mut self, number: usize) -> io::Result<()> {
+        let member = &mut self.members[number];
+        member.life = match std::mem::replace(&mut member.life, Life::Ended) {
+            Life::Runs(child) => {
+                self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
+                kill_process(Pid::from_child(&child), Signal::STOP)?;
+                Life::Stopped(child)
+            }
+            life => life,
+        };
+        Ok(())
+    }
+
+    /// Lets a process go on that stands still.
+    pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
+        let member = &mut self.members[number];
+        member.life = match std::mem::replace(&mut member.life, Life::Ended) {
+            Life::Stopped(child) => {
+                kill_process(Pid::from_child(&child), Signal::CONT)?;
+                self.journal.note(Source::Campaign, Event::ProcessContinued { process: member.process });
+                Life::Runs(child)
+            }
+            life => life,
+        };
+        Ok(())
+    }
+
+    /// Returns the processes that have ended without being told to.
+    pub(crate) fn ended(&mut self) -> io::Result<Vec<Exit>> {
+        let mut exits = Vec::new();
+        for member in &mut self.members {
+            if let Life::Runs(child) = &mut member.life
+                && let Some(status) = child.try_wait()?
+            {
+                exits.push(member.exited(&self.journal, status.to_string()));
+            }
+        }
+        Ok(exits)
+    }
+
+    /// Tells all processes to give their locks back and to end. Returns those that failed to, which are killed.
+    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<Exit>> {
+        for number in 0..self.members.len() {
+            self.go_on(number)?;
+            if let Life::Runs(child) = &mut self.members[number].life
+                && let Some(mut input) = child.stdin.take()
+            {
+                // A process that has ended is found below. The input stays open until then.
+                let _ = input.write_all(b"stop\n");
+                child.stdin = Some(input);
+            }
+        }
+        let (deadline, mut failed) = (Instant::now() + within, Vec::new());
+        for number in 0..self.members.len() {
+            failed.extend(self.finish_one(number, deadline)?);
+        }
+        Ok(failed)
+    }
+
+    fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<Exit>> {
+        let member = &mut self.members[number];
+        while let Life::Runs(child) = &mut member.life {
+            if let Some(status) = child.try_wait()? {
+                let exit = member.exited(&self.journal, status.to_string());
+                return Ok((!status.success()).then_some(exit));
+            }
+            if Instant::now() > deadline {
+                let process = member.process;
+                self.kill(number)?;
+                return Ok(Some(Exit { process, how: "it did not stop in time".to_owned() }));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(None)
+    }
+}
+
+impl Member {
+    /// Returns the command of the next incarnation: this program again.
+    fn command(&self, common: &Common, clock: Clock) -> io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let workloads: Vec<_> = common.workloads.iter().map(|workload| workload.name()).collect();
+        command
+            .arg(if self.library == Library::Curator { "curator" } else { "worker" })
+            .args(["--connect", &self.links.connect_string(), "--process", &self.process.to_string()])
+            .arg("--directory")
+            .arg(&common.directory)
+            .args(["--service", &common.service.to_string(), "--seed", &common.seed.to_string()])
+            .args(["--tasks", &common.tasks.to_string(), "--workload", &workloads.join(",")])
+            .env("RUST_BACKTRACE", "1")
+            // Signals from a terminal are for the campaign.
+            .process_group(0);
+        // Java reads its clock in another way.
+        if self.library == Library::Zklock {
+            clock.set(&mut command);
+        }
+        Ok(command)
+    }
+
+    fn exited(&mut self, journal: &Journal, how: String) -> Exit {
+        let process = self.process;
+        journal.note(Source::Campaign, Event::ProcessExited { process });
+        self.life = Life::Ended;
+        self.process.incarnation += 1;
+        Exit { process, how }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for number in 0..self.members.len() {
+            // A drop cannot report an error.
+            let _ = self.kill(number);
+        }
+    }
+}
+
+/// The pause between two looks at a process that is to end.
+const PAUSE: Duration = Duration::from_millis(20);

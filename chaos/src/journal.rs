@@ -1,0 +1,44 @@
+//! The writer of a process's part of the history. Uses only `clock`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zklock_testkit::history::{Event, Record, Source};
+
+use crate::clock;
+
+/// The history of one process. Each record is a line that is written by one system call, so that a process that is
+/// killed loses at most the line that it is writing.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal(Arc<Mutex<File>>);
+
+impl Journal {
+    /// Creates the file of a source in the directory of the histories.
+    pub(crate) fn create(directory: &Path, by: Source) -> io::Result<Self> {
+        let file = File::create_new(path(directory, by))?;
+        Ok(Self(Arc::new(Mutex::new(file))))
+    }
+
+    /// Notes an event that happens now.
+    pub(crate) fn note(&self, by: Source, event: Event) {
+        self.note_at(clock::now(), by, event);
+    }
+
+    /// Notes an event of an earlier time.
+    pub(crate) fn note_at(&self, at: u64, by: Source, event: Event) {
+        let line = Record { at, by, event }.to_line() + "\n";
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A hold without a record could hide an overlap, so a process that cannot write ends.
+        file.write_all(line.as_bytes()).expect("the history can be written");
+    }
+}
+
+/// Returns the path of a source's file.
+fn path(directory: &Path, by: Source) -> PathBuf {
+    directory.join(format!("history-{by}.{ENDING}"))
+}
+
+/// The ending of the names of the files.
+pub(crate) const ENDING: &str = "jsonl";

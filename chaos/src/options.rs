@@ -1,0 +1,86 @@
+//! The options of a campaign. Uses only `schedule` and `workload`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zklock_testkit::history::Library;
+
+use crate::schedule::{Kind, Plan};
+use crate::workload::Workload;
+
+/// Random faults against many processes on a real ensemble, and the check of their histories.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The length of the time with faults.
+    #[arg(long, default_value_t = 1.0, conflicts_with = "seconds")]
+    minutes: f64,
+    /// The same in seconds.
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// The seed of the schedule. The same seed gives the same faults at the same times.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The kinds of work, separated by commas [default: all of them, beside each other]
+    #[arg(long, value_delimiter = ',')]
+    workload: Vec<Workload>,
+    /// The kinds of faults, separated by commas [default: all of them except `full-disk`, after which ZooKeeper 3.8 does not
+    /// keep its own promises]
+    #[arg(long, value_delimiter = ',', conflicts_with = "no_faults")]
+    faults: Vec<Kind>,
+    /// A run without faults.
+    #[arg(long)]
+    no_faults: bool,
+    /// The number of servers.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) servers: usize,
+    /// The number of processes.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) processes: usize,
+    /// Lets the last two processes take their locks with Curator, in Java.
+    #[arg(long)]
+    curator: bool,
+    /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
+    #[arg(long)]
+    tasks: Option<u32>,
+    /// Keeps the histories and the logs in this new directory.
+    #[arg(long)]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn length(&self) -> Duration {
+        let seconds = self.seconds.unwrap_or(self.minutes * 60.0);
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    }
+
+    pub(crate) fn workloads(&self) -> Vec<Workload> {
+        if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload.clone() }
+    }
+
+    /// Returns the library of each process.
+    pub(crate) fn libraries(&self) -> Vec<Library> {
+        let of_curator = if self.curator { OF_CURATOR.min(self.processes) } else { 0 };
+        let mut libraries = vec![Library::Zklock; self.processes - of_curator];
+        libraries.resize(self.processes, Library::Curator);
+        libraries
+    }
+
+    pub(crate) fn tasks(&self) -> u32 {
+        self.tasks.unwrap_or_else(|| if self.workloads().len() > 1 { 2 } else { 6 })
+    }
+
+    /// Returns the plan of the faults, without those that this machine cannot inject.
+    pub(crate) fn plan(&self, can: impl Fn(Kind) -> bool) -> Plan {
+        let kinds = match (self.no_faults, &self.faults[..]) {
+            (true, _) => Vec::new(),
+            (false, []) => Kind::ALL.into_iter().filter(|kind| kind.spares_data()).collect(),
+            (false, kinds) => kinds.to_vec(),
+        };
+        let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();
+        let (servers, processes) = (self.servers, self.processes);
+        Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
+    }
+}
+
+/// The number of processes that use Curator.
+const OF_CURATOR: usize = 2;

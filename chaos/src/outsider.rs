@@ -1,0 +1,170 @@
+//! Another client of the servers: it deletes nodes, ends sessions and lists nodes, on connections of its own.
+//!
+//! Uses no other module.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use zklock_testkit::conversation::ConversationError;
+use zklock_testkit::wire::{ConnectRequest, Delete, ErrorCode, Request, Response};
+use zklock_testkit::{Conversation, session_password};
+
+/// A client that asks one server after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Outsider {
+    servers: Vec<SocketAddr>,
+}
+
+impl Outsider {
+    pub(crate) fn new(servers: Vec<SocketAddr>) -> Self {
+        Self { servers }
+    }
+
+    /// Deletes a node, and returns whether it was there and had no children.
+    pub(crate) async fn delete(&self, path: &str) -> io::Result<bool> {
+        let mut conversation = self.open().await?;
+        let deleted = delete(&mut conversation, path).await;
+        close(conversation).await;
+        deleted
+    }
+
+    /// Deletes those of some nodes that have no children, again and again for some time. Returns the number of
+    /// deletions.
+    pub(crate) async fn reap(&self, paths: &[String], lasts: Duration) -> io::Result<u64> {
+        let (end, mut deletions) = (Instant::now() + lasts, 0);
+        while Instant::now() < end {
+            let mut conversation = self.open().await?;
+            // A server that ends the connection is followed by another one.
+            while let Ok(some) = reap_once(&mut conversation, paths).await
+                && Instant::now() < end
+            {
+                deletions += some;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            close(conversation).await;
+        }
+        Ok(deletions)
+    }
+
+    /// Returns the full paths of the children of a node, in the order of their numbers.
+    pub(crate) async fn children(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut conversation = self.open().await?;
+        let children = children(&mut conversation, path).await;
+        close(conversation).await;
+        children
+    }
+
+    /// Returns the ephemeral nodes below a path, each with its session and the number of servers that have it.
+    pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<BTreeMap<String, (i64, usize)>> {
+        let mut found = BTreeMap::new();
+        for server in &self.servers {
+            let mut conversation = in_time(Conversation::open(*server)).await?;
+            // The server may be behind the others.
+            in_time(conversation.call(Request::Sync { path: path.to_owned() })).await?;
+            for (path, session) in ephemerals(&mut conversation, path).await? {
+                found.entry(path).or_insert((session, 0)).1 += 1;
+            }
+            close(conversation).await;
+        }
+        Ok(found)
+    }
+
+    /// Attaches to a session and closes it. Its owner may win it back before, so this is tried again until the servers
+    /// do not know the session. Returns whether they do not know it any more.
+    pub(crate) async fn end_session(&self, session_id: i64) -> bool {
+        for _ in 0..SESSION_TRIES {
+            for server in &self.servers {
+                if let Ok(Err(ConversationError::NoSession(_))) =
+                    timeout(WITHIN, end(*server, session_id)).await
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Opens a session at the first server that answers.
+    async fn open(&self) -> io::Result<Conversation> {
+        for server in &self.servers {
+            if let Ok(Ok(conversation)) = timeout(WITHIN, Conversation::open(*server)).await {
+                return Ok(conversation);
+            }
+        }
+        Err(io::Error::other("no server answers"))
+    }
+}
+
+async fn end(server: SocketAddr, session_id: i64) -> Result<(), ConversationError> {
+    let request = ConnectRequest {
+        // Short, so that a session that the owner wins back and loses again does not outlive the owner's own timeout.
+        timeout: 1_000,
+        session_id,
+        password: Some(session_password(session_id).to_vec().into()),
+        ..ConnectRequest::default()
+    };
+    Conversation::connect(server, request).await?.close().await.map(drop)
+}
+
+async fn reap_once(conversation: &mut Conversation, paths: &[String]) -> io::Result<u64> {
+    let mut deletions = 0;
+    for path in paths {
+        deletions += u64::from(delete(conversation, path).await?);
+    }
+    Ok(deletions)
+}
+
+async fn delete(conversation: &mut Conversation, path: &str) -> io::Result<bool> {
+    let delete = Delete { path: path.to_owned(), version: -1 };
+    Ok(answer(conversation, Request::Delete(delete)).await?.is_ok())
+}
+
+async fn ephemerals(conversation: &mut Conversation, path: &str) -> io::Result<Vec<(String, i64)>> {
+    let (mut open, mut found) = (vec![path.to_owned()], Vec::new());
+    while let Some(path) = open.pop() {
+        let exists = Request::Exists { path: path.clone(), watch: false };
+        open.extend(children(conversation, &path).await?);
+        if let Ok(Response::Stat(stat)) = answer(conversation, exists).await?
+            && stat.ephemeral_owner != 0
+        {
+            found.push((path, stat.ephemeral_owner));
+        }
+    }
+    Ok(found)
+}
+
+async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec<String>> {
+    let request = Request::GetChildren { path: path.to_owned(), watch: false };
+    let Ok(Response::Children(mut names)) = answer(conversation, request).await? else {
+        return Ok(Vec::new());
+    };
+    names.sort_by_key(|name| name.rsplit('-').next().map(str::to_owned));
+    Ok(names.into_iter().map(|name| format!("{path}/{name}")).collect())
+}
+
+async fn answer(
+    conversation: &mut Conversation,
+    request: Request,
+) -> io::Result<Result<Response, ErrorCode>> {
+    let reply = in_time(conversation.call(request)).await?;
+    Ok(reply.outcome)
+}
+
+async fn close(conversation: Conversation) {
+    // The session ends soon in any case.
+    let _ = in_time(conversation.close()).await;
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, ConversationError>>) -> io::Result<T> {
+    let answer = timeout(WITHIN, call).await.map_err(|_| io::Error::other("a server is silent"))?;
+    answer.map_err(io::Error::other)
+}
+
+/// The time limit for one answer.
+const WITHIN: Duration = Duration::from_secs(3);
+/// The number of times that each server is asked to end a session.
+const SESSION_TRIES: u32 = 8;

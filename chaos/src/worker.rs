@@ -1,0 +1,150 @@
+//! One process of a campaign: a client with many tasks that take locks.
+//!
+//! * `task`: the calls of one task, and what they note in the history.
+//! * `places`, `files`, `store`, `writing`: the resources, and the records of reads and writes.
+//! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
+//!
+//! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
+
+mod files;
+mod mutex;
+mod pairs;
+mod permits;
+mod places;
+mod store;
+mod tables;
+mod task;
+mod terms;
+mod writing;
+
+use std::io::{self, BufRead};
+use std::process::{ExitCode, exit};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use zklock::{Client, Config};
+use zklock_testkit::history::Source;
+
+use crate::journal::Journal;
+use crate::orders::Orders;
+use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
+use crate::workload::Workload;
+
+use self::places::Places;
+use self::task::{Task, Ways};
+
+/// Works until the standard input says `stop`, and then gives all locks back.
+pub(crate) fn run(orders: &Orders) -> ExitCode {
+    // A process that stands still does not notice the end of its input.
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        eprintln!("the process cannot be bound to its parent: {error}");
+        return ExitCode::FAILURE;
+    }
+    end_on_panic();
+    eprintln!("{orders:?}");
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
+    let (stop, stopped) = watch::channel(false);
+    std::thread::spawn(move || wait_for_stop(&stop));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let worked = runtime.map(|runtime| runtime.block_on(work(orders, stopped)));
+    match worked {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) | Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Ends the process on a panic of any thread or task, so that the campaign sees it.
+fn end_on_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        print(info);
+        exit(PANICKED);
+    }));
+}
+
+fn wait_for_stop(stop: &watch::Sender<bool>) {
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(1..) => drop(stop.send_replace(true)),
+        // The campaign has gone.
+        Ok(0) | Err(_) => exit(ABANDONED),
+    }
+}
+
+async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let journal = Journal::create(&orders.directory, Source::Process(orders.process))?;
+    let Some(client) = connected(orders, stopped.clone()).await else { return Ok(()) };
+    let ways = Arc::new(Ways {
+        client: client.clone(),
+        journal,
+        process: orders.process,
+        rate: orders.rate,
+        places: Places { directory: orders.directory.clone(), service: orders.service },
+        stopped,
+    });
+    let mut tasks = JoinSet::new();
+    let mut number = 0;
+    for workload in &orders.workload {
+        for nth in 0..orders.tasks.max(2) {
+            begin(&mut tasks, (*workload, nth), Task::new(&ways, number, orders.seed));
+            number += 1;
+        }
+    }
+    tasks.join_all().await;
+    if timeout(SHUTDOWN_WITHIN, client.shutdown(SHUTDOWN_GRACE)).await.is_err() {
+        return Err(io::Error::other("the client does not shut down"));
+    }
+    Ok(())
+}
+
+/// Begins the nth task of a kind of work.
+fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) {
+    match (workload, nth) {
+        (Workload::Register, _) => tasks.spawn(mutex::register(task)),
+        (Workload::FencedRegister, _) => tasks.spawn(mutex::fenced(task)),
+        (Workload::Guarded, _) => tasks.spawn(mutex::guarded(task)),
+        (Workload::Fairness, _) => tasks.spawn(mutex::fairness(task)),
+        (Workload::ReadWrite, _) => tasks.spawn(tables::run(task)),
+        (Workload::Permits, _) => tasks.spawn(permits::run(task)),
+        (Workload::Multi, _) => tasks.spawn(pairs::run(task)),
+        (Workload::Leader, 0) => tasks.spawn(terms::lead(task)),
+        (Workload::Leader, _) => tasks.spawn(terms::start(task)),
+    };
+}
+
+/// Connects, however long the servers cannot be reached; `None` if the process is to stop before.
+async fn connected(orders: &Orders, mut stopped: watch::Receiver<bool>) -> Option<Client> {
+    loop {
+        let config = Config::new(&orders.connect)
+            .namespace(NAMESPACE)
+            .session_timeout(SESSION)
+            .tick_time(TICK)
+            .sync_limit(TICK * SYNC_LIMIT)
+            .default_wait(WAIT)
+            .identity(format!("chaos-{}", orders.process));
+        tokio::select! {
+            connected = config.connect() => match connected {
+                Ok(client) => return Some(client),
+                Err(error) => eprintln!("cannot connect: {error}"),
+            },
+            _ = stopped.wait_for(|stopped| *stopped) => return None,
+        }
+        sleep(TICK).await;
+    }
+}
+
+/// The grace that calls have when the process stops.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// The time limit for the end of the client.
+const SHUTDOWN_WITHIN: Duration = Duration::from_secs(20);
+/// The exit code after a panic.
+pub(crate) const PANICKED: i32 = 101;
+/// The exit code of a process whose campaign has gone.
+const ABANDONED: i32 = 3;

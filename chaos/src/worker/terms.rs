@@ -1,0 +1,86 @@
+//! Tasks of a leader: one leads and starts a job, and the others start another job under a mutex, each at most once
+//! per period.
+
+use std::time::Duration;
+
+use zklock::{LeaderLatch, Leadership};
+use zklock_testkit::history::{Event, Kind};
+
+use crate::clock;
+use crate::settings::WAIT;
+
+use super::store::{read_file, write_file};
+use super::task::{Calls, Task};
+
+/// Runs in an election again and again, and leads for a while each time.
+pub(super) async fn lead(mut task: Task) {
+    let latch = task.ways.client.leader_latch(ELECTION).expect("the path is valid");
+    while !task.is_stopped() {
+        let (calls, time) = (task.asks(ELECTION, Kind::Leader), task.long_work());
+        if let Some(term) = calls.wait(task.patience(), latch.leadership_timeout(WAIT)).await {
+            preside(&calls, &term, time).await;
+        }
+        task.pause().await;
+    }
+    close(latch).await;
+}
+
+/// Leads for the length of a body, and resigns.
+async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
+    let until = term.run(async { calls.lease_end() }).await;
+    match until {
+        Ok(until) => calls.granted(&[term.fencing_token()], until),
+        Err(error) => return calls.failed(&error),
+    }
+    let body = async {
+        read_file(calls, 0, &ELECTION[1..]);
+        let began = clock::now();
+        if let Ok(true) = term.once_per("/ticks/of-leaders", PERIOD).await {
+            calls.note(&started("of-leaders", began));
+        }
+        calls.work(time).await;
+        write_file(calls, 0, &ELECTION[1..]);
+    };
+    if let Err(error) = term.run(body).await {
+        calls.told_lost(&error);
+    }
+    calls.note(&Event::ReleaseBegun);
+    term.resign();
+    term.lost().await;
+    calls.note(&Event::Released);
+}
+
+async fn close(latch: LeaderLatch) {
+    if let Err(error) = latch.close().await {
+        eprintln!("the latch is not closed: {error}");
+    }
+}
+
+/// Takes a mutex and starts a job if its period is over.
+pub(super) async fn start(mut task: Task) {
+    let mutex = task.ways.client.mutex(JOB).expect("the path is valid");
+    while !task.is_stopped() {
+        let calls = task.asks(JOB, Kind::Mutex);
+        if let Some(guard) = calls.wait(task.patience(), mutex.lock()).await {
+            let tokens = [guard.fencing_token()];
+            let time = task.work();
+            calls.begin(&guard, &tokens).await;
+            let began = clock::now();
+            if let Ok(true) = guard.once_per("/ticks/of-mutexes", PERIOD).await {
+                calls.note(&started("of-mutexes", began));
+            }
+            calls.end(guard, calls.work(time)).await;
+        }
+        task.pause().await;
+    }
+}
+
+fn started(work: &str, began: u64) -> Event {
+    let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
+    Event::Started { work: work.to_owned(), period, began }
+}
+
+const ELECTION: &str = "/leader";
+const JOB: &str = "/job";
+/// The period of both jobs.
+const PERIOD: Duration = Duration::from_millis(1_500);

@@ -1,0 +1,81 @@
+//! The records of reads and writes.
+
+use zklock::FencingToken;
+use zklock_testkit::history::{Event, Outcome, Token, Way};
+
+use crate::clock;
+
+use super::task::{Calls, portable};
+
+/// A write under way, whose outcome is unknown if this value is dropped.
+pub(super) struct Writing<'a> {
+    calls: &'a Calls,
+    member: usize,
+    resource: String,
+    way: Way,
+    token: Option<Token>,
+    began: u64,
+    end: End,
+}
+
+enum End {
+    Open,
+    Noted,
+}
+
+impl<'a> Writing<'a> {
+    /// Begins a write of a member's value.
+    pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
+        let resource = resource.to_owned();
+        Self { calls, member, resource, way, token: None, began: clock::now(), end: End::Open }
+    }
+
+    /// Names the token that the write passes to the resource.
+    pub(super) fn with(mut self, token: FencingToken) -> Self {
+        self.token = Some(portable(token));
+        self
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.calls.value(self.member)
+    }
+
+    /// Notes the outcome.
+    pub(super) fn ends(mut self, outcome: Outcome, position: Option<u64>) {
+        self.note(outcome, position);
+    }
+
+    fn note(&mut self, outcome: Outcome, position: Option<u64>) {
+        self.end = End::Noted;
+        let (value, resource) = (self.value(), self.resource.clone());
+        let (way, began, token) = (self.way, self.began, self.token);
+        let event = Event::Wrote { resource, way, began, value, token, outcome, position };
+        self.calls.note_of(self.member, event);
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if let End::Open = self.end {
+            self.note(Outcome::Unknown, None);
+        }
+    }
+}
+
+/// Notes a read that began at this time.
+pub(super) fn read(calls: &Calls, member: usize, resource: &str, began: u64, read: Read) {
+    let Read { cells, position } = read;
+    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, cells, position });
+}
+
+/// The answer to a read.
+pub(super) struct Read {
+    pub(super) cells: Vec<u64>,
+    pub(super) position: Option<u64>,
+}
+
+impl Read {
+    pub(super) fn of(cells: Vec<u64>) -> Self {
+        Self { cells, position: None }
+    }
+}

@@ -1,0 +1,66 @@
+//! The kinds of work that the processes do. Uses no other module.
+
+use clap::ValueEnum;
+
+/// One kind of work under locks, with a resource that shows whether the locks excluded each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Workload {
+    /// Reads a shared file, sleeps and writes it under a mutex, without any guard.
+    Register,
+    /// The same with a service that refuses older tokens.
+    FencedRegister,
+    /// Counts in ZooKeeper by writes through the guard.
+    Guarded,
+    /// Writers change two files that readers must find alike.
+    ReadWrite,
+    /// Takes permits of a semaphore, one or several.
+    Permits,
+    /// Takes two of three mutexes as one.
+    Multi,
+    /// Leads, and starts a job at most once per period.
+    Leader,
+    /// Holds one mutex for so long that processes alternate.
+    Fairness,
+}
+
+impl Workload {
+    /// All kinds, which the default workload has beside each other.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Register,
+        Self::FencedRegister,
+        Self::Guarded,
+        Self::ReadWrite,
+        Self::Permits,
+        Self::Multi,
+        Self::Leader,
+        Self::Fairness,
+    ];
+
+    /// Returns the name for the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+impl Workload {
+    /// Returns the locks of the work, each with the nodes below the namespace whose children are its contenders.
+    pub(crate) fn queues(self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Self::Register => REGISTERS.map(|lock| (lock, lock)).to_vec(),
+            Self::FencedRegister => FENCED.map(|lock| (lock, lock)).to_vec(),
+            Self::Guarded => GUARDED.map(|lock| (lock, lock)).to_vec(),
+            Self::ReadWrite => vec![("/table", "/table")],
+            Self::Permits => vec![("/permits", "/permits/leases"), ("/permits", "/permits/locks")],
+            Self::Multi => vec![("/pair-a", "/pair-a"), ("/pair-b", "/pair-b"), ("/pair-c", "/pair-c")],
+            Self::Leader => vec![("/leader", "/leader"), ("/job", "/job")],
+            Self::Fairness => vec![("/fairness", "/fairness")],
+        }
+    }
+}
+
+/// The mutexes of one kind of work. The holds of the last one are often long.
+pub(crate) type Locks = [&'static str; 4];
+
+pub(crate) const REGISTERS: Locks = ["/register-0", "/register-1", "/register-2", "/register-long"];
+pub(crate) const FENCED: Locks = ["/fenced-0", "/fenced-1", "/fenced-2", "/fenced-long"];
+pub(crate) const GUARDED: Locks = ["/guarded-0", "/guarded-1", "/guarded-2", "/guarded-long"];

@@ -1,0 +1,24 @@
+//! The campaign of random faults. Uses only `step`.
+
+use std::process::Command;
+
+use crate::step::{Outcome, root};
+
+/// The options of the campaign itself; `--help` shows them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    campaign: Vec<String>,
+}
+
+/// Builds the campaign and runs it with these options, in the terminal of this program.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--locked", "--quiet", "--package", "zklock-chaos", "--", "run"]);
+    let status = command.args(&options.campaign).current_dir(root()).status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("the campaign failed: {status}").into()),
+    }
+}

@@ -1,0 +1,147 @@
+//! The calls of a history, from the records of each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::{Event, Kind, Library, Token, Why};
+use super::record::{CallId, Record, Source};
+
+/// One call for a lock, and all that its process wrote of it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name of the call.
+    pub id: CallId,
+    /// The request.
+    pub asked: Asked,
+    /// The grants, of which there is one at most in a sound history.
+    pub grants: Vec<Grant>,
+    /// The latest end of the lease that the client knew.
+    pub until: Option<u64>,
+    /// The times at which the holder was told that the lock is lost.
+    pub told_lost: Vec<u64>,
+    /// The times at which the session did not answer.
+    pub suspended: Vec<u64>,
+    /// The time at which the release began.
+    pub release_begun: Option<u64>,
+    /// The ends of the call, of which there is one in a sound history.
+    pub ends: Vec<End>,
+    /// The records of the call, in their order in time.
+    pub records: Vec<Record>,
+}
+
+/// The request of a call.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The time of the request.
+    pub at: u64,
+    /// The name of the lock.
+    pub lock: Arc<str>,
+    /// The kind of place that the call wants.
+    pub kind: Kind,
+    /// The library of the process.
+    pub library: Library,
+    /// The time that the call may take.
+    pub within: Option<u64>,
+    /// The call of the same task that holds the lock already.
+    pub inside: Option<CallId>,
+}
+
+/// The grant of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The time after the call had returned.
+    pub at: u64,
+    /// The fencing token.
+    pub token: Option<Token>,
+}
+
+/// The end of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum End {
+    /// The call ended without the lock.
+    GaveUp {
+        /// The time.
+        at: u64,
+        /// The reason.
+        why: Why,
+    },
+    /// The lock was given back.
+    Released {
+        /// The time.
+        at: u64,
+    },
+    /// The release failed.
+    ReleaseFailed {
+        /// The time.
+        at: u64,
+    },
+}
+
+impl End {
+    /// Returns the time of the end.
+    pub fn at(&self) -> u64 {
+        match *self {
+            Self::GaveUp { at, .. } | Self::Released { at } | Self::ReleaseFailed { at } => at,
+        }
+    }
+}
+
+impl Call {
+    /// Returns the time at which the wait of the call ended, with the lock or without it.
+    pub fn answered(&self) -> Option<u64> {
+        let granted = self.grants.first().map(|grant| grant.at);
+        granted.into_iter().chain(self.ends.first().map(End::at)).min()
+    }
+
+    fn begin(record: &Record, id: CallId) -> Option<Self> {
+        let Event::Asked { lock, kind, library, within, inside } = &record.event else { return None };
+        let inside = inside.map(|call| CallId { call, ..id });
+        let (at, lock) = (record.at, Arc::from(lock.as_str()));
+        let asked = Asked { at, lock, kind: *kind, library: *library, within: *within, inside };
+        Some(Self {
+            id,
+            asked,
+            grants: Vec::new(),
+            until: None,
+            told_lost: Vec::new(),
+            suspended: Vec::new(),
+            release_begun: None,
+            ends: Vec::new(),
+            records: vec![record.clone()],
+        })
+    }
+
+    fn take(&mut self, record: &Record) {
+        let at = record.at;
+        match &record.event {
+            Event::Granted { token, until } => {
+                self.grants.push(Grant { at, token: *token });
+                self.until = self.until.max(*until);
+            }
+            Event::Renewed { until } => self.until = self.until.max(Some(*until)),
+            Event::ToldLost { .. } => self.told_lost.push(at),
+            Event::Suspended => self.suspended.push(at),
+            Event::ReleaseBegun => self.release_begun = self.release_begun.or(Some(at)),
+            Event::Released => self.ends.push(End::Released { at }),
+            Event::ReleaseFailed { .. } => self.ends.push(End::ReleaseFailed { at }),
+            Event::GaveUp { why } => self.ends.push(End::GaveUp { at, why: why.clone() }),
+            _ => {}
+        }
+        self.records.push(record.clone());
+    }
+}
+
+/// Collects the calls of sorted records, and the records of calls that never asked, or asked twice.
+pub(super) fn collect(records: &[Record]) -> (BTreeMap<CallId, Call>, Vec<Record>) {
+    let (mut calls, mut strays) = (BTreeMap::<CallId, Call>::new(), Vec::new());
+    for record in records {
+        let Source::Call(id) = record.by else { continue };
+        match (calls.get_mut(&id), Call::begin(record, id)) {
+            (Some(call), None) => call.take(record),
+            (None, Some(call)) => drop(calls.insert(id, call)),
+            _ => strays.push(record.clone()),
+        }
+    }
+    (calls, strays)
+}

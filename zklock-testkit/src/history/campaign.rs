@@ -1,0 +1,133 @@
+//! The faults of a campaign, and the lives of the processes.
+
+use std::collections::BTreeMap;
+
+use super::event::Event;
+use super::record::{Process, Record};
+
+/// A fault that the campaign injected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The number of the fault.
+    pub fault: u64,
+    /// The kind of the fault.
+    pub kind: String,
+    /// The target and the figures of the fault.
+    pub description: String,
+    /// The time of its beginning.
+    pub began: u64,
+    /// The time of its end, or `None` for a fault that lasted until the end of the history.
+    pub ended: Option<u64>,
+}
+
+/// One life of a process, as the campaign wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    /// The time of the start.
+    pub started: Option<u64>,
+    /// The end of the life, or `None` if it lasted until the end of the history.
+    pub death: Option<Death>,
+    /// The times for which the process was stopped. The last one may have no end.
+    pub stops: Vec<Stop>,
+    /// The times at which the campaign ended the session of the process.
+    pub sessions_ended: Vec<u64>,
+}
+
+/// The end of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// The process was killed at this time.
+    Killed(u64),
+    /// The process had ended by itself at this time.
+    Exited(u64),
+}
+
+/// A time for which a process was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The time of the stop.
+    pub from: u64,
+    /// The time at which the process went on, or `None` if it never did.
+    pub to: Option<u64>,
+}
+
+impl Life {
+    /// Returns the time of the death by a signal.
+    pub fn killed(&self) -> Option<u64> {
+        match self.death {
+            Some(Death::Killed(at)) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Returns the time for which the process was stopped between these times, in nanoseconds.
+    pub fn stopped_between(&self, from: u64, to: u64) -> u64 {
+        let within = |stop: &Stop| stop.to.unwrap_or(to).min(to).saturating_sub(stop.from.max(from));
+        self.stops.iter().map(within).sum()
+    }
+
+    fn go_on(&mut self, at: u64) {
+        if let Some(stop) = self.stops.last_mut() {
+            stop.to = stop.to.or(Some(at));
+        }
+    }
+}
+
+/// The events of the campaign itself.
+#[derive(Clone, Debug, Default)]
+pub struct Campaign {
+    /// The faults, by the time of their beginning.
+    pub faults: Vec<Fault>,
+    /// The lives of the processes.
+    pub lives: BTreeMap<Process, Life>,
+    /// The times at which each lock was broken by force.
+    pub broken: BTreeMap<String, Vec<u64>>,
+    /// The paths that were left at the end, or `None` if the campaign did not look.
+    pub left: Option<Vec<String>>,
+}
+
+impl Campaign {
+    /// Collects the events of the campaign from sorted records.
+    pub(super) fn collect(records: &[Record]) -> Self {
+        let mut campaign = Self::default();
+        for record in records {
+            campaign.take(record.at, &record.event);
+        }
+        campaign
+    }
+
+    fn take(&mut self, at: u64, event: &Event) {
+        match event {
+            Event::FaultBegan { fault, kind, description } => self.faults.push(Fault {
+                fault: *fault,
+                kind: kind.clone(),
+                description: description.clone(),
+                began: at,
+                ended: None,
+            }),
+            Event::FaultEnded { fault } => self.end_fault(*fault, at),
+            Event::LockBroken { lock } => self.broken.entry(lock.clone()).or_default().push(at),
+            Event::SessionEnded { process } => self.life(*process).sessions_ended.push(at),
+            Event::ProcessStarted { process } => self.life(*process).started = Some(at),
+            Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),
+            Event::ProcessExited { process } => self.life(*process).death = Some(Death::Exited(at)),
+            Event::ProcessStopped { process } => self.life(*process).stops.push(Stop { from: at, to: None }),
+            Event::ProcessContinued { process } => self.life(*process).go_on(at),
+            Event::NodesLeft { paths } => {
+                self.left.get_or_insert_default().extend(paths.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    fn life(&mut self, process: Process) -> &mut Life {
+        self.lives.entry(process).or_default()
+    }
+
+    fn end_fault(&mut self, number: u64, at: u64) {
+        let open = self.faults.iter_mut().rev().find(|fault| fault.fault == number && fault.ended.is_none());
+        if let Some(fault) = open {
+            fault.ended = Some(at);
+        }
+    }
+}

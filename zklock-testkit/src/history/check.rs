@@ -1,0 +1,64 @@
+//! The checks of a history. Each returns the violations that it finds, with the records that show them.
+//!
+//! | check | promise |
+//! |---|---|
+//! | [`exclusion()`] | valid holds of one lock exclude each other, and valid permits are at most those of the semaphore |
+//! | [`tokens()`] | tokens rise in the order of the holds of one lock, and no two holds share one |
+//! | [`together()`], [`reentrant()`] | the members of a multi-lock are granted together; inner holds belong to outer ones |
+//! | [`writes()`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
+//! | [`state()`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
+//! | [`waits()`], [`turns()`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
+//! | [`told()`] | a holder is told of its loss before the lock is handed on |
+//! | [`outcomes()`] | each call has exactly one outcome |
+//! | [`periods()`] | work starts at most once per period |
+//! | [`left()`] | nothing is left at the end |
+
+mod bounds;
+mod exclusion;
+mod members;
+mod outcomes;
+mod periods;
+mod resources;
+mod stability;
+mod state;
+mod succession;
+mod tokens;
+mod told;
+mod turns;
+mod updates;
+mod waits;
+mod writes;
+
+pub use bounds::Bounds;
+pub use exclusion::exclusion;
+pub use members::{reentrant, together};
+pub use outcomes::{left, outcomes};
+pub use periods::periods;
+pub use state::state;
+pub use tokens::tokens;
+pub use told::{Margin, margins, told};
+pub use turns::turns;
+pub use waits::{longest_wait, waits};
+pub use writes::writes;
+
+use super::merged::History;
+use super::violation::Violation;
+
+/// Makes all checks.
+pub fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    let found = [
+        exclusion(history),
+        tokens(history),
+        together(history),
+        reentrant(history),
+        writes(history),
+        state(history).violations,
+        waits(history, bounds),
+        turns(history, bounds).violations,
+        told(history, bounds),
+        outcomes(history),
+        periods(history, bounds),
+        left(history),
+    ];
+    found.into_iter().flatten().collect()
+}

@@ -1,0 +1,165 @@
+//! The holds of a history, and the times for which their holders could rely on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::call::Call;
+use super::campaign::{Campaign, Death};
+use super::event::{Kind, Library, Token};
+use super::record::{CallId, Process};
+
+/// One hold of a lock, which is *valid* from its grant until its end.
+///
+/// The end is the earliest of the reasons of [`Ending`]. A lost lease never becomes valid again. A client that reports
+/// a later end of the lease has therefore been valid all the time, also if it was stopped in between, and the latest
+/// end that it reported counts.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// The call that has the hold.
+    pub call: CallId,
+    /// The outermost call that this one has entered the lock inside of, or the call itself.
+    pub root: CallId,
+    /// The name of the lock.
+    pub lock: Arc<str>,
+    /// The kind of the place in the lock.
+    pub kind: Kind,
+    /// The library of the holder.
+    pub library: Library,
+    /// The time at which the call began.
+    pub asked: u64,
+    /// The time of the grant.
+    pub granted: u64,
+    /// The fencing token.
+    pub token: Option<Token>,
+    /// The time from which on the hold is not valid any more.
+    pub end: u64,
+    /// The reason of that end.
+    pub ending: Ending,
+}
+
+/// The reason for which a hold is not valid any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Ending {
+    /// The holder began to give the lock back.
+    Released,
+    /// The holder was told of the loss.
+    ToldLost,
+    /// The lease ran out, as the holder knew it.
+    LeaseOver,
+    /// The process of the holder was killed, or had ended.
+    Died,
+    /// The process was stopped, and had not told the end of its lease.
+    Stopped,
+    /// The session of a hold of Curator did not answer.
+    Suspended,
+    /// The campaign broke the lock, or ended the session, by force.
+    Forced,
+    /// The history ends.
+    Open,
+}
+
+impl Ending {
+    /// Tells whether the holder lost the lock without giving it back, and without dying.
+    pub fn is_loss(self) -> bool {
+        matches!(self, Self::ToldLost | Self::LeaseOver)
+    }
+}
+
+impl Hold {
+    /// Returns the process of the holder.
+    pub fn process(&self) -> Process {
+        self.call.process
+    }
+
+    /// Tells whether the hold was valid at all, as far as the history shows.
+    pub fn was_valid(&self) -> bool {
+        self.granted < self.end
+    }
+
+    /// Tells whether the hold is valid from the first to the second time.
+    pub fn covers(&self, from: u64, to: u64) -> bool {
+        self.granted <= from && from <= to && to < self.end
+    }
+
+    /// Tells whether two holds of one lock may not be valid at the same time.
+    ///
+    /// The holds of one logical call never exclude each other. Permits exclude each other if there are not enough for
+    /// both.
+    pub fn excludes(&self, other: &Self) -> bool {
+        self.root != other.root && excludes(self.kind, other.kind)
+    }
+
+    fn of(call: &Call, root: CallId, campaign: &Campaign, last: u64) -> Option<Self> {
+        let grant = call.grants.first()?;
+        let (end, ending) = end(call, grant.at, campaign, last);
+        Some(Self {
+            call: call.id,
+            root,
+            lock: call.asked.lock.clone(),
+            kind: call.asked.kind,
+            library: call.asked.library,
+            asked: call.asked.at,
+            granted: grant.at,
+            token: grant.token,
+            end: end.max(grant.at),
+            ending,
+        })
+    }
+}
+
+/// Tells whether places of these kinds exclude each other.
+pub(super) fn excludes(one: Kind, other: Kind) -> bool {
+    match (one, other) {
+        (Kind::Read, Kind::Read) => false,
+        (Kind::Permits { n, of }, Kind::Permits { n: m, of: other }) => n + m > of.max(other),
+        _ => true,
+    }
+}
+
+/// Returns the earliest end of the hold of a call.
+fn end(call: &Call, granted: u64, campaign: &Campaign, last: u64) -> (u64, Ending) {
+    let mut ends = vec![(last, Ending::Open)];
+    let first_end = call.ends.iter().map(super::call::End::at).min();
+    ends.extend(call.release_begun.or(first_end).map(|at| (at, Ending::Released)));
+    ends.extend(call.told_lost.first().map(|at| (*at, Ending::ToldLost)));
+    ends.extend(call.until.map(|at| (at, Ending::LeaseOver)));
+    let of_curator = call.asked.library == Library::Curator;
+    ends.extend(call.suspended.first().filter(|_| of_curator).map(|at| (*at, Ending::Suspended)));
+    let broken = campaign.broken.get(&*call.asked.lock).into_iter().flatten();
+    let mut forced: Vec<u64> = broken.copied().collect();
+    if let Some(life) = campaign.lives.get(&call.id.process) {
+        ends.extend(life.death.map(|death| match death {
+            Death::Killed(at) | Death::Exited(at) => (at, Ending::Died),
+        }));
+        let stops = life.stops.iter().map(|stop| stop.from).filter(|_| call.until.is_none());
+        ends.extend(stops.filter(|at| *at >= granted).map(|at| (at, Ending::Stopped)));
+        forced.extend(&life.sessions_ended);
+    }
+    // A lock can still go from call to call under the node that is about to be deleted.
+    let forced = forced.into_iter().filter(|at| at.saturating_add(FORCE) >= granted);
+    ends.extend(forced.map(|at| (at, Ending::Forced)));
+    ends.into_iter().min_by_key(|(at, _)| *at).expect("the history ends")
+}
+
+/// The time after the record of a force until which it may take effect, in nanoseconds.
+const FORCE: u64 = 1_000_000_000;
+
+/// Derives the holds of all calls, by the time of their grants.
+pub(super) fn derive(calls: &BTreeMap<CallId, Call>, campaign: &Campaign, last: u64) -> Vec<Hold> {
+    let mut holds: Vec<_> =
+        calls.values().filter_map(|call| Hold::of(call, root(calls, call), campaign, last)).collect();
+    holds.sort_by_key(|hold| (hold.granted, hold.call));
+    holds
+}
+
+/// Returns the outermost call that a call has entered inside of.
+fn root(calls: &BTreeMap<CallId, Call>, call: &Call) -> CallId {
+    let mut root = call.id;
+    // An outer call has a smaller number, so that the loop ends.
+    while let Some(outer) = calls.get(&root).and_then(|call| call.asked.inside).filter(|outer| *outer < root)
+    {
+        root = outer;
+    }
+    root
+}

@@ -1,0 +1,126 @@
+//! A broken promise, with the records that show it.
+
+use std::fmt;
+
+use super::event::Event;
+use super::record::{CallId, Record};
+
+/// A broken promise.
+///
+/// Its text names the promise and the figures, and then has one line for each record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The promise.
+    pub rule: Rule,
+    /// The figures, in a sentence.
+    pub text: String,
+    /// The records that show it.
+    pub records: Vec<Record>,
+}
+
+/// A promise of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Valid holds exclude each other.
+    Exclusion,
+    /// The number of valid permits is at most that of the semaphore.
+    Permits,
+    /// Tokens rise in the order of the holds of one lock.
+    Tokens,
+    /// The members of a multi-lock are granted together.
+    Members,
+    /// A call that enters again has the token of the outer one, and begins before that is known to be lost.
+    Reentrancy,
+    /// No guarded write is applied after the next grant.
+    LateWrite,
+    /// A fenced resource accepts no older token.
+    OldToken,
+    /// A resource does not refuse a valid holder.
+    Refused,
+    /// No write of a valid holder is lost.
+    LostUpdate,
+    /// The cells of a resource are equal under the lock.
+    TornState,
+    /// A resource does not change under a hold that excludes others, except by its own writes.
+    Disturbed,
+    /// A call ends within its bound.
+    Bound,
+    /// No call waits too long.
+    Starved,
+    /// A process passes the lock on within its turn while others wait.
+    Turn,
+    /// A holder is told of a loss before the lock is handed on.
+    Told,
+    /// A call has exactly one outcome.
+    Outcome,
+    /// Work starts at most once per period.
+    Period,
+    /// The operations have an order that a sequential model allows.
+    Linear,
+    /// Nothing is left at the end.
+    Left,
+}
+
+/// The violations of a check, and the number of findings that no promise covers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The broken promises.
+    pub violations: Vec<Violation>,
+    /// The findings that faults, or holds that were not valid any more, explain.
+    pub excused: Vec<Violation>,
+}
+
+impl Findings {
+    /// Adds a finding.
+    pub(super) fn add(&mut self, violation: Violation, verdict: Verdict) {
+        match verdict {
+            Verdict::Broken => self.violations.push(violation),
+            Verdict::Excused => self.excused.push(violation),
+        }
+    }
+}
+
+/// A judgment of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It breaks a promise.
+    Broken,
+    /// No promise covers it.
+    Excused,
+}
+
+impl Violation {
+    /// Creates a violation that these records show.
+    pub(super) fn new(rule: Rule, text: String, records: impl IntoIterator<Item = Record>) -> Self {
+        Self { rule, text, records: records.into_iter().collect() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.text)?;
+        for record in &self.records {
+            write!(f, "\n  {} {} {:?}", record.at, record.by, record.event)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the records of a call that show its life at the lock, without those of resources.
+pub(super) fn life<'a>(records: &'a [Record]) -> impl Iterator<Item = Record> + use<'a> {
+    let is_life = |record: &&Record| {
+        !matches!(record.event, Event::Read { .. } | Event::Wrote { .. } | Event::Started { .. })
+    };
+    records.iter().filter(is_life).cloned()
+}
+
+/// Returns a duration in nanoseconds as milliseconds.
+pub(super) fn millis(nanos: u64) -> String {
+    format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000)
+}
+
+/// Returns two calls as a text.
+pub(super) fn both(one: CallId, other: CallId) -> String {
+    format!("{one} and {other}")
+}
