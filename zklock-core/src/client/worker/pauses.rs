@@ -71,7 +71,9 @@ mod tests {
     #[test]
     fn a_session_that_was_opened_ends_the_row_of_failures() {
         let mut pauses = Pauses::default();
-        (0..10).for_each(|_| drop(pauses.after_failure()));
+        for _ in 0..10 {
+            pauses.after_failure();
+        }
         assert!(pauses.after_end() <= SPREAD);
         assert!(pauses.after_failure() <= SHORTEST);
     }
