@@ -73,7 +73,7 @@ fn is_explained<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::super::event::{Event, Kind, Outcome};
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 

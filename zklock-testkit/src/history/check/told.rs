@@ -127,7 +127,7 @@ fn records<'a>(history: &'a History, hold: &Hold, next: &Hold) -> impl Iterator<
 #[cfg(test)]
 mod tests {
     use super::super::super::event::Kind;
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 

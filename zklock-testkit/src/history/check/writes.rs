@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::event::{Outcome, Token, Way};
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
-use super::super::record::CallId;
+use super::super::source::CallId;
 use super::super::violation::{Rule, Violation, life, millis};
 use super::resources::{Access, Act, Resource, resources};
 use super::succession::successions;

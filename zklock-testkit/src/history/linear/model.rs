@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use super::super::event::Token;
-use super::super::record::CallId;
+use super::super::source::CallId;
 use super::operation::Operation;
 
 /// A sequential model.
