@@ -173,6 +173,12 @@ mod tests {
     }
 
     #[test]
+    fn holds_of_different_locks_have_no_order_at_a_resource() {
+        let other = two().asks_for("3.0/0/0", "b", Kind::Mutex, 61).granted("3.0/0/0", 62, 9);
+        assert_eq!(found(placed(placed(other, FIRST, 59, 2), "3.0/0/0", 70, 1)), []);
+    }
+
+    #[test]
     fn a_fenced_resource_that_takes_an_older_token_is_found() {
         let writes = |first: u64, outcome| {
             let second = two().writes_with(SECOND, 70, Way::Fenced, 8, Outcome::Applied, Some(2));
