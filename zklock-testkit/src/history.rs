@@ -18,6 +18,7 @@ mod merged;
 #[cfg(test)]
 mod property;
 pub mod record;
+pub mod source;
 #[cfg(test)]
 mod story;
 mod summary;
@@ -29,6 +30,7 @@ pub use event::{Event, Kind, Library, Outcome, Token, Way, Why};
 pub use hold::{Ending, Hold};
 pub use lines::{read, write};
 pub use merged::History;
-pub use record::{CallId, Process, Record, Source};
+pub use record::Record;
+pub use source::{CallId, Process, Source};
 pub use summary::Summary;
 pub use violation::{Findings, Rule, Violation};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, Kind, Library, Token, Why};
-use super::record::{CallId, Record, Source};
+use super::record::Record;
+use super::source::{CallId, Source};
 
 /// One call for a lock, and all that its process wrote of it.
 #[derive(Clone, Debug)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::event::Event;
-use super::record::{Process, Record};
+use super::record::Record;
+use super::source::Process;
 
 /// A fault that the campaign injected.
 #[derive(Clone, Debug, PartialEq, Eq)]

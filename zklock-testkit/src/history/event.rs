@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::Process;
+use super::source::Process;
 
 /// An event of a call, of a process, or of the campaign that runs the processes.
 ///
@@ -280,7 +280,8 @@ pub enum Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{CallId, Record, Source};
+    use super::super::record::Record;
+    use super::super::source::{CallId, Source};
     use super::*;
 
     /// Returns one event of each kind, with every field.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::call::Call;
 use super::campaign::{Campaign, Death};
 use super::event::{Kind, Library, Token};
-use super::record::{CallId, Process};
+use super::source::{CallId, Process};
 
 /// One hold of a lock, which is *valid* from its grant until its end.
 ///

@@ -53,7 +53,7 @@ fn parse(line: &[u8]) -> Result<Record, String> {
 #[cfg(test)]
 mod tests {
     use super::super::event::Event;
-    use super::super::record::Source;
+    use super::super::source::Source;
     use super::*;
 
     const WHOLE: &str = "{\"at\":1,\"by\":\"1.0/0/0\",\"is\":\"release_begun\"}\n";

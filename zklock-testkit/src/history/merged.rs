@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::call::{Call, collect};
 use super::campaign::{Campaign, Life};
 use super::hold::{Hold, derive};
-use super::record::{CallId, Process, Record};
+use super::record::Record;
+use super::source::{CallId, Process};
 
 /// The merged records of all processes of a campaign.
 #[derive(Clone, Debug)]

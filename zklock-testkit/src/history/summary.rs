@@ -8,7 +8,7 @@ use super::check::{Margin, longest_wait, margins};
 use super::event::{Event, Outcome, Way, Why};
 use super::hold::Ending;
 use super::merged::History;
-use super::record::CallId;
+use super::source::CallId;
 use super::violation::millis;
 
 /// The counts of a history, and its extremes.

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::event::Event;
-use super::record::{CallId, Record};
+use super::record::Record;
+use super::source::CallId;
 
 /// A broken promise.
 ///

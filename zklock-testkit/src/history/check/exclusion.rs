@@ -68,7 +68,7 @@ fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<V
 #[cfg(test)]
 mod tests {
     use super::super::super::event::Event;
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::call::{Call, End};
 use super::super::event::Kind;
 use super::super::merged::History;
-use super::super::record::CallId;
+use super::super::source::CallId;
 use super::super::violation::{Rule, Violation, both, life};
 
 /// Checks that the members of a multi-lock are granted all or not at all.

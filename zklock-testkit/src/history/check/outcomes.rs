@@ -59,7 +59,7 @@ pub fn left(history: &History) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::super::super::event::{Event, Kind, Why};
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::event::{Event, Outcome, Token, Way};
 use super::super::hold::Hold;
 use super::super::merged::History;
-use super::super::record::{CallId, Record, Source};
+use super::super::record::Record;
+use super::super::source::{CallId, Source};
 
 /// A resource, and all accesses to it by the time of their ends.
 #[derive(Debug, Default)]

@@ -73,7 +73,7 @@ fn is_explained<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::super::event::{Event, Kind, Outcome};
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 
@@ -130,6 +130,18 @@ mod tests {
     }
 
     #[test]
+    fn an_update_counts_from_its_read_on_and_a_refused_write_leaves_its_base() {
+        let early = applied(two(Kind::Mutex).reads(FIRST, 9, &[5]), FIRST, 30, Way::Plain, 6);
+        let early = applied(early.reads(SECOND, 70, &[5]), SECOND, 75, Way::Plain, 7);
+        assert_eq!(found(early), (vec![], vec![Rule::LostUpdate]));
+        let again =
+            two(Kind::Mutex).reads(FIRST, 20, &[5]).writes(FIRST, 25, Way::Plain, 8, Outcome::Refused);
+        let again = applied(again, FIRST, 30, Way::Plain, 6);
+        let again = applied(again.reads(SECOND, 70, &[5]), SECOND, 75, Way::Plain, 7);
+        assert_eq!(found(again), (vec![Rule::LostUpdate], vec![]));
+    }
+
+    #[test]
     fn a_torn_state_under_a_valid_hold_is_found() {
         let reads = |at, cells: &[u64]| two(Kind::Read).reads(SECOND, at, cells);
         assert_eq!(found(reads(70, &[3, 3, 3])), (vec![], vec![]));
@@ -170,6 +182,8 @@ mod tests {
         assert_eq!(found(reads(Kind::Mutex, 3)), (vec![], vec![]));
         assert_eq!(found(reads(Kind::Mutex, 4)), (vec![Rule::Disturbed], vec![]));
         assert_eq!(found(reads(Kind::Read, 4)), (vec![], vec![]));
+        let late = two(Kind::Mutex).reads(SECOND, 70, &[3]).reads(SECOND, 95, &[4]);
+        assert_eq!(found(late), (vec![], vec![]));
         let own = |outcome, second| {
             let written = two(Kind::Mutex).reads(SECOND, 70, &[3]).writes(SECOND, 75, Way::Plain, 4, outcome);
             written.reads(SECOND, 80, &[second])
@@ -189,6 +203,10 @@ mod tests {
         assert_eq!(found(disturbed(Way::Plain)), (vec![], vec![Rule::Disturbed]));
         assert_eq!(found(disturbed(Way::Fenced)), (vec![], vec![Rule::Disturbed]));
         assert_eq!(found(disturbed(Way::Guarded)), (vec![Rule::Disturbed], vec![]));
+        // A write whose outcome is unknown can come at any later time.
+        let unknown = two(Kind::Mutex).writes(FIRST, 20, Way::Plain, 4, Outcome::Unknown);
+        let unknown = unknown.reads(SECOND, 70, &[3]).reads(SECOND, 80, &[4]);
+        assert_eq!(found(unknown), (vec![], vec![Rule::Disturbed]));
         let known = applied(two(Kind::Mutex), SECOND, 65, Way::Fenced, 3);
         let known = applied(known.reads(SECOND, 70, &[3]), FIRST, 75, Way::Fenced, 4).reads(SECOND, 80, &[4]);
         assert_eq!(found(known), (vec![Rule::Disturbed], vec![]));

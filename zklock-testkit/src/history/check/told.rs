@@ -127,7 +127,7 @@ fn records<'a>(history: &'a History, hold: &Hold, next: &Hold) -> impl Iterator<
 #[cfg(test)]
 mod tests {
     use super::super::super::event::Kind;
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 
@@ -150,6 +150,11 @@ mod tests {
         assert_eq!(found(lost().told_lost(FIRST, 60)), []);
         assert_eq!(found(lost().told_lost(FIRST, 61)), [Rule::Told]);
         assert_eq!(found(lost()), [Rule::Told]);
+        let curator = Story::default().asks_in_curator(FIRST, 1).granted_until(FIRST, 10, 1, 50);
+        assert_eq!(found(curator.holds("2.0/0/0", Kind::Mutex, 60, 70, 2)), []);
+        // Holds that overlap break another promise.
+        let overlap = Story::default().asks(FIRST, Kind::Mutex, 1).granted_until(FIRST, 10, 1, 50);
+        assert_eq!(found(overlap.holds("2.0/0/0", Kind::Mutex, 49, 60, 2)), []);
     }
 
     #[test]
@@ -187,6 +192,8 @@ mod tests {
         assert_eq!(figures(lost().told_lost(FIRST, 63)), [(Ending::ToldLost, -3)]);
         let stopped = lost().campaign(20, Event::ProcessStopped { process: PROCESS }).told_lost(FIRST, 63);
         assert_eq!(figures(stopped), [(Ending::LeaseOver, 10)]);
+        let open = Story::default().asks(FIRST, Kind::Mutex, 1).granted(FIRST, 10, 1);
+        assert_eq!(figures(open.asks("2.0/0/0", Kind::Mutex, 11).granted("2.0/0/0", 12, 2)), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::super::call::Call;
 use super::super::event::{Kind, Library};
 use super::super::hold::Hold;
 use super::super::merged::History;
-use super::super::record::Process;
+use super::super::source::Process;
 use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
 use super::bounds::Bounds;
 

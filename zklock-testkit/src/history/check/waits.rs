@@ -42,7 +42,7 @@ fn waited(history: &History, call: &Call) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::super::event::{Event, Kind, Library, Why};
-    use super::super::super::record::Process;
+    use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
 

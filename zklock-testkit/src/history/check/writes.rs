@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::event::{Outcome, Token, Way};
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
-use super::super::record::CallId;
+use super::super::source::CallId;
 use super::super::violation::{Rule, Violation, life, millis};
 use super::resources::{Access, Act, Resource, resources};
 use super::succession::successions;
@@ -170,6 +170,12 @@ mod tests {
         };
         assert_eq!(found(read(5)), []);
         assert_eq!(found(read(4)), [Rule::LateWrite]);
+    }
+
+    #[test]
+    fn holds_of_different_locks_have_no_order_at_a_resource() {
+        let other = two().asks_for("3.0/0/0", "b", Kind::Mutex, 61).granted("3.0/0/0", 62, 9);
+        assert_eq!(found(placed(placed(other, FIRST, 59, 2), "3.0/0/0", 70, 1)), []);
     }
 
     #[test]

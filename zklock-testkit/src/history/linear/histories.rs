@@ -7,7 +7,8 @@ use super::super::call::End;
 use super::super::event::{Event, Kind, Outcome, Way};
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
-use super::super::record::{Record, Source};
+use super::super::record::Record;
+use super::super::source::Source;
 use super::super::violation::{Rule, Violation};
 use super::model::{LockOp, Permits, PermitsOp, ReadWrite, ReadWriteOp, Reentrant};
 use super::operation::{Operation, Span};
@@ -291,6 +292,14 @@ mod tests {
         };
         assert!(!fails(register(Outcome::Refused, 2)));
         assert!(fails(register(Outcome::Applied, 3)));
+        // The unknown write is under way until that with the greater token has been applied.
+        let windows = registers(&register(Outcome::Refused, 2).history(), 100).remove(0).report.windows;
+        assert_eq!(windows, 3);
+        // Another write with its own token does not keep it out.
+        let same =
+            two(Kind::Mutex, 25, 6).writes_with("1.0/0/0", 15, Way::Fenced, 1, Outcome::Unknown, Some(5));
+        let same = same.writes_with("1.0/0/0", 18, Way::Fenced, 2, Outcome::Applied, Some(5));
+        assert!(!fails(same.reads("2.0/0/0", 28, &[2]).reads("2.0/0/0", 30, &[1])));
         // The unknown write cannot come after that with the greater token.
         assert!(fails(register(Outcome::Refused, 1)));
     }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use super::super::event::Token;
-use super::super::record::CallId;
+use super::super::source::CallId;
 use super::operation::Operation;
 
 /// A sequential model.
@@ -235,5 +235,73 @@ impl Model for Permits {
             };
         }
         u32::try_from(held).ok().filter(|held| *held <= self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::source::Process;
+    use super::*;
+
+    fn call(number: u64) -> CallId {
+        CallId { process: Process { number: 1, incarnation: 0 }, task: 0, call: number }
+    }
+
+    fn acquire(who: u64, zxid: u64) -> LockOp {
+        LockOp::Acquire { who: call(who), token: Some(Token(zxid, 0)) }
+    }
+
+    fn release(who: u64) -> LockOp {
+        LockOp::Release { who: call(who) }
+    }
+
+    fn allows<M: Model>(model: &M, ops: &[M::Op]) -> bool {
+        ops.iter().try_fold(model.initial(), |state, op| model.step(&state, op)).is_some()
+    }
+
+    #[test]
+    fn only_the_holder_releases_a_lock() {
+        let ops = |who| [acquire(1, 5), release(who)];
+        for (who, is_right) in [(1, true), (2, false)] {
+            assert_eq!(allows(&Mutex, &ops(who)), is_right);
+            assert_eq!(allows(&Fenced, &ops(who)), is_right);
+            assert_eq!(allows(&Reentrant, &ops(who)), is_right);
+        }
+        assert!(!allows(&Mutex, &[release(1)]));
+    }
+
+    #[test]
+    fn only_the_reentrant_lock_is_acquired_again_and_then_with_the_same_token() {
+        let twice = |zxid| [acquire(1, 5), acquire(1, zxid), release(1), release(1)];
+        assert!(!allows(&Mutex, &twice(5)));
+        assert!(!allows(&Fenced, &twice(5)));
+        assert!(allows(&Reentrant, &twice(5)));
+        assert!(!allows(&Reentrant, &twice(6)));
+        assert!(!allows(&Reentrant, &[acquire(1, 5), acquire(1, 5), release(1), acquire(2, 6)]));
+    }
+
+    #[test]
+    fn tokens_rise_from_holder_to_holder() {
+        let holders = |zxid| [acquire(1, 5), release(1), acquire(2, zxid)];
+        assert!(allows(&Fenced, &holders(6)) && allows(&Reentrant, &holders(6)));
+        assert!(!allows(&Fenced, &holders(5)) && !allows(&Reentrant, &holders(5)));
+        assert!(allows(&Mutex, &holders(4)));
+    }
+
+    #[test]
+    fn readers_share_the_lock_and_a_writer_has_it_alone() {
+        use ReadWriteOp::{EndRead, EndWrite, Read, Write};
+        assert!(allows(&ReadWrite, &[Read, Read, EndRead, EndRead, Write, EndWrite, Read]));
+        for ops in [&[Read, Write][..], &[Write, Read], &[Write, Write], &[EndRead], &[Read, EndWrite]] {
+            assert!(!allows(&ReadWrite, ops), "{ops:?}");
+        }
+    }
+
+    #[test]
+    fn permits_are_at_most_their_number() {
+        use PermitsOp::{Acquire, Release};
+        assert!(allows(&Permits(3), &[Acquire(2), Acquire(1), Release(2), Acquire(2)]));
+        assert!(!allows(&Permits(3), &[Acquire(2), Acquire(2)]));
+        assert!(!allows(&Permits(3), &[Acquire(1), Release(2)]));
     }
 }

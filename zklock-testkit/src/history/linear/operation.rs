@@ -1,6 +1,6 @@
 //! An operation, and the time in which it took effect.
 
-use super::super::record::CallId;
+use super::super::source::CallId;
 
 /// An operation of a model, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]

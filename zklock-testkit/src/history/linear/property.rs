@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::event::{Outcome, Token};
-use super::super::record::{CallId, Process};
+use super::super::source::{CallId, Process};
 use super::*;
 
 /// No window of these tests has as many configurations.

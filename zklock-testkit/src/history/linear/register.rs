@@ -77,3 +77,38 @@ impl Model for FencedRegister {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(zxid: Option<u64>, value: u64, outcome: Outcome) -> RegisterOp {
+        RegisterOp::Write { token: zxid.map(|zxid| Token(zxid, 0)), value, outcome }
+    }
+
+    fn allows(ops: &[RegisterOp]) -> bool {
+        let first = FencedRegister.initial();
+        ops.iter().try_fold(first, |state, op| FencedRegister.step(&state, op)).is_some()
+    }
+
+    #[test]
+    fn the_register_refuses_older_tokens_and_no_others() {
+        let second = |zxid, outcome| [write(Some(5), 1, Outcome::Applied), write(zxid, 2, outcome)];
+        for (zxid, is_taken) in [(Some(4), false), (Some(5), true), (Some(6), true), (None, true)] {
+            assert_eq!(allows(&second(zxid, Outcome::Applied)), is_taken);
+            assert_eq!(allows(&second(zxid, Outcome::Unknown)), is_taken);
+            assert_eq!(allows(&second(zxid, Outcome::Refused)), !is_taken);
+        }
+    }
+
+    #[test]
+    fn a_read_has_the_value_of_the_last_write_that_was_taken() {
+        let read = |value| {
+            let written = [write(Some(5), 1, Outcome::Applied), write(Some(4), 2, Outcome::Refused)];
+            allows(&[&written[..], &[RegisterOp::Read(value)]].concat())
+        };
+        assert!(read(1) && !read(2));
+        assert!(allows(&[RegisterOp::Read(7), RegisterOp::Read(7)]));
+        assert!(!allows(&[RegisterOp::Read(7), RegisterOp::Read(8)]));
+    }
+}

@@ -93,7 +93,7 @@ pub fn windows<O>(operations: &[Operation<O>]) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::super::super::event::{Outcome, Token};
-    use super::super::super::record::{CallId, Process};
+    use super::super::super::source::{CallId, Process};
     use super::super::model::{LockOp, Mutex, ReadWrite, ReadWriteOp};
     use super::super::operation::Span;
     use super::super::register::{FencedRegister, RegisterOp};
