@@ -35,7 +35,7 @@ const ROOTS: [&str; 8] = [
     "zklock-testkit/tests/decoder",
 ];
 /// The documents whose prose is checked.
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -43,6 +43,7 @@ const DOCUMENTS: [&str; 18] = [
     "benches/README.md",
     "doc/fencing.md",
     "docs/operations/README.md",
+    "docs/safety.md",
     "docs/speed.md",
     "docs/upstream.md",
     "examples/README.md",
