@@ -18,6 +18,7 @@ mod readiness;
 mod revoking;
 mod seat;
 mod share;
+mod stage;
 mod state;
 mod tenure;
 mod together;
@@ -33,6 +34,7 @@ use crate::queue::acquisition::Node;
 use crate::tasks::Tasks;
 
 use self::desk::{Order, Report};
+use self::keeper::at_rest;
 
 pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
@@ -55,7 +57,7 @@ pub(crate) struct Lease {
 impl Lease {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
     pub(crate) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        Self { tenure: Tenure::begin(seat, path, node, tasks) }
+        Self { tenure: Tenure::begin((seat, at_rest), path, node, tasks) }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {

@@ -111,6 +111,8 @@ async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: 
     let other = quiet_client(&server).await;
     other.break_lock(&own).await.unwrap();
     soon(guard.lost()).await;
+    // It is sent behind all requests from before the loss.
+    lock.participants().await.unwrap();
     let all_are_answered = async || {
         let counts = proxy.counts();
         counts.requests_total() == counts.replies_total()

@@ -154,8 +154,8 @@ const BOUNDS: [(&str, &str, &str); 18] = [
         "still runs 5 s after its leadership",
     ),
     (
-        "zklock-core/src/client/worker.rs",
-        "LONGEST_PAUSE: Duration = Duration::from_secs(2);",
+        "zklock-core/src/client/worker/pauses.rs",
+        "LONGEST: Duration = Duration::from_secs(3);",
         "tries again after at most 3 s",
     ),
     (

@@ -16,11 +16,10 @@ use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
 use super::contender::Contender;
-use super::departure::Departure;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
-use super::keeper::at_rest;
 use super::seat::Seat;
+use super::stage::Departure;
 use super::state::LeaseState;
 use super::writes::Writes;
 
@@ -67,8 +66,14 @@ struct Upkeep {
 }
 
 impl Tenure {
-    /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime.
-    pub(super) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Arc<Self> {
+    /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime. `at_rest`
+    /// makes the contender that rests from the seat.
+    pub(super) fn begin<S: Seat>(
+        (seat, at_rest): (S, impl FnOnce(S) -> Box<dyn Contender<Self>>),
+        path: NodePath,
+        node: &Node,
+        tasks: &Tasks,
+    ) -> Arc<Self> {
         let session = seat.session().clone();
         seat.begin_watch();
         let attendance = Some(session.attend());
