@@ -39,7 +39,8 @@ const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo
 
 /// Packs the published crates. The packed files are not built.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \
-                       --exclude zklock-example-services --exclude zklock-cli --no-verify --allow-dirty";
+                       --exclude zklock-example-services --exclude zklock-cli --exclude zklock-chaos \
+                       --no-verify --allow-dirty";
 
 /// Checks that builds for production contain nothing that only tests need, and without the features, nothing of TLS and
 /// SASL.

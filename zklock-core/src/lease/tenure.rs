@@ -151,7 +151,6 @@ impl Tenure {
     }
 
     /// Returns the name of the lock's node, unless it is being replaced.
-
     pub(super) fn present_node(&self) -> Option<Arc<str>> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -179,7 +178,7 @@ impl Tenure {
             for tenure in tenures {
                 tenure.node().await;
             }
-            let nodes = tenures.iter().map(|tenure| Some(tenure.node_path(&*tenure.present_node()?).into()));
+            let nodes = tenures.iter().map(|tenure| Some(tenure.node_path(&tenure.present_node()?).into()));
             if let Some(nodes) = nodes.collect() {
                 return nodes;
             }

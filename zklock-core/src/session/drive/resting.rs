@@ -22,6 +22,7 @@ pub(crate) struct Resting {
 
 impl Driver {
     /// Returns the small form of this contender. Fails if that would leave something out.
+    #[expect(clippy::result_large_err, reason = "the caller boxes it")]
     pub(crate) fn into_resting(self) -> Result<Resting, Self> {
         let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
         let has_more = self.loan.is_some() || self.counter.is_some() || self.refusal.is_some();
