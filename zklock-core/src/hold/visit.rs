@@ -40,6 +40,7 @@ mod tests {
     use std::thread;
 
     use futures_lite::future::block_on;
+    use futures_util::future::lazy;
 
     use crate::client::connected;
     use crate::hold::{inherit, inherit_blocking};
@@ -52,7 +53,7 @@ mod tests {
         let held = mutex.lock().await.unwrap();
         let inside = async {
             let visit = mutex.lock().await.unwrap();
-            let heir = visit.scope(async { inherit(mutex.try_lock()) }).await;
+            let heir = visit.scope(lazy(|_| inherit(mutex.try_lock()))).await;
             let deeper = heir.await.unwrap().expect("nobody is inside of the visit");
             assert!(mutex.try_lock().await.unwrap().is_none(), "a sibling of the visit is let in");
             drop(visit);
@@ -71,7 +72,7 @@ mod tests {
         let inside = async {
             let visit = mutex.lock().await.unwrap();
             let heir =
-                visit.scope(async { inherit(async { (mutex.try_lock().await, crate::held().len()) }) });
+                visit.scope(lazy(|_| inherit(async { (mutex.try_lock().await, crate::held().len()) })));
             let heir = heir.await;
             drop(visit);
             let next = mutex.lock().await.unwrap();
