@@ -42,13 +42,9 @@ fn main() -> ExitCode {
     program::run(|options: Options| measure(&options))
 }
 
-fn measure(options: &Options) -> Result<(), Failure> {
+#[tokio::main(worker_threads = 2)]
+async fn measure(options: &Options) -> Result<(), Failure> {
     let server = ZooKeeper::start()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(compare(options, &server))
-}
-
-async fn compare(options: &Options, server: &ZooKeeper) -> Result<(), Failure> {
     let client = Config::new(server.connect_string()).connect().await?;
     let same = ["a", "b", "c"].map(|name| format!("/again/{name}"));
     for _ in 0..WARM_UP {

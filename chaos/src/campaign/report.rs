@@ -3,7 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use zklock_testkit::history::linear::Checked;
 use zklock_testkit::history::{Event, History, Why};
+
+/// Returns how much of the history was checked against sequential models.
+pub(super) fn windows(checked: &[Checked]) -> String {
+    let sum = |of: fn(&Checked) -> usize| checked.iter().map(of).sum::<usize>();
+    let operations = sum(|checked| checked.report.operations);
+    let windows = sum(|checked| checked.report.windows);
+    let unchecked = sum(|checked| checked.report.unchecked.len());
+    let left_out = sum(|checked| checked.report.unchecked.iter().map(|unchecked| unchecked.operations).sum());
+    format!(
+        "linearizable: {operations} operations in {windows} windows, of which {unchecked} with {left_out} operations \
+         were too large to check\n"
+    )
+}
 
 /// Returns the number of grants of each lock, and the mean and the longest wait for it.
 pub(super) fn waits(history: &History) -> String {

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::history::{self, Bounds, History, Summary, check};
+use zklock_testkit::history::{self, Bounds, History, Summary, check, linear};
 
 use super::outcome::{Outcome, Verdict};
 use super::report;
@@ -23,10 +23,13 @@ pub(super) fn reached(
     failed: &[Exit],
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let violations = check::all(&history, &bounds());
+    let mut violations = check::all(&history, &bounds());
+    let checked = linear::all(&history, CONFIGURATIONS);
+    violations.extend(checked.iter().filter_map(|checked| checked.violation.clone()));
     let turns = check::turns(&history, &bounds());
     let excused = check::state(&history).excused.len() + turns.excused.len();
     let mut text = format!("{options:?}\n{}", Summary::of(&history));
+    text += &report::windows(&checked);
     text += &report::waits(&history);
     text += &report::errors(&history);
     let (_, failures) = chronicle.counts();
@@ -62,5 +65,7 @@ fn bounds() -> Bounds {
     Bounds { slack, ..Bounds::default() }
 }
 
+/// The most configurations that are looked at for the end of one operation.
+const CONFIGURATIONS: usize = 10_000;
 /// The time by which a busy machine may be late.
 const SLACK: Duration = Duration::from_secs(3);
