@@ -76,14 +76,6 @@ pub fn run<K, F: Future>(
     held.run(body)
 }
 
-/// Runs the body of an annotated function under its lock like [`run`], in the same step in which it has taken the lock.
-pub fn run_at_once<K, F: Future>(
-    held: &Guard<K>,
-    body: F,
-) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
-    held.run_at_once(body)
-}
-
 /// Runs the body of an annotated function under its lock, to its end.
 pub fn run_to_end<K, F: Future>(
     held: &Guard<K>,

@@ -141,3 +141,60 @@ async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock(kind: K
         reader.release().await.unwrap();
     }
 }
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn writers_without_a_watch_let_readers_in_after_a_reconnect_and_release(kind: Kind) {
+    let space = Space::new(kind);
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
+    let _others = hold_many(&client).await;
+    let path = |name: &str| format!("/{}/{name}", "y".repeat(800));
+    let lock = |client: &Client, name: &str| client.rwlock(path(name)).unwrap();
+    let (writer, other_writer) = (lock(&client, "a"), lock(&client, "b"));
+    let guards = (writer.write().await.unwrap(), other_writer.write().await.unwrap());
+    let is = |state: LeaseState| guards.0.state() == state && guards.1.state() == state;
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(async || is(LeaseState::Suspended), "the locks are in doubt").await;
+    proxy.heal();
+    until(async || is(LeaseState::Held), "the locks are held again").await;
+    // One is downgraded, and both are released.
+    let reading = soon(guards.0.downgrade()).await.unwrap();
+    soon(lock(&other, "a").read()).await.unwrap().release().await.unwrap();
+    assert!(lock(&other, "a").try_write().await.unwrap().is_none());
+    assert!(lock(&other, "b").try_read().await.unwrap().is_none());
+    soon(reading.release()).await.unwrap();
+    soon(guards.1.release()).await.unwrap();
+    for name in ["a", "b"] {
+        space.until_empty(&path(name)).await;
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn the_node_of_a_downgraded_writer_without_a_watch_is_asked_for(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let _others = hold_many(&client).await;
+    let path = format!("/{}/a", "y".repeat(800));
+    let writing = client.rwlock(&path).unwrap().write().await.unwrap();
+    let reading = soon(writing.downgrade()).await.unwrap();
+    space.delete_children(&path).await;
+    assert_eq!(soon(reading.lost()).await, LossReason::NodeDeleted);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn members_without_watches_are_released(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let _others = hold_many(&client).await;
+    let paths = ["a", "b", "c"].map(|name| format!("/{}/{name}", "y".repeat(800)));
+    let multi = client.multi(paths.clone()).unwrap();
+    let guard = soon(multi.lock()).await.unwrap();
+    guard.verify().await.unwrap();
+    soon(guard.release()).await.unwrap();
+    for path in &paths {
+        space.until_empty(path).await;
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use tokio::sync::Notify;
 
-/// Tells all tasks that wait of a change. It is small until a task waits for the first time, because most states of a
+/// Wakes all tasks that wait for a change. It is small until a task waits for the first time, because most states of a
 /// lock are never waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Signal(OnceLock<Box<Notify>>);

@@ -89,7 +89,7 @@ pub(crate) struct Hold {
     /// The own ties of an inner hold, made before something is entered inside of it. They have its place in the hold
     /// around it.
     own: OnceLock<Arc<Ties>>,
-    /// Whether this is a [`Visit`] of the hold around it, which may have its own ties in its visits.
+    /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
     is_visit: AtomicBool,
     /// The ties of the hold around this one. The first hold has its own here.
     ties: Arc<Ties>,
@@ -119,12 +119,6 @@ impl Hold {
 
     pub(crate) fn client(&self) -> &Client {
         &self.ties.client
-    }
-
-    /// Returns whether the call had entered the lock before.
-    #[inline]
-    pub(crate) fn is_again(&self) -> bool {
-        matches!(self.standing, Standing::Inside(_))
     }
 
     /// Returns a token that is cancelled when this hold ends.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{Client, Member};
+use zklock::{Acl, Client, Config, Member};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -81,6 +81,43 @@ async fn members_that_another_client_had_meanwhile_are_listed_again(kind: Kind) 
         last = Some(between.fencing_token());
         between.release().await.unwrap();
     }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_that_may_not_write_its_nodes_goes_by_its_numbers_too(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let config = Config::new(scene.proxy.connect_string()).session_timeout(PATIENCE);
+    let config = config.server_timeout(PATIENCE / 3).acl(Acl::entries(["world:anyone:cdr"]));
+    let client = config.connect().await.unwrap();
+    let free = async || lock(&client, &[A, B]).await.release().await.unwrap();
+    for _ in 0..4 {
+        free().await;
+    }
+    for _ in 0..3 {
+        assert_eq!(scene.cost_of(free()).await, [2, 0, 0, 0, 0]);
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn one_that_is_dropped_after_its_transaction_was_overtaken_leaves_nothing(kind: Kind) {
+    let scene = Scene::new(kind).await;
+    let other = quiet_client(&scene.server).await;
+    let multi = scene.client.multi([A, B]).unwrap();
+    for _ in 0..3 {
+        multi.lock().await.unwrap().release().await.unwrap();
+    }
+    // Its numbers are still those of the last contenders.
+    lock(&other, &[A, B]).await.release().await.unwrap();
+    let answer = scene.proxy.on_reply(Opcode::MULTI).hold();
+    let waiting = tokio::spawn(async move { multi.lock().await.map(drop) });
+    soon(answer.struck()).await;
+    waiting.abort();
+    answer.release();
+    soon(lock(&other, &[A, B])).await.release().await.unwrap();
+    let is_empty = async |path| other.mutex(path).unwrap().participants().await.unwrap().is_empty();
+    until(async || is_empty(A).await && is_empty(B).await, "nothing is left").await;
 }
 
 #[apply(on_both_servers)]

@@ -138,3 +138,44 @@ impl<K, V> Drop for Entry<K, V> {
 }
 
 const SHARDS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Value(Entry<u8, Self>);
+
+    impl Entered<u8> for Value {
+        fn entry(&self) -> &Entry<u8, Self> {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn values_of_one_path_are_kept_apart_by_their_keys_and_forgotten_one_by_one() {
+        let (registry, path) = (Registry::default(), NodePath::new("", "/a").unwrap());
+        let get = |key| registry.get(&path, key, Value);
+        let [first, second, third] = [1, 2, 3].map(get);
+        assert!(Arc::ptr_eq(&first, &get(1)) && Arc::ptr_eq(&third, &get(3)));
+        drop(second);
+        let keys = || registry.at(&path).iter().map(|value| value.0.key).collect::<Vec<_>>();
+        assert_eq!(keys(), [1, 3]);
+        drop(first);
+        assert_eq!(keys(), [3]);
+        drop(third);
+        assert!(registry.shards.of(&path).is_empty());
+    }
+
+    #[test]
+    fn a_value_that_is_made_while_another_one_of_its_key_ends_stays() {
+        let (registry, path) = (Registry::default(), NodePath::new("", "/a").unwrap());
+        let Ok(Value(entry)) = Arc::try_unwrap(registry.get(&path, 1, Value)) else {
+            panic!("it has one user")
+        };
+        // The value is gone, and its entry has not ended yet.
+        let next = registry.get(&path, 1, Value);
+        drop(entry);
+        assert!(Arc::ptr_eq(&next, &registry.get(&path, 1, Value)));
+        assert_eq!(registry.at(&path).len(), 1);
+    }
+}

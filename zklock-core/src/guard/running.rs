@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use crate::error::LockError;
-use crate::hold::{self, Hold};
+use crate::hold;
 
 use super::Guard;
 
@@ -43,20 +43,6 @@ impl<K> Guard<K> {
         run_while(|| self.check(), || self.lost(), self.scope(future))
     }
 
-    /// Runs a future like [`run`](Self::run), in the same step in which the lock was entered. An entry again has just
-    /// checked the lease, and it is not checked once more before the first poll of the future.
-    #[doc(hidden)]
-    pub fn run_at_once<F: Future>(
-        &self,
-        future: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        let running = run_while(|| self.check(), || self.lost(), self.scope(future));
-        match self.holds.iter().all(Hold::is_again) {
-            true => running.checked(),
-            false => running,
-        }
-    }
-
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
     ///
     /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock
@@ -87,7 +73,7 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed for the same reason as in `run`.
+        // Boxed, because the future of the block would have two places for it.
         let future = Box::pin(self.scope(future));
         async move {
             self.check()?;
@@ -123,7 +109,7 @@ where
     L: Future,
     F: Future,
 {
-    Running { check, wake, watch: Watch::NotYet, entry: Entry::Unchecked, future: Some(future) }
+    Running { check, wake, watch: Watch::NotYet, future: Some(future) }
 }
 
 pin_project! {
@@ -133,7 +119,6 @@ pin_project! {
         check: C,
         wake: W,
         watch: Watch<L>,
-        entry: Entry,
         // `None` once it has ended or was dropped.
         #[pin]
         future: Option<F>,
@@ -145,19 +130,6 @@ enum Watch<L> {
     NotYet,
     Watching(Pin<Box<L>>),
     Woken,
-}
-
-/// Whether the check is known to pass at the first poll.
-enum Entry {
-    Checked,
-    Unchecked,
-}
-
-impl<C, W, L, F> Running<C, W, L, F> {
-    /// Takes the check for made at the first poll, in whose step the caller has made it.
-    fn checked(self) -> Self {
-        Self { entry: Entry::Checked, ..self }
-    }
 }
 
 impl<C, W, L, F> Future for Running<C, W, L, F>
@@ -185,10 +157,7 @@ where
 {
     fn step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<F::Output, LockError>> {
         let this = self.project();
-        match std::mem::replace(this.entry, Entry::Unchecked) {
-            Entry::Checked => {}
-            Entry::Unchecked => (this.check)()?,
-        }
+        (this.check)()?;
         let future = this.future.as_pin_mut().expect("a future is not polled after its end");
         if let Poll::Ready(value) = future.poll(context) {
             return Poll::Ready((this.check)().map(|()| value));
@@ -252,27 +221,6 @@ mod tests {
         is_held.set(false);
         assert!(run.as_mut().poll(&mut context).is_ready());
         assert_eq!(Rc::strong_count(&alive), 1);
-    }
-
-    #[test]
-    fn a_run_that_begins_with_its_entry_checks_before_its_later_steps() {
-        let (checks, polls) = (Cell::new(0), Cell::new(0));
-        let check = || {
-            checks.set(checks.get() + 1);
-            Ok(())
-        };
-        let body = poll_fn(|_| {
-            polls.set(polls.get() + 1);
-            if polls.get() < 3 { Poll::Pending } else { Poll::Ready(()) }
-        });
-        let mut run = pin!(run_while(check, pending::<()>, body).checked());
-        let mut context = Context::from_waker(Waker::noop());
-        for expected in [0, 1] {
-            assert!(run.as_mut().poll(&mut context).is_pending());
-            assert_eq!(checks.get(), expected);
-        }
-        assert!(run.as_mut().poll(&mut context).is_ready());
-        assert_eq!(checks.get(), 3);
     }
 
     #[test]

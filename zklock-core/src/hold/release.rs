@@ -29,7 +29,7 @@ pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
             End::Shared(node) => return node.tenure().check(),
             end => Box::pin(released(end)),
         },
-        members @ Holds::Many(_) => Box::pin(each(members, released)),
+        Holds::Many(members) => Box::pin(each(members.into_vec(), released)),
     };
     released.await
 }
@@ -52,19 +52,15 @@ async fn finish_each(holds: Holds) -> Result<(), LockError> {
             End::Shared(_) => Ok(()),
             end => Box::pin(end.finish()).await,
         },
-        members @ Holds::Many(_) => Box::pin(each(members, End::finish)).await,
+        Holds::Many(members) => Box::pin(each(members.into_vec(), End::finish)).await,
     }
 }
 
 async fn each<F: Future<Output = Result<(), LockError>>>(
-    holds: Holds,
+    members: Vec<Hold>,
     end: impl Fn(End) -> F,
 ) -> Result<(), LockError> {
-    let members = match holds {
-        Holds::One(hold) => return end(hold.end_here()).await,
-        Holds::Many(members) => members,
-    };
-    let outcomes = join_all(end_together(members.into_vec()).into_iter().map(end)).await;
+    let outcomes = join_all(end_together(members).into_iter().map(end)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
     let first = failures.next();
     failures.for_each(|error| log(&error));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The entries alone inside of a hold, of which there is one at a time. `T` are the ties of such an entry, which has its
-/// place inside of the hold by them. They are made when something is entered inside of it.
+/// place inside of the hold by them. They are made on demand.
 #[derive(Debug)]
 pub(super) struct Visits<T> {
     /// The number of entries that have ended. It changes under the mutex.

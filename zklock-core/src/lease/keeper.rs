@@ -53,7 +53,7 @@ impl Contender<Tenure> for Resting {
         Contender::depart(Box::new(self.rise()))
     }
 
-    /// Only the contender that departs has told of nodes.
+    /// Not called, because [`depart`](Contender::depart) returns another contender.
     fn note_deleted(&mut self) {}
 
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {

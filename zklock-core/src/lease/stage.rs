@@ -1,10 +1,10 @@
-//! How far the release of a lease has come.
+//! The progress of the release of a lease.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How far the release of a lease has come: a [`Stage`], or none yet.
+/// The last [`Stage`] that a release has reached, if it has begun.
 #[derive(Debug, Default)]
-pub(super) struct Departure(AtomicU8);
+pub(super) struct Progress(AtomicU8);
 
 /// The stages of a release, in their order.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(super) enum Stage {
     Over = 2,
 }
 
-impl Departure {
+impl Progress {
     pub(super) fn advance(&self, stage: Stage) {
         self.0.fetch_max(stage as u8, Ordering::AcqRel);
     }

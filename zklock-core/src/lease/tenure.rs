@@ -19,7 +19,7 @@ use super::contender::Contender;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
 use super::seat::Seat;
-use super::stage::Departure;
+use super::stage::Progress;
 use super::state::LeaseState;
 use super::writes::Writes;
 
@@ -45,7 +45,7 @@ pub(crate) struct Tenure {
     pub(super) key: Key,
     /// The work of the session and of the client for this lease, until it ends.
     upkeep: Mutex<Option<Upkeep>>,
-    pub(super) departure: Departure,
+    pub(super) departure: Progress,
     /// Whether a task watches the node's data for a request to release.
     pub(super) is_watched_for_revocation: AtomicBool,
     pub(super) holders: Holders,
@@ -91,7 +91,7 @@ impl Tenure {
             is_watched: AtomicBool::new(false),
             key,
             upkeep,
-            departure: Departure::default(),
+            departure: Progress::default(),
             is_watched_for_revocation: AtomicBool::new(false),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),

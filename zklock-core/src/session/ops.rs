@@ -50,12 +50,15 @@ pub(crate) struct Ops {
     tally: Arc<Tally>,
     /// Whether the server does not tell the stats of nodes that a transaction has created.
     omits_stats: AtomicBool,
+    /// Whether this client may not write to the nodes of its contenders.
+    is_write_denied: AtomicBool,
 }
 
 impl Ops {
     pub(crate) fn new(client: zk::Client, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        let (watched, omits_stats) = Default::default();
-        Self { client: RwLock::new(Some(Arc::new(client))), clock, watched, acls, tally, omits_stats }
+        let (watched, omits_stats, is_write_denied) = Default::default();
+        let client = RwLock::new(Some(Arc::new(client)));
+        Self { client, clock, watched, acls, tally, omits_stats, is_write_denied }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -65,8 +68,8 @@ impl Ops {
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let (client, watched, tally, omits_stats) = Default::default();
-        Self { client, clock, watched, acls, tally, omits_stats }
+        let (client, watched, tally, omits_stats, is_write_denied) = Default::default();
+        Self { client, clock, watched, acls, tally, omits_stats, is_write_denied }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {

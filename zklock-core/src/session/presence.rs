@@ -62,7 +62,7 @@ impl Driver {
 }
 
 impl Resting {
-    /// Does the same as that of a [`Driver`], which has no watch.
+    /// Does the same as [`Driver::own_node_gone`], without a watch to begin with.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + use<> {
         let own = (self.session.clone(), path);
         own_node_gone(own, self.queue.clone(), self.sentry.clone(), (None, None))

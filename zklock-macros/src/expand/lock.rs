@@ -52,12 +52,7 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let otherwise = args.otherwise.to_token_stream();
     let mentioned = [&path, &client, &wait, &permit_tokens, &once_tokens, &otherwise, &target.body];
     let captures = capture::statements(sig, &mentioned);
-    // `begin` returns the lock some steps after its entry.
-    let run = match (flow, &args.shared.once) {
-        (Flow::Cancelled, None) => "run_at_once",
-        (Flow::Cancelled, Some(_)) | (Flow::ToEnd | Flow::Blocking, _) => "run",
-    };
-    let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner(run));
+    let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
     // The compiler reports a guard that would have to live longer than the body at its name.
     let name = args.shared.guard.as_ref().map(|Guard(name)| name);
     let span = name.map_or_else(mixed, |name| mixed().located_at(name.span()));

@@ -50,7 +50,8 @@ mod tests {
         let mut tenths = [0; 10];
         for _ in 0..1_000 {
             let pause = Pauses::default().after_end();
-            tenths[usize::try_from(pause.as_micros() / 10_000).unwrap()] += 1;
+            // A pause of the whole time is possible, too.
+            tenths[usize::try_from(pause.as_micros() / 10_000).unwrap().min(9)] += 1;
         }
         // A hundred are expected in each. The chance of another outcome is below one in a billion.
         assert!(tenths.iter().all(|count| (40..=180).contains(count)), "{tenths:?}");

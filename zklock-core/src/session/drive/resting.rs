@@ -10,7 +10,8 @@ use crate::session::sentry::{Seen, Sentry};
 
 use super::{Driver, Numbers, SHORTEST_PAUSE};
 
-/// A contender that holds its lock, and has neither a watch nor knowledge of its queue to give back.
+/// A contender that holds its lock, and had neither a watch nor knowledge of its queue to give back when it was last put
+/// to rest.
 pub(crate) struct Resting {
     pub(in crate::session) session: Arc<Session>,
     pub(in crate::session) queue: NodePath,

@@ -45,7 +45,8 @@ struct Created {
 /// The outcome of creating several contenders.
 pub(crate) enum Entrance {
     Entered(Vec<Entry>),
-    /// None was created, because another client has been in one of the queues since this one left it.
+    /// None was created, because the node whose data was to be set has another name than expected, or may not be
+    /// written.
     Overtaken,
     Failed(Fault),
 }
@@ -67,10 +68,16 @@ impl Ops {
         let created = writer.commit();
         let around = join_all(members.iter().map(|member| self.look_around(&client, member, sent)));
         let (created, around) = join!(created, around);
-        let is_overtaken = matches!(
-            &created,
-            Err(zk::MultiWriteError::OperationFailed { index, .. }) if *index >= members.len()
-        );
+        let obstacle = match &created {
+            Err(zk::MultiWriteError::OperationFailed { index, source }) if *index >= members.len() => {
+                Some(source)
+            }
+            _ => None,
+        };
+        if let Some(zk::Error::NoAuth) = obstacle {
+            self.is_write_denied.store(true, Ordering::Relaxed);
+        }
+        let is_overtaken = obstacle.is_some();
         let created = created.map_err(|error| Fault::of_transaction(error, |_| Permission::Create));
         let results = match self.note(Ack::Write, sent, created) {
             Err(_) if is_overtaken => return Entrance::Overtaken,
@@ -99,7 +106,7 @@ impl Ops {
         for Member { newcomer, .. } in members {
             writer.add_create(&newcomer.path(), newcomer.data, &options)?;
         }
-        if !self.omits_stats.load(Ordering::Relaxed) {
+        if !self.omits_stats.load(Ordering::Relaxed) || self.is_write_denied.load(Ordering::Relaxed) {
             return Ok(());
         }
         let expected = members.iter().find_map(|member| Some((&member.newcomer, member.expected?)));

@@ -59,7 +59,7 @@ fn a_function_is_locked() {
                 }
                 { order.settle().await }
             };
-            let __output = ::zklock::__private::run_at_once(&__held, __body).await;
+            let __output = ::zklock::__private::run(&__held, __body).await;
             match __output {
                 ::core::result::Result::Ok(__output) => {
                     ::zklock::__private::release(__held).await;
@@ -117,7 +117,7 @@ fn every_argument_has_its_place() {
                 }
                 { Ok(held.list()) }
             };
-            let __output = crate::zk::__private::run_at_once(&__held, __body).await;
+            let __output = crate::zk::__private::run(&__held, __body).await;
             match __output {
                 ::core::result::Result::Ok(__output) => {
                     crate::zk::__private::release(__held).await;
@@ -192,7 +192,7 @@ fn a_body_runs_to_its_end_if_told_to() {
     };
     assert!(shown("path = p, on_lost = finish").contains("::run_to_end(&__held,__body).await;"));
     for cancelled in ["path = p", "path = p, on_lost = cancel"] {
-        assert!(shown(cancelled).contains("::run_at_once(&__held,__body).await;"), "{cancelled}");
+        assert!(shown(cancelled).contains("::run(&__held,__body).await;"), "{cancelled}");
     }
 }
 
