@@ -28,7 +28,7 @@ use crate::fleet::{Clock, Common, Exit, Fleet};
 use crate::injection::{Field, mend};
 use crate::options::Options;
 use crate::outsider::Outsider;
-use crate::schedule::Kind;
+use crate::schedule::{Kind, Plan};
 use crate::service;
 use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
 
@@ -73,6 +73,14 @@ impl Directory {
             Self::Temporary(directory) => directory.path(),
         }
     }
+
+    /// Keeps the directory, and returns its path.
+    fn keep(self) -> PathBuf {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(directory) => directory.keep(),
+        }
+    }
 }
 
 fn campaign(options: &Options) -> Outcome<Verdict> {
@@ -83,7 +91,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     ring_on_interrupt(&runtime, &end);
     let chronicle = Chronicle::begin(directory.path())?;
     chronicle.say(&format!("seed {}, {} faults planned", plan.seed, plan.schedule().len()));
-    let ensemble = Arc::new(start_servers(options.servers)?);
+    let ensemble = Arc::new(start_servers(options.servers())?);
     let servers: Vec<_> = ensemble.servers().iter().map(|server| server.address()).collect();
     let common = Common {
         directory: directory.path().to_owned(),
@@ -105,13 +113,21 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     }
     let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
-    let mut failed = Player::new(&field, &mut fleet).play(&plan)?;
-    failed.extend(finish(&field, &mut fleet)?);
-    let verdict = verdict::reached(&chronicle, directory.path(), options, &failed)?;
-    if let Directory::Kept(path) = &directory {
-        println!("the histories are in {}", path.display());
+    let failed = played(&field, &mut fleet, &plan);
+    // A history that ends early may show a violation, too.
+    let ended = failed.as_deref().unwrap_or_default();
+    let verdict = verdict::reached(&chronicle, directory.path(), options, ended)?;
+    if verdict == Verdict::Broken || failed.is_err() || options.keep.is_some() {
+        println!("the histories are in {}", directory.keep().display());
     }
-    Ok(verdict)
+    failed.map(|_| verdict)
+}
+
+/// Injects the faults, and ends all of them and all processes. Returns the processes that failed.
+fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<Exit>> {
+    let mut failed = Player::new(field, fleet).play(plan)?;
+    failed.extend(finish(field, fleet)?);
+    Ok(failed)
 }
 
 fn start_servers(servers: usize) -> Outcome<Ensemble> {

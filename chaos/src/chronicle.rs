@@ -1,6 +1,5 @@
 //! The log of a run: each fault with its time, for people and for the history. Uses only `journal` and `schedule`.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::time::Instant;
 use zklock_testkit::history::{Event, Source};
 
 use crate::journal::Journal;
-use crate::schedule::{Fault, Kind};
+use crate::schedule::Fault;
 
 /// The log, which the threads of a run share.
 #[derive(Clone, Debug)]
@@ -24,7 +23,6 @@ pub(crate) struct Chronicle {
 struct Pages {
     file: File,
     faults: u64,
-    counts: BTreeMap<Kind, u64>,
     failures: u64,
 }
 
@@ -32,7 +30,7 @@ impl Chronicle {
     pub(crate) fn begin(directory: &Path) -> io::Result<Self> {
         let journal = Journal::create(directory, Source::Campaign)?;
         let file = File::create(directory.join("faults.log"))?;
-        let pages = Pages { file, faults: 0, counts: BTreeMap::new(), failures: 0 };
+        let pages = Pages { file, faults: 0, failures: 0 };
         Ok(Self { journal, started: Instant::now(), pages: Arc::new(Mutex::new(pages)) })
     }
 
@@ -46,7 +44,6 @@ impl Chronicle {
         let kind = fault.kind();
         let number = self.with(|pages| {
             pages.faults += 1;
-            *pages.counts.entry(kind).or_default() += 1;
             pages.say(self.started, &format!("#{} {fault:?} {found}", pages.faults));
             pages.faults
         });
@@ -73,9 +70,9 @@ impl Chronicle {
         self.journal.note(Source::Campaign, event);
     }
 
-    /// Returns the numbers of faults by kind, and of those that could not be injected.
-    pub(crate) fn counts(&self) -> (BTreeMap<Kind, u64>, u64) {
-        self.with(|pages| (pages.counts.clone(), pages.failures))
+    /// Returns the number of faults that could not be injected.
+    pub(crate) fn failures(&self) -> u64 {
+        self.with(|pages| pages.failures)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Pages) -> T) -> T {

@@ -12,10 +12,10 @@ use crate::workload::Workload;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
     /// The length of the time with faults.
-    #[arg(long, default_value_t = 1.0, conflicts_with = "seconds")]
+    #[arg(long, default_value_t = 1.0, conflicts_with = "seconds", value_parser = length)]
     minutes: f64,
     /// The same in seconds.
-    #[arg(long)]
+    #[arg(long, value_parser = length)]
     seconds: Option<f64>,
     /// The seed of the schedule. The same seed gives the same faults at the same times.
     #[arg(long, default_value_t = 1)]
@@ -31,11 +31,11 @@ pub(crate) struct Options {
     #[arg(long)]
     no_faults: bool,
     /// The number of servers.
-    #[arg(long, default_value_t = 3)]
-    pub(crate) servers: usize,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..))]
+    servers: u8,
     /// The number of processes.
-    #[arg(long, default_value_t = 8)]
-    pub(crate) processes: usize,
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..))]
+    processes: u8,
     /// Lets the last two processes take their locks with Curator, in Java.
     #[arg(long)]
     curator: bool,
@@ -48,6 +48,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    pub(crate) fn servers(&self) -> usize {
+        self.servers.into()
+    }
+
+    pub(crate) fn processes(&self) -> usize {
+        self.processes.into()
+    }
+
     pub(crate) fn length(&self) -> Duration {
         let seconds = self.seconds.unwrap_or(self.minutes * 60.0);
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
@@ -59,9 +67,9 @@ impl Options {
 
     /// Returns the library of each process.
     pub(crate) fn libraries(&self) -> Vec<Library> {
-        let of_curator = if self.curator { OF_CURATOR.min(self.processes) } else { 0 };
-        let mut libraries = vec![Library::Zklock; self.processes - of_curator];
-        libraries.resize(self.processes, Library::Curator);
+        let of_curator = if self.curator { OF_CURATOR.min(self.processes()) } else { 0 };
+        let mut libraries = vec![Library::Zklock; self.processes() - of_curator];
+        libraries.resize(self.processes(), Library::Curator);
         libraries
     }
 
@@ -77,8 +85,16 @@ impl Options {
             (false, kinds) => kinds.to_vec(),
         };
         let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();
-        let (servers, processes) = (self.servers, self.processes);
+        let (servers, processes) = (self.servers(), self.processes());
         Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
+    }
+}
+
+/// Reads a length, which is longer than nothing.
+fn length(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(length) if length > 0.0 && f64::is_finite(length) => Ok(length),
+        Ok(_) | Err(_) => Err("a length is a number above zero".to_owned()),
     }
 }
 

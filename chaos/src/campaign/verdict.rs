@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use zklock_testkit::history::{self, Bounds, History, Summary, check, linear};
+use zklock_testkit::history::{self, Bounds, Event, Findings, History, Source, Summary, check, linear};
 
 use super::outcome::{Outcome, Verdict};
 use super::report;
@@ -23,24 +23,26 @@ pub(super) fn reached(
     failed: &[Exit],
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let mut violations = check::all(&history, &bounds());
+    let Findings { mut violations, excused } = check::all(&history, &bounds());
     let checked = linear::all(&history, CONFIGURATIONS);
     violations.extend(checked.iter().filter_map(|checked| checked.violation.clone()));
-    let turns = check::turns(&history, &bounds());
-    let excused = check::state(&history).excused.len() + turns.excused.len();
     let mut text = format!("{options:?}\n{}", Summary::of(&history));
     text += &report::windows(&checked);
     text += &report::waits(&history);
     text += &report::errors(&history);
-    let (_, failures) = chronicle.counts();
+    let (failures, excused) = (chronicle.failures(), excused.len());
     writeln!(text, "{failures} faults could not be injected, {excused} findings are excused")?;
+    let idle = idle(&history, options.processes());
+    for number in &idle {
+        writeln!(text, "Process: {number} has held no lock")?;
+    }
     for exit in failed {
         writeln!(text, "Process: {} ended: {}", exit.process, exit.how)?;
     }
     for violation in &violations {
         writeln!(text, "{violation}")?;
     }
-    let found = violations.len() + failed.len();
+    let found = violations.len() + failed.len() + idle.len();
     writeln!(text, "{found} violations")?;
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", report::shortened(&text));
@@ -58,6 +60,17 @@ fn merged(directory: &Path) -> Outcome<History> {
         }
     }
     Ok(History::new(records))
+}
+
+/// Returns the numbers of the processes that have held no lock, of which a campaign shows nothing.
+fn idle(history: &History, processes: usize) -> Vec<usize> {
+    let held = |number: usize| {
+        history.records().iter().any(|record| match (&record.by, &record.event) {
+            (Source::Call(call), Event::Granted { .. }) => usize::try_from(call.process.number) == Ok(number),
+            _ => false,
+        })
+    };
+    (0..processes).filter(|number| !held(*number)).collect()
 }
 
 fn bounds() -> Bounds {

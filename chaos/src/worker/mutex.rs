@@ -51,6 +51,8 @@ pub(super) async fn guarded(mut task: Task) {
         let body = async {
             read_node(&calls, &lock[1..]).await;
             calls.work(time).await;
+            // A write of an earlier hold that was applied meanwhile shows.
+            read_node(&calls, &lock[1..]).await;
             write_node(&calls, &lock[1..]).await;
         };
         calls.hold(guard, &tokens, body).await;

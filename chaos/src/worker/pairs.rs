@@ -18,7 +18,10 @@ pub(super) async fn run(mut task: Task) {
         let locks =
             task.ways.client.multi(pair.iter().copied().map(Member::mutex)).expect("the paths are valid");
         if let Some(guard) = calls.wait(task.patience(), locks.lock()).await {
-            let tokens: Vec<_> = pair.iter().filter_map(|lock| guard.fencing_token(lock)).collect();
+            let tokens: Vec<_> = pair
+                .iter()
+                .map(|lock| guard.fencing_token(lock).expect("the guard has each member"))
+                .collect();
             let body = async {
                 for (member, lock) in pair.iter().enumerate() {
                     read_file(&calls, member, &lock[1..]);

@@ -60,7 +60,7 @@ fn read_both(calls: &Calls) {
         sleep(BETWEEN);
         Ok(vec![first, cells.read(1)?])
     });
-    read(calls, 0, RESOURCE, began, Read::of(cells.unwrap_or_default()));
+    read(calls, 0, RESOURCE, began, Read::of(cells.expect("the file has whole values")));
 }
 
 const RESOURCE: &str = "table";

@@ -42,23 +42,27 @@ pub use waits::{longest_wait, waits};
 pub use writes::writes;
 
 use super::merged::History;
-use super::violation::Violation;
+use super::violation::Findings;
 
 /// Makes all checks.
-pub fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
-    let found = [
+pub fn all(history: &History, bounds: &Bounds) -> Findings {
+    let (state, turns) = (state(history), turns(history, bounds));
+    let violations = [
         exclusion(history),
         tokens(history),
         together(history),
         reentrant(history),
         writes(history),
-        state(history).violations,
+        state.violations,
         waits(history, bounds),
-        turns(history, bounds).violations,
+        turns.violations,
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),
         left(history),
     ];
-    found.into_iter().flatten().collect()
+    Findings {
+        violations: violations.into_iter().flatten().collect(),
+        excused: [state.excused, turns.excused].concat(),
+    }
 }
