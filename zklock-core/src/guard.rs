@@ -20,7 +20,7 @@ use futures_util::future::{select_all, try_join_all};
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, LossReason};
-use crate::hold::{self, Hold, Holds, OnRevoke};
+use crate::hold::{self, Hold, Holds, OnRevoke, Releasing};
 use crate::lease::LeaseState;
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
@@ -188,7 +188,12 @@ impl<K> Guard<K> {
     ///
     /// The release continues in the background.
     pub async fn release(self) -> Result<(), LockError> {
-        hold::release_all(self.holds).await
+        // Not in a function of its own, whose future would have room for the holds once more.
+        let released = match hold::begin_release(self.holds) {
+            Releasing::Done(outcome) => return outcome,
+            Releasing::UnderWay(released) => released,
+        };
+        released.await
     }
 
     /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not

@@ -55,7 +55,7 @@ pub(crate) use self::enter::{enter, enter_again};
 pub(crate) use self::entry::Entry;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::holds::Holds;
-pub(crate) use self::release::{finish_all, release_all};
+pub(crate) use self::release::{Releasing, begin_release, finish_all, release_all};
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{held, scope, scope_blocking, scope_blocking_in_term, scope_in_term};

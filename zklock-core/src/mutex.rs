@@ -3,6 +3,7 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -171,7 +172,12 @@ impl Mutex {
     /// # }
     /// ```
     pub async fn lock(&self) -> Result<MutexGuard, LockError> {
-        self.lock_timeout(self.client.default_wait()).await
+        // Not by `lock_timeout`: the smaller this future is, the less memory has a task that waits.
+        let waiting = match self.door.begin(&self.client, self.client.default_wait()) {
+            ControlFlow::Break(holds) => return Ok(MutexGuard::new(holds)),
+            ControlFlow::Continue(waiting) => waiting,
+        };
+        waiting.await.map(MutexGuard::new)
     }
 
     /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.

@@ -1,6 +1,9 @@
 //! Enters a lock, either again in memory or by an acquisition.
 
+use std::future::ready;
 use std::iter;
+use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,16 +24,26 @@ use super::spanned::{self, Spanned};
 use super::waiting::{confirm, turn_of};
 use super::{Hold, Holds};
 
+/// The wait for a lock. It is boxed, so that the futures of calls that enter again are small.
+pub(crate) type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Holds, LockError>> + Send + 'a>>;
+
 impl Door {
     /// Enters the lock, waiting for at most `wait`.
     pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
-        if !wait.is_zero()
-            && let Some(hold) = self.again(client)
-        {
-            return Ok(hold);
+        match self.begin(client, wait) {
+            ControlFlow::Break(holds) => Ok(holds),
+            ControlFlow::Continue(waiting) => waiting.await,
         }
-        // Boxed, so that the futures of calls that enter again are small.
-        Box::pin(self.enter_slowly(client, wait)).await
+    }
+
+    /// Enters the lock again if the current call holds it and nothing is in the way. Otherwise, returns the wait for it.
+    #[inline]
+    pub(crate) fn begin<'a>(&'a self, client: &'a Client, wait: Duration) -> ControlFlow<Holds, Waiting<'a>> {
+        let holds = if wait.is_zero() { None } else { self.again(client) };
+        match holds {
+            Some(holds) => ControlFlow::Break(holds),
+            None => ControlFlow::Continue(self.wait(client, wait)),
+        }
     }
 
     /// Enters the lock again if the current call holds it and nothing is in the way.
@@ -39,20 +52,17 @@ impl Door {
         enter_again(client, &self.path, self.entry)
     }
 
-    /// Enters the lock, waiting for at most `wait`. The future is larger than that of [`enter`](Self::enter).
-    async fn enter_slowly(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
-        let path = self.path.relative();
-        let visitor = Visitor::at(client, self, Patience::within(wait, path)?);
-        match visitor.enter(|| self.attempt(client, None)).await? {
-            Some(holds) => Ok(holds),
+    fn wait<'a>(&'a self, client: &'a Client, wait: Duration) -> Waiting<'a> {
+        let patience = match Patience::within(wait, self.path.relative()) {
+            Ok(patience) => patience,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        let visitor = Visitor::at(client, self, patience);
+        Box::pin(async move {
+            let holds = visitor.enter(|| self.attempt(client, None)).await?;
             // Not expected: only an attempt that does not wait returns `None`.
-            None => Err(LockError::Timeout {
-                path: path.to_owned(),
-                waited: wait,
-                phase: Phase::Queued,
-                holder: None,
-            }),
-        }
+            holds.ok_or_else(|| visitor.timeout())
+        })
     }
 
     /// Enters the lock without waiting for other holders.
@@ -114,6 +124,15 @@ impl<'a> Visitor<'a> {
     /// Returns the patience that is left.
     fn patience(&self) -> Patience {
         self.patience.spent(self.started.elapsed())
+    }
+
+    fn timeout(&self) -> LockError {
+        LockError::Timeout {
+            path: self.door.path.relative().to_owned(),
+            waited: self.patience.wait,
+            phase: Phase::Queued,
+            holder: None,
+        }
     }
 
     fn nearest(&self) -> Option<(Arc<Node>, Relation)> {

@@ -19,17 +19,30 @@ use super::holds::{Holds, Members};
 use super::node::{Node, Ties};
 use super::spanned::Closing;
 
-/// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Returns the
-/// first failure and logs the others.
-pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
-    // Boxed, so that the futures of inner holds are small, and those of calls that wait for a lock, in which there is
-    // room for the release.
-    let released: Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>> = match holds {
+/// A release that has begun.
+pub(crate) enum Releasing {
+    Done(Result<(), LockError>),
+    /// Boxed, because the futures of calls that wait for a lock have room for the release.
+    UnderWay(Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>>),
+}
+
+/// Ends all holds concurrently, beginning with the last one, even if the release of one fails. Its outcome is the first
+/// failure, and the others are logged.
+pub(crate) fn begin_release(holds: Holds) -> Releasing {
+    match holds {
         Holds::One(hold) => match hold.end_here() {
-            End::Shared(node) => return node.tenure().check(),
-            end => Box::pin(released(end)),
+            End::Shared(node) => Releasing::Done(node.tenure().check()),
+            end => Releasing::UnderWay(Box::pin(released(end))),
         },
-        Holds::Many(members) => Box::pin(each(members.into_vec(), released)),
+        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), released))),
+    }
+}
+
+/// Ends all holds, as [`begin_release`] does, and waits for the outcome.
+pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
+    let released = match begin_release(holds) {
+        Releasing::Done(outcome) => return outcome,
+        Releasing::UnderWay(released) => released,
     };
     released.await
 }
