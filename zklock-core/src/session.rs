@@ -56,7 +56,7 @@ mod lookout;
 pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
-mod presence;
+pub(crate) mod presence;
 mod roll;
 pub(crate) mod security;
 pub(crate) mod sentry;

@@ -25,7 +25,7 @@ type Shard<V> = HashMap<NodePath, Values<V>>;
 /// The values of one path, which are few, and mostly one.
 enum Values<V> {
     One(Weak<V>),
-    Several(Vec<Weak<V>>),
+    Several(Box<[Weak<V>]>),
 }
 
 /// A value that has an entry.
@@ -84,9 +84,7 @@ impl<V> Values<V> {
     }
 
     fn push(&mut self, value: Weak<V>) {
-        let mut values = self.all().to_vec();
-        values.push(value);
-        *self = Self::Several(values);
+        *self = Self::Several(self.all().iter().cloned().chain([value]).collect());
     }
 
     /// Forgets the values that are gone. Returns `false` if none is left.
@@ -95,7 +93,7 @@ impl<V> Values<V> {
         match self {
             Self::One(value) => is_there(value),
             Self::Several(values) => {
-                values.retain(is_there);
+                *values = values.iter().filter(|value| is_there(value)).cloned().collect();
                 !values.is_empty()
             }
         }

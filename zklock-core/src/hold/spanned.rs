@@ -14,7 +14,7 @@ use super::door::Door;
 /// The part of some ties in the span of their lock. It is dropped before the lock is given back, because later holders may
 /// lose that.
 #[derive(Debug)]
-pub(super) struct Spanned(Option<Mutex<Option<Part>>>);
+pub(super) struct Spanned(Option<Box<Mutex<Option<Part>>>>);
 
 #[derive(Clone, Debug)]
 struct Part {
@@ -36,7 +36,7 @@ pub(super) fn open(door: &Door, grants: &[Grant]) -> Option<Arc<HoldSpan>> {
 impl Spanned {
     pub(super) fn part(span: Option<&Arc<HoldSpan>>, grant: &Grant) -> Self {
         let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), share: grant.share().clone() };
-        Self(span.map(|span| Mutex::new(Some(part(span)))))
+        Self(span.map(|span| Box::new(Mutex::new(Some(part(span))))))
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
@@ -66,7 +66,7 @@ impl Spanned {
 
 impl Clone for Spanned {
     fn clone(&self) -> Self {
-        Self(self.present().map(|part| Mutex::new(Some(part))))
+        Self(self.present().map(|part| Box::new(Mutex::new(Some(part)))))
     }
 }
 

@@ -29,7 +29,7 @@ impl Charge for Tenure {
         let node = Charge::node(&*self)?;
         let mut gone = self.desk.at_rest(|contender| {
             let is_watched = self.is_watched.swap(true, Ordering::AcqRel);
-            (!is_watched).then(|| contender.own_node_gone(self.node_path(&node).into()))
+            (!is_watched).then(|| contender.own_node_gone(&self, self.node_path(&node).into()))
         })??;
         let watched = Watched { tenure: self.clone(), node: node.clone() };
         Some(Box::pin(async move {

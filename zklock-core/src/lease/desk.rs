@@ -1,8 +1,8 @@
 //! The orders of the holders of a lease, and the contender that performs them.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::error::LockError;
@@ -18,24 +18,24 @@ pub(super) enum Order {
 pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 
 /// The place where holders leave orders for the contender behind their lease, `C`.
-pub(super) struct Desk<C> {
-    state: Mutex<State<C>>,
-}
-
-struct State<C> {
-    orders: VecDeque<Order>,
-    is_without_holder: bool,
-    contender: Whereabouts<C>,
-}
+pub(super) struct Desk<C>(Mutex<Whereabouts<C>>);
 
 /// The place of the contender.
 enum Whereabouts<C> {
     /// It rests here.
     Here(C),
     /// A task performs orders with it, and looks for the next one.
-    AtWork,
+    AtWork(Pending),
     /// It performs no orders any more.
     Gone,
+}
+
+/// The orders that the task has not taken yet.
+#[derive(Default)]
+struct Pending {
+    /// Mostly one.
+    orders: SmallVec<[Order; 1]>,
+    is_without_holder: bool,
 }
 
 /// The next work of the task that has the contender.
@@ -49,36 +49,39 @@ pub(super) enum Work<S> {
 
 impl<C> Desk<C> {
     pub(super) fn new(contender: C) -> Self {
-        let contender = Whereabouts::Here(contender);
-        Self { state: Mutex::new(State { orders: VecDeque::new(), is_without_holder: false, contender }) }
+        Self(Mutex::new(Whereabouts::Here(contender)))
     }
 
     /// Leaves an order. Returns the contender if the caller has to make a task for it. Fails if it performs none any
     /// more.
     pub(super) fn order(&self, order: Order) -> Result<Option<C>, Order> {
-        let mut state = self.state();
-        if let Whereabouts::Gone = state.contender {
-            return Err(order);
+        let mut place = self.place();
+        let (contender, pending) = place.go_to_work();
+        match pending {
+            Some(pending) => pending.orders.push(order),
+            None => return Err(order),
         }
-        state.orders.push_back(order);
-        Ok(state.go_to_work())
+        Ok(contender)
     }
 
     /// Takes note that the last holder is gone. Returns the contender if the caller has to make a task for it.
     pub(super) fn abandon(&self) -> Option<C> {
-        let mut state = self.state();
-        state.is_without_holder = true;
-        state.go_to_work()
+        let mut place = self.place();
+        let (contender, pending) = place.go_to_work();
+        pending?.is_without_holder = true;
+        contender
     }
 
     /// Returns the next work for a contender. If there is none, `rest` brings it here.
     pub(super) fn next<S>(&self, contender: S, rest: impl FnOnce(S) -> C) -> Work<S> {
-        let mut state = self.state();
-        match state.orders.pop_front() {
-            Some(order) => Work::Order(order, contender),
-            None if state.is_without_holder => Work::Leave(contender),
-            None => {
-                state.contender = Whereabouts::Here(rest(contender));
+        let mut place = self.place();
+        match &mut *place {
+            Whereabouts::AtWork(Pending { orders, .. }) if !orders.is_empty() => {
+                Work::Order(orders.remove(0), contender)
+            }
+            Whereabouts::AtWork(Pending { is_without_holder: true, .. }) => Work::Leave(contender),
+            Whereabouts::AtWork(_) | Whereabouts::Here(_) | Whereabouts::Gone => {
+                *place = Whereabouts::Here(rest(contender));
                 Work::None
             }
         }
@@ -86,37 +89,38 @@ impl<C> Desk<C> {
 
     /// Takes note that there is no contender any more. Those that wait for reports learn it.
     pub(super) fn close(&self) {
-        let mut state = self.state();
-        let contender = std::mem::replace(&mut state.contender, Whereabouts::Gone);
-        let orders = std::mem::take(&mut state.orders);
-        drop(state);
-        drop((contender, orders));
+        let before = std::mem::replace(&mut *self.place(), Whereabouts::Gone);
+        drop(before);
     }
 
     /// Does something with the contender while it rests.
     pub(super) fn at_rest<T>(&self, action: impl FnOnce(&mut C) -> T) -> Option<T> {
         // The caller may have a lock of its own, so that no schedule may switch tasks here.
-        match &mut self.state.lock().unwrap_or_else(PoisonError::into_inner).contender {
+        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Whereabouts::Here(contender) => Some(action(contender)),
-            Whereabouts::AtWork | Whereabouts::Gone => None,
+            Whereabouts::AtWork(_) | Whereabouts::Gone => None,
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<C>> {
+    fn place(&self) -> MutexGuard<'_, Whereabouts<C>> {
         interleaving::point();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<C> State<C> {
-    fn go_to_work(&mut self) -> Option<C> {
-        match std::mem::replace(&mut self.contender, Whereabouts::AtWork) {
-            Whereabouts::Here(contender) => Some(contender),
-            Whereabouts::AtWork => None,
-            Whereabouts::Gone => {
-                self.contender = Whereabouts::Gone;
+impl<C> Whereabouts<C> {
+    /// Returns the contender if it rested until now, and the orders of the task that has it.
+    fn go_to_work(&mut self) -> (Option<C>, Option<&mut Pending>) {
+        let contender = match std::mem::replace(self, Self::AtWork(Pending::default())) {
+            Self::Here(contender) => Some(contender),
+            before @ (Self::AtWork(_) | Self::Gone) => {
+                *self = before;
                 None
             }
+        };
+        match self {
+            Self::AtWork(pending) => (contender, Some(pending)),
+            Self::Here(_) | Self::Gone => (contender, None),
         }
     }
 }

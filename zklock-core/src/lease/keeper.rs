@@ -10,8 +10,9 @@ use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
 use crate::session::charge::Absence;
-use crate::session::drive::Resting;
+use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
+use crate::session::presence;
 
 use super::contender::Contender;
 use super::desk::{Order, Work};
@@ -19,7 +20,7 @@ use super::seat::Seat;
 use super::tenure::Tenure;
 
 impl<S: Seat + 'static> Contender<Tenure> for S {
-    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
+    fn own_node_gone(&mut self, _: &Tenure, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
         Box::pin(Seat::own_node_gone(self, node))
     }
 
@@ -27,7 +28,7 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::glance(self);
     }
 
-    fn depart(mut self: Box<Self>) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
+    fn depart(mut self: Box<Self>, _: &Tenure) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
         let nodes = Seat::depart(&mut *self);
         (self, nodes)
     }
@@ -42,22 +43,27 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
 }
 
 impl Contender<Tenure> for Resting {
-    fn own_node_gone(&mut self, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
-        Box::pin(Self::own_node_gone(self, node))
+    fn own_node_gone(
+        &mut self,
+        tenure: &Tenure,
+        node: Arc<str>,
+    ) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
+        let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
+        Box::pin(presence::unwatched_gone((session, node), tenure.queue().clone(), sentry))
     }
 
     /// It has no watch that could have fired.
     fn glance(&mut self) {}
 
-    fn depart(self: Box<Self>) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
-        Contender::depart(Box::new(self.rise()))
+    fn depart(self: Box<Self>, tenure: &Tenure) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
+        Contender::depart(Box::new(risen(*self, tenure)), tenure)
     }
 
     /// Not called, because [`depart`](Contender::depart) returns another contender.
     fn note_deleted(&mut self) {}
 
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {
-        put_to_work(self.rise(), tenure);
+        put_to_work(risen(*self, &tenure), tenure);
     }
 }
 
@@ -67,6 +73,12 @@ pub(super) fn at_rest(seat: impl Seat + 'static) -> Box<dyn Contender<Tenure>> {
         Ok(resting) => Box::new(resting),
         Err(seat) => Box::new(seat),
     }
+}
+
+/// Returns the contender that has rested.
+fn risen(resting: Resting, tenure: &Tenure) -> Driver {
+    let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
+    resting.rise(session, tenure.queue().clone(), (sentry, tenure.token.zxid() as i64))
 }
 
 /// Starts a task that performs orders.

@@ -14,16 +14,16 @@ use super::tenure::Tenure;
 #[derive(Debug)]
 pub(crate) struct Share {
     tenure: Arc<Tenure>,
-    token: FencingToken,
+    /// The number of holders before this one.
+    handoff: u32,
     is_over: AtomicBool,
 }
 
 impl Share {
     /// Returns the share of a holder that comes after this many others.
     pub(crate) fn new(tenure: &Arc<Tenure>, handoff: u32) -> Self {
-        let token = tenure.token().handed_on(handoff);
         tenure.is_granted.store(true, Ordering::Release);
-        Self { tenure: tenure.clone(), token, is_over: AtomicBool::new(false) }
+        Self { tenure: tenure.clone(), handoff, is_over: AtomicBool::new(false) }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -31,19 +31,19 @@ impl Share {
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.token
+        self.tenure.token().handed_on(self.handoff)
     }
 
     /// Reports the end of this hold to the event listeners from now on.
     pub(crate) fn announce(&self, holding: Holding) {
-        if let Some(lost) = self.tenure.holders.enter(self.token, holding) {
+        if let Some(lost) = self.tenure.holders.enter(self.token(), holding) {
             lost.lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded));
         }
     }
 
     /// Reports that the holder lost the lock for a reason that is not one of the lease.
     pub(crate) fn forfeit(&self, reason: LossReason) {
-        if let Some(lost) = self.tenure.holders.remove(self.token) {
+        if let Some(lost) = self.tenure.holders.remove(self.token()) {
             lost.lost(reason);
         }
     }
@@ -51,7 +51,7 @@ impl Share {
     /// Ends the share: no write under it begins any more.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        self.tenure.holders.give_back(self.token);
+        self.tenure.holders.give_back(self.token());
     }
 
     /// Fails if the lease is lost, or the holder has given it back.
@@ -64,17 +64,17 @@ impl Share {
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        self.tenure.succeed(self.token);
+        self.tenure.succeed(self.token());
     }
 
     /// Returns whether this holder has given the lock back, and nobody is known to have it since.
     pub(crate) fn is_without_successor(&self) -> bool {
-        self.tenure.holders.has(self.token)
+        self.tenure.holders.has(self.token())
     }
 
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        self.tenure.holders.part(|token| token == self.token).into_iter().for_each(Holding::released);
+        self.tenure.holders.part(|token| token == self.token()).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
@@ -85,14 +85,14 @@ impl Share {
     /// Returns the outcome of the release, or `None` while it is not known.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         let holders = &self.tenure.holders;
-        holders.end().or_else(|| (!holders.has(self.token)).then_some(Ok(())))
+        holders.end().or_else(|| (!holders.has(self.token())).then_some(Ok(())))
     }
 
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
         let is_over = |holders: &Holders| {
-            let is_over = holders.is_handed_over() || !holders.has(self.token);
+            let is_over = holders.is_handed_over() || !holders.has(self.token());
             is_over.then_some(())
         };
         tokio::select! {

@@ -30,7 +30,7 @@ pub(crate) struct Tenure {
     queue: Option<Box<NodePath>>,
     /// The name of the lock's node; `None` while the node is being replaced.
     node: Mutex<Option<Arc<str>>>,
-    token: FencingToken,
+    pub(super) token: FencingToken,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
@@ -147,7 +147,12 @@ impl Tenure {
 
     /// Returns the path on the server of a node with this name.
     pub(super) fn node_path(&self, node: &str) -> String {
-        self.queue.as_deref().unwrap_or(&self.path).child(node)
+        self.queue().child(node)
+    }
+
+    /// Returns the path of the queue.
+    pub(super) fn queue(&self) -> &NodePath {
+        self.queue.as_deref().unwrap_or(&self.path)
     }
 
     /// Returns the name of the lock's node, unless it is being replaced.

@@ -58,7 +58,7 @@ impl Leaving {
     fn depart(&mut self) -> Vec<String> {
         let mut nodes = Vec::new();
         for (tenure, contender) in mem::take(&mut self.0) {
-            let (contender, own) = contender.depart();
+            let (contender, own) = contender.depart(&tenure);
             self.0.push((tenure, contender));
             nodes.extend(own);
         }

@@ -13,7 +13,7 @@ use crate::path::NodePath;
 
 use super::Session;
 use super::charge::Absence;
-use super::drive::{Driver, Resting, Vigil};
+use super::drive::{Driver, Vigil};
 use super::fault::Fault;
 use super::notice::{Change, Kind, OWN_INTERVAL, Subject, Watch};
 use super::sentry::{MOMENT, Seen, Sentry};
@@ -61,12 +61,10 @@ impl Driver {
     }
 }
 
-impl Resting {
-    /// Does the same as [`Driver::own_node_gone`], without a watch to begin with.
-    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + use<> {
-        let own = (self.session.clone(), path);
-        own_node_gone(own, self.queue.clone(), self.sentry.clone(), (None, None))
-    }
+/// Resolves when an own node is gone, or cannot be watched, whose contender has no watch. Never resolves once the session
+/// is over.
+pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry>) -> Absence {
+    own_node_gone(own, queue, sentry, (None, None)).await
 }
 
 async fn own_node_gone(

@@ -8,12 +8,11 @@ use crate::queue::contender::ContenderId;
 use super::memory::{Intent, Seniority, Standing, Traces};
 use super::{Acquisition, Node, State};
 
-/// An acquisition that holds its lock. It leaves out what such an acquisition and its session have in common.
+/// An acquisition that holds its lock. It leaves out what its lease and its session tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seated {
     id: ContenderId,
     name: Arc<str>,
-    zxid: i64,
     standing: Standing,
     stake: Stake,
     traces: Traces,
@@ -29,7 +28,7 @@ enum Stake {
 impl Acquisition {
     /// Returns the small form of this acquisition, or `None` if it would leave something out.
     pub(crate) fn seated(&self) -> Option<Seated> {
-        let State::Held(Node { name, zxid, owner }) = &self.state else { return None };
+        let State::Held(Node { name, owner, .. }) = &self.state else { return None };
         let stake = match &self.claim {
             Claim::Place(place) if place.also_behind.is_empty() => Stake::Place(place.role),
             Claim::Place(_) => return None,
@@ -38,14 +37,14 @@ impl Acquisition {
         let is_as_usual =
             *owner == self.session && self.intent == Intent::Acquire && self.seniority == Seniority::Settled;
         let Self { id, standing, traces, .. } = *self;
-        is_as_usual.then(|| Seated { id, name: name.clone(), zxid: *zxid, standing, stake, traces })
+        is_as_usual.then(|| Seated { id, name: name.clone(), standing, stake, traces })
     }
 }
 
 impl Seated {
-    /// Returns the acquisition, which is one of this session, and its node.
-    pub(crate) fn rise(self, session: i64) -> (Acquisition, Node) {
-        let Self { id, name, zxid, standing, stake, traces } = self;
+    /// Returns the acquisition, which is one of this session, and its node, which has this zxid.
+    pub(crate) fn rise(self, session: i64, zxid: i64) -> (Acquisition, Node) {
+        let Self { id, name, standing, stake, traces } = self;
         let claim = match stake {
             Stake::Place(role) => Claim::Place(Place { role, also_behind: Arc::default() }),
             Stake::Permit { of } => Claim::Permit { of },
@@ -64,13 +63,14 @@ mod tests {
     use crate::queue::acquisition::{Event, Sight};
 
     const SESSION: i64 = 7;
+    const ZXID: i64 = 101;
 
     /// Returns an acquisition whose contender has the only node of the queue.
     fn first(claim: Claim) -> Acquisition {
         let id = ContenderId::new(Uuid::from_u64_pair(9, 1 << 20));
         let name = format!("{}0000000001", id.node_prefix(claim.role()));
         let (mut machine, _) = Acquisition::start(id, claim, SESSION);
-        let node = Node { name: name.as_str().into(), zxid: 101, owner: SESSION };
+        let node = Node { name: name.as_str().into(), zxid: ZXID, owner: SESSION };
         machine.on(Event::Entered(node, Sight::Listed(vec![name])));
         machine
     }
@@ -81,10 +81,10 @@ mod tests {
         let claims = roles.map(Claim::place).into_iter().chain([Claim::Permit { of: 3 }]);
         for machine in claims.map(first) {
             let seated = machine.seated().expect("it holds the lock");
-            let (risen, node) = seated.rise(SESSION);
+            let (risen, node) = seated.rise(SESSION, ZXID);
             assert_eq!((risen.node(), &risen), (Some(&node), &machine));
         }
-        let (mut reader, _) = first(Claim::place(Role::Write)).seated().unwrap().rise(SESSION);
+        let (mut reader, _) = first(Claim::place(Role::Write)).seated().unwrap().rise(SESSION, ZXID);
         reader.on(Event::Downgrade);
         assert_eq!(reader.seated(), None, "a downgrade is under way");
     }

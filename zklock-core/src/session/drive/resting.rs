@@ -11,11 +11,8 @@ use crate::session::sentry::{Seen, Sentry};
 use super::{Driver, Numbers, SHORTEST_PAUSE};
 
 /// A contender that holds its lock, and had neither a watch nor knowledge of its queue to give back when it was last put
-/// to rest.
+/// to rest. Its lease has the rest.
 pub(crate) struct Resting {
-    pub(in crate::session) session: Arc<Session>,
-    pub(in crate::session) queue: NodePath,
-    pub(in crate::session) sentry: Arc<Sentry>,
     /// The data of the contender's node.
     data: Arc<[u8]>,
     acquisition: Seated,
@@ -28,20 +25,23 @@ impl Driver {
         let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
         let has_more = self.loan.is_some() || self.counter.is_some() || self.refusal.is_some();
         match self.machine.seated() {
-            Some(acquisition) if !is_watched && !has_more => {
-                let Self { session, path: queue, sentry, data, .. } = self;
-                Ok(Resting { session, queue, sentry, data, acquisition })
-            }
+            Some(acquisition) if !is_watched && !has_more => Ok(Resting { data: self.data, acquisition }),
             Some(_) | None => Err(self),
         }
     }
 }
 
 impl Resting {
-    /// Returns the driver of this contender, which does not enter a queue again.
-    pub(crate) fn rise(self) -> Driver {
-        let Self { session, queue, sentry, data, acquisition } = self;
-        let (machine, node) = acquisition.rise(session.id());
+    /// Returns the driver of this contender, which does not enter a queue again. Its node is in this queue, was created
+    /// in this session, and has this zxid.
+    pub(crate) fn rise(
+        self,
+        session: Arc<Session>,
+        queue: NodePath,
+        (sentry, zxid): (Arc<Sentry>, i64),
+    ) -> Driver {
+        let Self { data, acquisition } = self;
+        let (machine, node) = acquisition.rise(session.id(), zxid);
         Driver {
             epoch: session.link().epoch,
             session,
