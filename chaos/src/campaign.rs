@@ -24,7 +24,7 @@ use zklock_testkit::{Curator, Ensemble};
 
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;
-use crate::fleet::{Clock, Common, Exit, Fleet};
+use crate::fleet::{Clock, Common, Exit, Fleet, Skew};
 use crate::injection::{Field, mend};
 use crate::options::Options;
 use crate::outsider::Outsider;
@@ -84,9 +84,9 @@ impl Directory {
 }
 
 fn campaign(options: &Options) -> Outcome<Verdict> {
-    let can_skew = Clock::can_be_skewed();
-    let plan = options.plan(|kind| kind != Kind::SkewClock || can_skew);
     let directory = Directory::create(options)?;
+    let skew = Skew::build(directory.path())?;
+    let plan = options.plan(|kind| kind != Kind::SkewClock || skew.is_some());
     let (runtime, end) = (Runtime::new()?, Bell::default());
     ring_on_interrupt(&runtime, &end);
     let chronicle = Chronicle::begin(directory.path())?;
@@ -99,6 +99,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         seed: options.seed,
         tasks: options.tasks(),
         workloads: options.workloads(),
+        skew,
     };
     let field = Field {
         ensemble,

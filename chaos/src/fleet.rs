@@ -21,7 +21,7 @@ use zklock_testkit::history::{Event, Library, Process, Source};
 use crate::journal::Journal;
 use crate::workload::Workload;
 
-pub(crate) use self::clocks::Clock;
+pub(crate) use self::clocks::{Clock, Skew};
 pub(crate) use self::links::Links;
 
 /// The orders that all processes have in common.
@@ -32,6 +32,8 @@ pub(crate) struct Common {
     pub(crate) seed: u64,
     pub(crate) tasks: u32,
     pub(crate) workloads: Vec<Workload>,
+    /// `None` if all clocks are true.
+    pub(crate) skew: Option<Skew>,
 }
 
 /// All processes. Those that still run are killed on drop.
@@ -212,8 +214,8 @@ impl Member {
             // Signals from a terminal are for the campaign.
             .process_group(0);
         // Java reads its clock in another way.
-        if self.library == Library::Zklock {
-            clock.set(&mut command);
+        if let (Library::Zklock, Clock::Skewed(rate), Some(skew)) = (self.library, clock, &common.skew) {
+            skew.set(rate, &mut command);
         }
         Ok(command)
     }

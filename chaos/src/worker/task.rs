@@ -48,6 +48,13 @@ pub(super) enum Patience {
     Drop(Duration),
 }
 
+impl Ways {
+    /// Returns the true length of a time that this process measures.
+    fn by_the_true_clock(&self, nanos: u64) -> u64 {
+        nanos * 1_000 / u64::from(self.rate)
+    }
+}
+
 impl Task {
     pub(super) fn new(ways: &Arc<Ways>, number: u32, seed: u64) -> Self {
         let Process { number: process, incarnation } = ways.process;
@@ -74,8 +81,7 @@ impl Task {
         let ids = (first..).take(locks.len()).map(|call| CallId { process, task: self.number, call });
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
-            // The timers of a process with a skewed clock are not exact.
-            let within = u64::try_from(WAIT.as_nanos()).ok().filter(|_| self.ways.rate == TRUE_RATE);
+            let within = u64::try_from(WAIT.as_nanos()).ok().map(|nanos| self.ways.by_the_true_clock(nanos));
             let (lock, kind) = ((*lock).to_owned(), kind(first));
             let event = Event::Asked { lock, kind, library: Library::Zklock, within, inside: None };
             calls.ways.journal.note(Source::Call(*id), event);
@@ -209,7 +215,7 @@ impl Calls {
         let now = clock::now();
         let remaining = zklock::current().map_or(Duration::ZERO, |lock| lock.remaining());
         let nanos = u64::try_from(remaining.as_nanos()).unwrap_or_default();
-        now + nanos * 1_000 / u64::from(self.ways.rate)
+        now + self.ways.by_the_true_clock(nanos)
     }
 
     pub(super) fn note(&self, event: &Event) {
@@ -239,8 +245,6 @@ pub(super) fn portable(token: FencingToken) -> Token {
     Token(token.zxid(), token.handoff())
 }
 
-/// The rate of a clock that is not skewed.
-const TRUE_RATE: u32 = 1_000;
 /// The time between two records of the end of a lease.
 const RENEWALS: Duration = Duration::from_millis(250);
 /// An odd number with many bits, by which seeds are mixed.
