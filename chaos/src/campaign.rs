@@ -25,6 +25,7 @@ use zklock_testkit::{Curator, Ensemble};
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;
 use crate::fleet::{Clock, Common, Exit, Fleet, Skew};
+use crate::gauges::{Curves, Gauges};
 use crate::injection::{Field, mend};
 use crate::options::Options;
 use crate::outsider::Outsider;
@@ -38,6 +39,18 @@ use self::play::Player;
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
     match campaign(options) {
+        Ok(Verdict::Kept) => ExitCode::SUCCESS,
+        Ok(Verdict::Broken) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("chaos: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Checks the histories that an earlier campaign has kept in a directory, and succeeds if it finds no violation.
+pub(crate) fn check(directory: &Path) -> ExitCode {
+    match verdict::again(directory) {
         Ok(Verdict::Kept) => ExitCode::SUCCESS,
         Ok(Verdict::Broken) => ExitCode::FAILURE,
         Err(error) => {
@@ -99,6 +112,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         seed: options.seed,
         tasks: options.tasks(),
         workloads: options.workloads(),
+        pace: options.pace,
         skew,
     };
     let field = Field {
@@ -114,14 +128,23 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     }
     let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
+    let gauges = Gauges::begin(fleet.running(), &field.ensemble, (plan.length, &end))?;
     let failed = played(&field, &mut fleet, &plan);
+    let curves = ended(gauges, directory.path())?;
     // A history that ends early may show a violation, too.
     let ended = failed.as_deref().unwrap_or_default();
-    let verdict = verdict::reached(&chronicle, directory.path(), options, ended)?;
+    let verdict = verdict::reached(&chronicle, directory.path(), options, (ended, &curves))?;
     if verdict == Verdict::Broken || failed.is_err() || options.keep.is_some() {
         println!("the histories are in {}", directory.keep().display());
     }
     failed.map(|_| verdict)
+}
+
+/// Writes the curves of the resources.
+fn ended(gauges: Gauges, directory: &Path) -> Outcome<Curves> {
+    let curves = gauges.end()?;
+    curves.write(directory)?;
+    Ok(curves)
 }
 
 /// Injects the faults, and ends all of them and all processes. Returns the processes that failed.

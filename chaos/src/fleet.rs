@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +20,7 @@ use zklock_testkit::Error;
 use zklock_testkit::history::{Event, Library, Process, Source};
 
 use crate::journal::Journal;
-use crate::workload::Workload;
+use crate::workload::{Pace, Workload};
 
 pub(crate) use self::clocks::{Clock, Skew};
 pub(crate) use self::links::Links;
@@ -32,6 +33,7 @@ pub(crate) struct Common {
     pub(crate) seed: u64,
     pub(crate) tasks: u32,
     pub(crate) workloads: Vec<Workload>,
+    pub(crate) pace: Pace,
     /// `None` if all clocks are true.
     pub(crate) skew: Option<Skew>,
 }
@@ -41,7 +43,11 @@ pub(crate) struct Fleet {
     common: Common,
     journal: Journal,
     members: Vec<Member>,
+    running: Running,
 }
+
+/// The numbers that the system has given to the processes that run now.
+pub(crate) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// The place of a process, whose incarnations follow each other.
 struct Member {
@@ -77,7 +83,12 @@ impl Fleet {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
             members.push(Member { links, process, library: *library, life: Life::Ended });
         }
-        Ok(Self { common, journal: journal.clone(), members })
+        Ok(Self { common, journal: journal.clone(), members, running: Running::default() })
+    }
+
+    /// Returns the processes that run. The numbers of those that end by themselves stay in it.
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
     }
 
     pub(crate) fn links(&self, number: usize) -> &Links {
@@ -102,7 +113,9 @@ impl Fleet {
         let output = File::create(self.common.directory.join(format!("output-{}.log", member.process)))?;
         let mut command = member.command(&self.common, clock)?;
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
-        member.life = Life::Runs(command.spawn()?);
+        let child = command.spawn()?;
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+        member.life = Life::Runs(child);
         Ok(())
     }
 
@@ -116,6 +129,7 @@ impl Fleet {
         };
         self.journal.note(Source::Campaign, Event::ProcessKilled { process: member.process });
         member.process.incarnation += 1;
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|running| *running != child.id());
         child.kill()?;
         child.wait().map(drop)
     }
@@ -210,6 +224,7 @@ impl Member {
             .arg(&common.directory)
             .args(["--service", &common.service.to_string(), "--seed", &common.seed.to_string()])
             .args(["--tasks", &common.tasks.to_string(), "--workload", &workloads.join(",")])
+            .args(["--pace", &common.pace.name()])
             .env("RUST_BACKTRACE", "1")
             // Signals from a terminal are for the campaign.
             .process_group(0);

@@ -13,6 +13,8 @@ mod chronicle;
 mod clock;
 mod curator;
 mod fleet;
+mod gauges;
+mod handover;
 mod injection;
 mod journal;
 mod options;
@@ -26,15 +28,23 @@ mod workload;
 
 #[derive(Debug, Parser)]
 #[command(name = "zklock-chaos", about = "Random faults against many processes on a real ensemble")]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    campaign: options::Options,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a campaign, and fails if it finds a violation of the promise.
-    Run(options::Options),
+    /// Cuts holders off while others wait for their locks, and prints how much earlier they are told.
+    Handover(handover::Options),
+    /// Checks the histories that a campaign has kept.
+    Check {
+        /// The directory that was given with `--keep`.
+        directory: std::path::PathBuf,
+    },
     /// Is one process of a campaign.
     #[command(hide = true)]
     Worker(orders::Orders),
@@ -44,9 +54,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Run(options) => campaign::run(&options),
-        Command::Worker(orders) => worker::run(&orders),
-        Command::Curator(orders) => curator::run(&orders),
+    let Arguments { command, campaign } = Arguments::parse();
+    match command {
+        None => campaign::run(&campaign),
+        Some(Command::Handover(options)) => handover::run(&options),
+        Some(Command::Check { directory }) => campaign::check(&directory),
+        Some(Command::Worker(orders)) => worker::run(&orders),
+        Some(Command::Curator(orders)) => curator::run(&orders),
     }
 }

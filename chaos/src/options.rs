@@ -6,9 +6,9 @@ use std::time::Duration;
 use zklock_testkit::history::Library;
 
 use crate::schedule::{Kind, Plan};
-use crate::workload::Workload;
+use crate::workload::{Pace, Workload};
 
-/// Random faults against many processes on a real ensemble, and the check of their histories.
+/// A campaign of random faults, which fails if the check of the histories finds a violation of the promise.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
     /// The length of the time with faults.
@@ -42,6 +42,9 @@ pub(crate) struct Options {
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
     #[arg(long)]
     tasks: Option<u32>,
+    /// The lengths of bodies and pauses.
+    #[arg(long, default_value_t, value_enum)]
+    pub(crate) pace: Pace,
     /// Keeps the histories and the logs in this new directory.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use zklock_testkit::history::Process;
 
-use crate::workload::Workload;
+use crate::workload::{Pace, Workload};
 
 /// The orders of a process.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,6 +30,8 @@ pub(crate) struct Orders {
     /// The rate of this process's clock, in thousandths of the true one.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) rate: u32,
+    #[arg(long)]
+    pub(crate) pace: Pace,
     #[arg(long, value_delimiter = ',')]
     pub(crate) workload: Vec<Workload>,
 }

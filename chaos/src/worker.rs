@@ -86,6 +86,7 @@ async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()>
         journal,
         process: orders.process,
         rate: orders.rate,
+        pace: orders.pace,
         places: Places { directory: orders.directory.clone(), service: orders.service },
         stopped,
     });

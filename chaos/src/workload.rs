@@ -58,6 +58,23 @@ impl Workload {
     }
 }
 
+/// The lengths of bodies and of the pauses between calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pace {
+    /// Mostly short, and sometimes so long that a lock can be lost.
+    #[default]
+    Varied,
+    /// All of them some milliseconds, for as many holds as possible.
+    Full,
+}
+
+impl Pace {
+    /// Returns the name for the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 /// The mutexes of one kind of work. The holds of the last one are often long.
 pub(crate) type Locks = [&'static str; 4];
 

@@ -15,7 +15,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["run", "--locked", "--quiet", "--package", "zklock-chaos", "--", "run"]);
+    command.args(["run", "--locked", "--quiet", "--package", "zklock-chaos", "--"]);
     let status = command.args(&options.campaign).current_dir(root()).status()?;
     match status.success() {
         true => Ok(()),

@@ -13,6 +13,7 @@ mod build_time;
 mod built;
 mod chaos;
 mod check;
+mod guards;
 mod lanes;
 mod step;
 mod system;
@@ -41,6 +42,8 @@ enum Command {
     /// Runs a campaign of random faults against many processes on a real ensemble, and checks their histories.
     #[command(disable_help_flag = true)]
     Chaos(chaos::Options),
+    /// Takes guards out of a copy of the code, and fails unless a campaign or a simulation notices each.
+    Guards(guards::Options),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::BuildTime(options) => build_time::run(&options),
         Command::Chaos(options) => chaos::run(&options),
+        Command::Guards(options) => guards::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,8 +8,11 @@ use crate::zookeeper::START_WITHIN;
 use crate::{Error, ZooKeeper, eventually};
 
 mod builder;
+mod relay;
 
 pub use builder::EnsembleBuilder;
+
+use self::relay::Relay;
 
 /// Running ZooKeeper servers that form an ensemble, each of which ends like a single [`ZooKeeper`].
 ///
@@ -30,6 +33,15 @@ pub use builder::EnsembleBuilder;
 pub struct Ensemble {
     servers: Vec<ZooKeeper>,
     connect_string: String,
+    /// The links between the servers, if they can be cut.
+    links: Vec<Link>,
+}
+
+/// The way on which one server reaches another as its leader.
+#[derive(Debug)]
+struct Link {
+    ends: [usize; 2],
+    relay: Relay,
 }
 
 impl Ensemble {
@@ -70,6 +82,32 @@ impl Ensemble {
     /// Returns the errors of [`leader`](Self::leader).
     pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
         Ok(self.quorum()?.followers)
+    }
+
+    /// Cuts a server, counted from zero, off from the others: nothing passes between a leader and a follower if it is one
+    /// of them. Its clients still reach it, and votes still pass.
+    ///
+    /// A follower that is cut off answers reads until it gives its leader up.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
+    pub fn separate(&self, index: usize) {
+        self.links_of(index).for_each(Relay::shut);
+    }
+
+    /// Ends the effect of [`separate`](Self::separate). Data that was kept passes first.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
+    pub fn join(&self, index: usize) {
+        self.links_of(index).for_each(Relay::open);
+    }
+
+    fn links_of(&self, index: usize) -> impl Iterator<Item = &Relay> {
+        assert!(!self.links.is_empty(), "the ensemble was built without `separable`");
+        self.links.iter().filter(move |link| link.ends.contains(&index)).map(|link| &link.relay)
     }
 
     /// Starts all servers again with the same ports and data, after killing those that are running.

@@ -12,6 +12,7 @@ use super::outcome::{Outcome, Verdict};
 use super::report;
 use crate::chronicle::Chronicle;
 use crate::fleet::Exit;
+use crate::gauges::Curves;
 use crate::journal::ENDING;
 use crate::options::Options;
 
@@ -20,7 +21,7 @@ pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     options: &Options,
-    failed: &[Exit],
+    (failed, curves): (&[Exit], &Curves),
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
     let Findings { mut violations, excused } = check::all(&history, &bounds());
@@ -30,6 +31,7 @@ pub(super) fn reached(
     text += &report::windows(&checked);
     text += &report::waits(&history);
     text += &report::errors(&history);
+    text += &curves.summary();
     let (failures, excused) = (chronicle.failures(), excused.len());
     writeln!(text, "{failures} faults could not be injected, {excused} findings are excused")?;
     let idle = idle(&history, options.processes());
@@ -39,14 +41,30 @@ pub(super) fn reached(
     for exit in failed {
         writeln!(text, "Process: {} ended: {}", exit.process, exit.how)?;
     }
+    let grown = curves.grown();
+    for growth in &grown {
+        writeln!(text, "Growth: {growth}")?;
+    }
     for violation in &violations {
         writeln!(text, "{violation}")?;
     }
-    let found = violations.len() + failed.len() + idle.len();
+    let found = violations.len() + failed.len() + idle.len() + grown.len();
     writeln!(text, "{found} violations")?;
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", report::shortened(&text));
     Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
+}
+
+/// Checks a history again, and prints what is in it and what it violates.
+pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
+    let history = merged(directory)?;
+    let Findings { mut violations, .. } = check::all(&history, &bounds());
+    violations
+        .extend(linear::all(&history, CONFIGURATIONS).into_iter().filter_map(|checked| checked.violation));
+    print!("{}", Summary::of(&history));
+    violations.iter().for_each(|violation| println!("{violation}"));
+    println!("{} violations", violations.len());
+    Ok(if violations.is_empty() { Verdict::Kept } else { Verdict::Broken })
 }
 
 /// Reads the histories of all processes.

@@ -13,6 +13,7 @@ use zklock_testkit::history::{CallId, Event, Kind, Library, Process, Source, Tok
 use crate::clock;
 use crate::journal::Journal;
 use crate::settings::WAIT;
+use crate::workload::Pace;
 
 use super::places::Places;
 
@@ -22,6 +23,7 @@ pub(super) struct Ways {
     pub(super) journal: Journal,
     pub(super) process: Process,
     pub(super) rate: u32,
+    pub(super) pace: Pace,
     pub(super) places: Places,
     pub(super) stopped: watch::Receiver<bool>,
 }
@@ -100,6 +102,7 @@ impl Task {
     /// Draws the length of a body, which is mostly short.
     pub(super) fn work(&mut self) -> Duration {
         Duration::from_millis(match self.rng.u8(..100) {
+            _ if self.ways.pace == Pace::Full => self.rng.u64(1..10),
             0 => self.rng.u64(1_000..4_000),
             1..8 => self.rng.u64(50..300),
             _ => self.rng.u64(1..20),
@@ -109,14 +112,15 @@ impl Task {
     /// Draws the length of a body that is often so long that its lock can be lost.
     pub(super) fn long_work(&mut self) -> Duration {
         match self.rng.u8(..2) {
-            0 => Duration::from_millis(self.rng.u64(1_000..5_000)),
+            0 if self.ways.pace == Pace::Varied => Duration::from_millis(self.rng.u64(1_000..5_000)),
             _ => self.work(),
         }
     }
 
     /// Pauses between two calls.
     pub(super) async fn pause(&mut self) {
-        sleep(Duration::from_millis(self.rng.u64(1..60))).await;
+        let longest = if self.ways.pace == Pace::Full { 10 } else { 60 };
+        sleep(Duration::from_millis(self.rng.u64(1..longest))).await;
     }
 }
 

@@ -5,7 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::Ensemble;
+use super::relay::Relay;
+use super::{Ensemble, Link};
 use crate::zookeeper::ZooKeeperBuilder;
 use crate::{Error, Installation, ZooKeeper, ports};
 
@@ -17,11 +18,20 @@ pub struct EnsembleBuilder {
     servers: usize,
     init_limit: u32,
     sync_limit: u32,
+    links: Links,
+}
+
+/// The ways on which the servers reach each other.
+#[derive(Clone, Copy, Debug)]
+enum Links {
+    Direct,
+    /// Each through a relay.
+    Relayed,
 }
 
 impl EnsembleBuilder {
     fn new() -> Self {
-        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5 }
+        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5, links: Links::Direct }
     }
 
     /// Sets the number of servers (default: 3, of which one may fail).
@@ -74,6 +84,12 @@ impl EnsembleBuilder {
         self
     }
 
+    /// Lets [`Ensemble::separate`] cut servers off (default: they reach each other directly).
+    pub fn separable(mut self) -> Self {
+        self.links = Links::Relayed;
+        self
+    }
+
     /// Starts the servers and waits until all are ready; this blocks the thread.
     ///
     /// # Errors
@@ -88,12 +104,13 @@ impl EnsembleBuilder {
         let installation = self.server.find_installation()?;
         let prepare = |id| self.prepare(&installation, id);
         let servers = (1..=self.servers).map(prepare).collect::<Result<_, _>>()?;
-        let mut ensemble = Ensemble { servers, connect_string: String::new() };
+        let mut ensemble = Ensemble { servers, connect_string: String::new(), links: Vec::new() };
         ports::start_on_free(|| {
             let places = next_places().map_err(Error::io("find free ports"))?;
-            let shared = self.shared_settings(&places);
-            for (server, address) in ensemble.servers.iter_mut().zip(&places.clients) {
-                self.server.configure(server, *address, &shared)?;
+            ensemble.links = self.links(&places).map_err(Error::io("start relays"))?;
+            for (number, address) in places.clients.iter().enumerate() {
+                let settings = self.settings_of_peers(number, &places, &ensemble.links);
+                self.server.configure(&mut ensemble.servers[number], *address, &settings)?;
             }
             ensemble.restart()
         })?;
@@ -112,12 +129,28 @@ impl EnsembleBuilder {
         Ok(server)
     }
 
-    fn shared_settings(&self, places: &Places) -> String {
+    /// Starts a relay from each server to each other one, if the links can be cut.
+    fn links(&self, places: &Places) -> io::Result<Vec<Link>> {
+        let mut links = Vec::new();
+        if let Links::Relayed = self.links {
+            for from in 0..self.servers {
+                for (to, (quorum, _)) in places.peers.iter().enumerate().filter(|(to, _)| *to != from) {
+                    links.push(Link { ends: [from, to], relay: Relay::start(*quorum)? });
+                }
+            }
+        }
+        Ok(links)
+    }
+
+    /// Returns the addresses of all servers, as one of them finds them.
+    fn settings_of_peers(&self, from: usize, places: &Places, links: &[Link]) -> String {
         let limits = format!("initLimit={}\nsyncLimit={}\n", self.init_limit, self.sync_limit);
-        let line = |(id, (quorum, election)): (usize, &(SocketAddr, SocketAddr))| {
-            format!("server.{id}={quorum}:{}\n", election.port())
+        let line = |(to, (quorum, election)): (usize, &(SocketAddr, SocketAddr))| {
+            let link = links.iter().find(|link| link.ends == [from, to]);
+            let quorum = link.map_or(*quorum, |link| link.relay.address());
+            format!("server.{}={quorum}:{}\n", to + 1, election.port())
         };
-        limits + &(1..).zip(&places.peers).map(line).collect::<String>()
+        limits + &places.peers.iter().enumerate().map(line).collect::<String>()
     }
 }
 

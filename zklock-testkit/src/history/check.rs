@@ -8,6 +8,7 @@
 //! | [`writes()`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
 //! | [`state()`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
 //! | [`waits()`], [`turns()`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
+//! | [`vacancy()`] | a lock that nobody holds can be taken |
 //! | [`told()`] | a holder is told of its loss before the lock is handed on |
 //! | [`outcomes()`] | each call has exactly one outcome |
 //! | [`periods()`] | work starts at most once per period |
@@ -26,6 +27,7 @@ mod tokens;
 mod told;
 mod turns;
 mod updates;
+mod vacancy;
 mod waits;
 mod writes;
 
@@ -38,6 +40,7 @@ pub use state::state;
 pub use tokens::tokens;
 pub use told::{Margin, margins, told};
 pub use turns::turns;
+pub use vacancy::vacancy;
 pub use waits::{longest_wait, waits};
 pub use writes::writes;
 
@@ -56,6 +59,7 @@ pub fn all(history: &History, bounds: &Bounds) -> Findings {
         state.violations,
         waits(history, bounds),
         turns.violations,
+        vacancy(history, bounds),
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),

@@ -49,6 +49,8 @@ pub enum Rule {
     Bound,
     /// No call waits too long.
     Starved,
+    /// A lock that nobody holds can be taken.
+    Vacant,
     /// A process passes the lock on within its turn while others wait.
     Turn,
     /// A holder is told of a loss before the lock is handed on.

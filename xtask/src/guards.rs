@@ -1,0 +1,131 @@
+//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices. Uses only
+//! `step`.
+//!
+//! A guard is a patch in `chaos/guards`. It is applied to a copy of the last commit below the target directory.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::step::{Outcome, root, target};
+
+/// The options of the run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only the guards with this text in their names.
+    #[arg(default_value = "")]
+    name: String,
+}
+
+/// A guard of the code, and the run that fails without it.
+struct Guard {
+    /// The name of its patch.
+    name: &'static str,
+    finder: Finder,
+}
+
+enum Finder {
+    /// A campaign with these options, for at most ten minutes.
+    Campaign(&'static str),
+    /// Tests of `zklock-core` with this in their names.
+    Simulation(&'static str),
+}
+
+const GUARDS: [Guard; 7] = [
+    Guard { name: "owner-check", finder: Finder::Simulation("queue::") },
+    Guard {
+        name: "lease-clock",
+        finder: Finder::Campaign("--minutes 3 --workload register --faults silence,stop-client"),
+    },
+    Guard {
+        name: "own-node-watch",
+        finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node"),
+    },
+    Guard { name: "withdrawal", finder: Finder::Campaign("--minutes 3 --workload register --no-faults") },
+    Guard { name: "write-permit", finder: Finder::Simulation("cohort::schedules::") },
+    Guard { name: "company", finder: Finder::Campaign("--minutes 3 --workload fairness --no-faults") },
+    Guard {
+        name: "quorum-request",
+        finder: Finder::Campaign("--minutes 9 --faults lost-reply,slow-link,cut"),
+    },
+];
+
+/// Takes each guard out, and fails if nothing notices.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let copy = Copy::of_the_last_commit()?;
+    let mut unnoticed = Vec::new();
+    for guard in GUARDS.iter().filter(|guard| guard.name.contains(&options.name)) {
+        match copy.without(guard)? {
+            Some(after) => println!("{}: found after {:.0} s", guard.name, after.as_secs_f64()),
+            None => {
+                println!("{}: not found", guard.name);
+                unnoticed.push(guard.name);
+            }
+        }
+    }
+    if unnoticed.is_empty() { Ok(()) } else { Err(format!("not found: {}", unnoticed.join(", ")).into()) }
+}
+
+/// A copy of the last commit, which is removed at the end.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of_the_last_commit() -> Outcome<Self> {
+        let copy = Self(target().join("guards").join("source"));
+        copy.remove();
+        git(root(), &["worktree", "add", "--force", "--detach", &copy.0.to_string_lossy(), "HEAD"])?;
+        Ok(copy)
+    }
+
+    /// Returns how long it takes to notice that a guard is missing, without the build; `None` if nothing notices.
+    fn without(&self, guard: &Guard) -> Outcome<Option<Duration>> {
+        git(&self.0, &["checkout", "--quiet", "--", "."])?;
+        let patch = root().join("chaos/guards").join(guard.name).with_extension("patch");
+        git(&self.0, &["apply", &patch.to_string_lossy()])?;
+        let (build, run) = match guard.finder {
+            Finder::Campaign(options) => (
+                "build --package zklock-chaos".to_owned(),
+                format!("run --package zklock-chaos -- {options}"),
+            ),
+            Finder::Simulation(tests) => {
+                let test = "test --package zklock-core --lib";
+                (format!("{test} --no-run"), format!("{test} -- {tests}"))
+            }
+        };
+        if !self.cargo(&build)? {
+            return Err(format!("{} cannot be taken out: the code does not compile", guard.name).into());
+        }
+        let begin = Instant::now();
+        Ok((!self.cargo(&run)?).then(|| begin.elapsed()))
+    }
+
+    /// Runs cargo in the copy. Returns whether it succeeded.
+    fn cargo(&self, arguments: &str) -> Outcome<bool> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["--quiet"]).args(arguments.split(" ")).current_dir(&self.0);
+        let command = command.env("CARGO_TARGET_DIR", target().join("guards").join("target"));
+        Ok(command.stdin(Stdio::null()).status()?.success())
+    }
+
+    fn remove(&self) {
+        // There may be none.
+        let _ = git(root(), &["worktree", "remove", "--force", &self.0.to_string_lossy()]);
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> Outcome {
+    let output = Command::new("git").args(arguments).current_dir(directory).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            Err(format!("git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into())
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Locks that nobody holds although calls wait for them.
+
+use std::collections::BTreeMap;
+
+use super::super::call::{Call, End};
+use super::super::event::Why;
+use super::super::hold::Hold;
+use super::super::merged::History;
+use super::super::violation::{Rule, Violation, life, millis};
+use super::bounds::Bounds;
+
+/// Checks that no lock stays free while calls wait for it in vain, as it does behind a node that nobody withdraws.
+///
+/// A lock may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
+/// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls whose
+/// process was stopped meanwhile do not count.
+pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    let holds = history.holds_by_lock();
+    let mut vain = BTreeMap::<&str, Vec<(&Call, u64)>>::new();
+    for call in history.calls() {
+        if let Some(until) = waited_in_vain(history, call) {
+            vain.entry(&call.asked.lock).or_default().push((call, until));
+        }
+    }
+    let mut violations = Vec::new();
+    for (lock, calls) in vain {
+        for (from, to) in gaps(holds.get(lock).map_or(&[], Vec::as_slice), history.end()) {
+            let late = from.saturating_add(bounds.recovery);
+            let inside = |(call, until): &&(&Call, u64)| call.asked.at >= late && *until <= to;
+            let shown: Vec<_> = calls.iter().filter(inside).take(CALLS).collect();
+            if shown.len() == CALLS {
+                let text = format!("nobody holds {lock} for {} while calls wait in vain", millis(to - from));
+                let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
+                violations.push(Violation::new(Rule::Vacant, text, records));
+            }
+        }
+    }
+    violations
+}
+
+/// The number of calls that show that a lock cannot be taken.
+const CALLS: usize = 3;
+
+/// Returns the time at which a call had waited for its whole bound.
+fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
+    let until = call.ends.iter().find_map(|end| match end {
+        End::GaveUp { at, why: Why::TimedOut } => Some(*at),
+        _ => None,
+    })?;
+    (history.life(call.id.process).stopped_between(call.asked.at, until) == 0).then_some(until)
+}
+
+/// Returns the times in which there is no hold.
+fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
+    let (mut gaps, mut free_since) = (Vec::new(), 0);
+    for hold in holds {
+        if hold.granted > free_since {
+            gaps.push((free_since, hold.granted));
+        }
+        free_since = free_since.max(hold.end);
+    }
+    gaps.push((free_since, end.max(free_since)));
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::{Event, Kind};
+    use super::super::super::source::Process;
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    const FIRST: &str = "1.0/0/0";
+
+    fn in_vain(story: Story, calls: std::ops::Range<u64>, from: u64) -> Story {
+        calls.fold(story, |story, nth| {
+            let (call, at) = (format!("2.0/0/{nth}"), from + 10 * nth);
+            story.asks(&call, Kind::Mutex, at).at(at + 9, &call, Event::GaveUp { why: Why::TimedOut })
+        })
+    }
+
+    fn found(story: Story) -> Vec<Rule> {
+        rules(&vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() }))
+    }
+
+    #[test]
+    fn a_lock_that_stays_free_while_calls_wait_in_vain_is_stuck() {
+        let released = || Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1);
+        assert_eq!(found(in_vain(released(), 0..3, 70)), [Rule::Vacant]);
+        assert_eq!(found(in_vain(released(), 0..2, 70)), []);
+        assert_eq!(found(in_vain(released(), 0..3, 69)), [], "the first is within the time for recovery");
+    }
+
+    #[test]
+    fn a_lock_that_was_never_held_is_stuck() {
+        assert_eq!(found(in_vain(Story::default(), 0..3, 50)), [Rule::Vacant]);
+    }
+
+    #[test]
+    fn calls_that_wait_for_a_long_hold_are_no_sign() {
+        let held = Story::default().holds(FIRST, Kind::Mutex, 10, 200, 1);
+        assert_eq!(found(in_vain(held, 0..3, 70)), []);
+    }
+
+    #[test]
+    fn calls_that_give_up_by_themselves_or_stand_still_are_no_sign() {
+        let cancelled = (0..3).fold(Story::default(), |story, nth| {
+            let call = format!("2.0/0/{nth}");
+            story.asks(&call, Kind::Mutex, 60).at(90, &call, Event::GaveUp { why: Why::Cancelled })
+        });
+        assert_eq!(found(cancelled), []);
+        let process = Process { number: 2, incarnation: 0 };
+        let stopped = in_vain(Story::default(), 0..3, 60)
+            .campaign(55, Event::ProcessStopped { process })
+            .campaign(95, Event::ProcessContinued { process });
+        assert_eq!(found(stopped), []);
+    }
+}
