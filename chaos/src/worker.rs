@@ -27,8 +27,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
-use zklock_testkit::history::Source;
+use zklock_testkit::history::{Event, Process, Source};
 
+use crate::clock;
 use crate::journal::Journal;
 use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
@@ -81,6 +82,7 @@ fn wait_for_stop(stop: &watch::Sender<bool>) {
 async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()> {
     let journal = Journal::create(&orders.directory, Source::Process(orders.process))?;
     let Some(client) = connected(orders, stopped.clone()).await else { return Ok(()) };
+    note_stalls(&journal, orders.process)?;
     let ways = Arc::new(Ways {
         client: client.clone(),
         journal,
@@ -103,6 +105,22 @@ async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()>
         return Err(io::Error::other("the client does not shut down"));
     }
     Ok(())
+}
+
+/// Notes the times for which the process stands still, or has no processor, from a thread that has nothing else to do.
+fn note_stalls(journal: &Journal, process: Process) -> io::Result<()> {
+    let journal = journal.clone();
+    let note = move || {
+        loop {
+            let begin = clock::now();
+            std::thread::sleep(STALL / 5);
+            let nanos = clock::now() - begin;
+            if u128::from(nanos) > STALL.as_nanos() {
+                journal.note(Source::Process(process), Event::Stalled { nanos });
+            }
+        }
+    };
+    std::thread::Builder::new().name("stalls".to_owned()).spawn(note).map(drop)
 }
 
 /// Begins the nth task of a kind of work.
@@ -141,6 +159,8 @@ async fn connected(orders: &Orders, mut stopped: watch::Receiver<bool>) -> Optio
     }
 }
 
+/// The shortest time without a processor that is noted.
+const STALL: Duration = Duration::from_millis(500);
 /// The grace that calls have when the process stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The time limit for the end of the client.

@@ -172,6 +172,28 @@ fn a_paused_follower_catches_up_with_what_it_missed() {
 }
 
 #[test]
+fn a_follower_that_is_cut_off_answers_reads_until_it_gives_its_leader_up_and_catches_up_later() {
+    let ticks = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(6);
+    let ensemble = ticks.separable().start().unwrap();
+    let (leader, far) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
+    create(leader, "/before", "by all");
+    let index = ensemble.servers().iter().position(|server| server.address() == far.address()).unwrap();
+    assert_has(far, "/before", "by all");
+    let mut session = Session::open(far);
+    let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
+    ensemble.separate(index);
+    create(leader, "/missed", "by one");
+    assert!(matches!(read("/before"), Ok(Response::Data { .. })));
+    assert_eq!(read("/missed"), Err(ErrorCode::NO_NODE));
+    wait_until("it gives its leader up", || !serves(far));
+    assert_eq!(ensemble.leader().unwrap().address(), leader.address());
+
+    ensemble.join(index);
+    both_followers(&ensemble);
+    assert_has(far, "/missed", "by one");
+}
+
+#[test]
 fn another_server_leads_when_the_leader_is_paused() {
     let ensemble = Ensemble::builder().tick_time(Duration::from_millis(500)).sync_limit(10).start().unwrap();
     let old = ensemble.leader().unwrap();

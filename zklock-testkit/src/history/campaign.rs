@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::event::Event;
 use super::record::Record;
-use super::source::Process;
+use super::source::{Process, Source};
 
 /// A fault that the campaign injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Life {
     pub death: Option<Death>,
     /// The times for which the process was stopped. The last one may have no end.
     pub stops: Vec<Stop>,
+    /// The times for which the process had no processor, as it says itself. They include those for which it was stopped.
+    pub stalls: Vec<Stop>,
     /// The times at which the campaign ended the session of the process.
     pub sessions_ended: Vec<u64>,
 }
@@ -63,8 +65,14 @@ impl Life {
 
     /// Returns the time for which the process was stopped between these times, in nanoseconds.
     pub fn stopped_between(&self, from: u64, to: u64) -> u64 {
-        let within = |stop: &Stop| stop.to.unwrap_or(to).min(to).saturating_sub(stop.from.max(from));
-        self.stops.iter().map(within).sum()
+        between(&self.stops, from, to)
+    }
+
+    /// Returns the time for which the process could not run between these times, in nanoseconds: it was stopped, or the
+    /// machine was busy.
+    pub fn still_between(&self, from: u64, to: u64) -> u64 {
+        // Most stops are stalls as well.
+        between(&self.stalls, from, to).max(self.stopped_between(from, to))
     }
 
     fn go_on(&mut self, at: u64) {
@@ -72,6 +80,11 @@ impl Life {
             stop.to = stop.to.or(Some(at));
         }
     }
+}
+
+fn between(stops: &[Stop], from: u64, to: u64) -> u64 {
+    let within = |stop: &Stop| stop.to.unwrap_or(to).min(to).saturating_sub(stop.from.max(from));
+    stops.iter().map(within).sum()
 }
 
 /// The events of the campaign itself.
@@ -92,7 +105,13 @@ impl Campaign {
     pub(super) fn collect(records: &[Record]) -> Self {
         let mut campaign = Self::default();
         for record in records {
-            campaign.take(record.at, &record.event);
+            match (record.by, &record.event) {
+                (Source::Process(process), Event::Stalled { nanos }) => {
+                    let (from, to) = (record.at.saturating_sub(*nanos), Some(record.at));
+                    campaign.life(process).stalls.push(Stop { from, to });
+                }
+                _ => campaign.take(record.at, &record.event),
+            }
         }
         campaign
     }

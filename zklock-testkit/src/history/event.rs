@@ -165,6 +165,11 @@ pub enum Event {
         /// The process.
         process: Process,
     },
+    /// The process had no processor for this time, which ends here, or was stopped. It says so itself.
+    Stalled {
+        /// The time in nanoseconds.
+        nanos: u64,
+    },
     /// The nodes below the locks when every process had ended and every session was over. It is empty if nothing was
     /// left behind.
     NodesLeft {

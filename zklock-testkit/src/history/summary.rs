@@ -8,7 +8,7 @@ use super::check::{Margin, longest_wait, margins};
 use super::event::{Event, Outcome, Way, Why};
 use super::hold::Ending;
 use super::merged::History;
-use super::source::CallId;
+use super::source::{CallId, Process, Source};
 use super::violation::millis;
 
 /// The counts of a history, and its extremes.
@@ -42,6 +42,8 @@ pub struct Summary {
     pub faults: BTreeMap<String, u64>,
     /// The call that waited longest, and its wait in nanoseconds.
     pub longest_wait: Option<(CallId, u64)>,
+    /// The process that had no processor for longest, and the time in nanoseconds.
+    pub longest_stall: Option<(Process, u64)>,
     /// The smallest margins, by the reason of the end of the earlier hold.
     pub margins: Vec<Margin>,
     /// The number of records that this version does not know.
@@ -62,6 +64,7 @@ impl Summary {
         summary.count_calls(history);
         for record in history.records() {
             summary.count(&record.event);
+            summary.count_stall(record.by, &record.event);
         }
         for hold in history.holds() {
             *summary.holds.entry(hold.ending).or_default() += 1;
@@ -95,6 +98,16 @@ impl Summary {
     }
 }
 
+impl Summary {
+    fn count_stall(&mut self, by: Source, event: &Event) {
+        if let (Source::Process(process), Event::Stalled { nanos }) = (by, event)
+            && self.longest_stall.is_none_or(|(_, longest)| longest < *nanos)
+        {
+            self.longest_stall = Some((process, *nanos));
+        }
+    }
+}
+
 fn reason(why: &Why) -> &'static str {
     match why {
         Why::TimedOut => "timed out",
@@ -118,6 +131,9 @@ impl fmt::Display for Summary {
         writeln!(f, "faults: {}", listed(&self.faults))?;
         if let Some((call, waited)) = self.longest_wait {
             writeln!(f, "longest wait: {} by {call}", millis(waited))?;
+        }
+        if let Some((process, stalled)) = self.longest_stall {
+            writeln!(f, "longest stall: {} of {process}", millis(stalled))?;
         }
         for Margin { ending, nanos, pairs, .. } in &self.margins {
             writeln!(f, "smallest margin after {ending:?}: {nanos} ns in {pairs} pairs")?;

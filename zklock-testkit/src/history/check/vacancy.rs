@@ -13,7 +13,7 @@ use super::bounds::Bounds;
 ///
 /// A lock may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
 /// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls whose
-/// process was stopped meanwhile do not count.
+/// process was stopped meanwhile, or had no processor, do not count.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let holds = history.holds_by_lock();
     let mut vain = BTreeMap::<&str, Vec<(&Call, u64)>>::new();
@@ -47,7 +47,7 @@ fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
         End::GaveUp { at, why: Why::TimedOut } => Some(*at),
         _ => None,
     })?;
-    (history.life(call.id.process).stopped_between(call.asked.at, until) == 0).then_some(until)
+    (history.life(call.id.process).still_between(call.asked.at, until) == 0).then_some(until)
 }
 
 /// Returns the times in which there is no hold.

@@ -7,7 +7,7 @@ use super::bounds::Bounds;
 
 /// Checks that each call ends within its own bound, and that none waits longer than [`Bounds::longest_wait`].
 ///
-/// The time for which the process was stopped does not count. A call whose process was killed waited until then, and
+/// The time for which the process was stopped, or had no processor, does not count. A call whose process was killed waited until then, and
 /// one without an answer waited until the end of the history.
 pub fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -36,7 +36,7 @@ fn waited(history: &History, call: &Call) -> u64 {
     let life = history.life(call.id.process);
     let until = call.answered().or_else(|| life.killed()).unwrap_or_else(|| history.end());
     let asked = call.asked.at;
-    until.saturating_sub(asked).saturating_sub(life.stopped_between(asked, until))
+    until.saturating_sub(asked).saturating_sub(life.still_between(asked, until))
 }
 
 #[cfg(test)]
@@ -70,6 +70,18 @@ mod tests {
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&waits(&story.history(), &BOUNDS))
+    }
+
+    #[test]
+    fn the_time_without_a_processor_does_not_count() {
+        let stalled = |nanos| asked(20).at(35, "1.0", Event::Stalled { nanos });
+        assert_eq!(gives_up(stalled(10), 45), []);
+        assert_eq!(gives_up(stalled(10), 46), [Rule::Bound]);
+        // A stop is a stall, too, and counts once.
+        let stopped = stalled(10)
+            .campaign(25, Event::ProcessStopped { process: PROCESS })
+            .campaign(35, Event::ProcessContinued { process: PROCESS });
+        assert_eq!(gives_up(stopped, 46), [Rule::Bound]);
     }
 
     #[test]
