@@ -32,7 +32,7 @@ enum Finder {
 }
 
 const GUARDS: [Guard; 7] = [
-    Guard { name: "owner-check", finder: Finder::Simulation("queue::") },
+    Guard { name: "owner-check", finder: Finder::Simulation("queue::acquisition::") },
     Guard {
         name: "lease-clock",
         finder: Finder::Campaign("--minutes 3 --workload register --faults silence,stop-client"),
@@ -41,9 +41,12 @@ const GUARDS: [Guard; 7] = [
         name: "own-node-watch",
         finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node"),
     },
-    Guard { name: "withdrawal", finder: Finder::Campaign("--minutes 3 --workload register --no-faults") },
+    Guard {
+        name: "withdrawal",
+        finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2"),
+    },
     Guard { name: "write-permit", finder: Finder::Simulation("cohort::schedules::") },
-    Guard { name: "company", finder: Finder::Campaign("--minutes 3 --workload fairness --no-faults") },
+    Guard { name: "company", finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults") },
     Guard {
         name: "quorum-request",
         finder: Finder::Campaign("--minutes 9 --faults lost-reply,slow-link,cut"),
