@@ -27,12 +27,12 @@ struct Guard {
 enum Finder {
     /// A campaign with these options, for at most ten minutes.
     Campaign(&'static str),
-    /// Tests of `zklock-core` with this in their names.
-    Simulation(&'static str),
+    /// Tests: a package, its target, and a part of their names.
+    Tests(&'static str, &'static str),
 }
 
 const GUARDS: [Guard; 7] = [
-    Guard { name: "owner-check", finder: Finder::Simulation("queue::acquisition::") },
+    Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::acquisition::") },
     Guard {
         name: "lease-clock",
         finder: Finder::Campaign("--minutes 3 --workload register --faults silence,stop-client"),
@@ -45,11 +45,14 @@ const GUARDS: [Guard; 7] = [
         name: "withdrawal",
         finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2"),
     },
-    Guard { name: "write-permit", finder: Finder::Simulation("cohort::schedules::") },
+    Guard { name: "write-permit", finder: Finder::Tests("zklock-core --lib", "cohort::schedules::") },
     Guard { name: "company", finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults") },
     Guard {
         name: "quorum-request",
-        finder: Finder::Campaign("--minutes 9 --faults lost-reply,slow-link,cut"),
+        finder: Finder::Tests(
+            "zklock-tests --test it",
+            "ensemble::a_contender_whose_creation_is_not_committed_yet",
+        ),
     },
 ];
 
@@ -90,9 +93,9 @@ impl Copy {
                 "build --package zklock-chaos".to_owned(),
                 format!("run --package zklock-chaos -- {options}"),
             ),
-            Finder::Simulation(tests) => {
-                let test = "test --package zklock-core --lib";
-                (format!("{test} --no-run"), format!("{test} -- {tests}"))
+            Finder::Tests(target, names) => {
+                let test = format!("test --package {target}");
+                (format!("{test} --no-run"), format!("{test} -- {names}"))
             }
         };
         if !self.cargo(&build)? {

@@ -17,6 +17,8 @@ pub(super) fn end_session(field: &Field, fault: &Fault, victim: &Victim) -> Outc
         if !field.runtime.block_on(field.outsider.end_session(*session)) {
             field.chronicle.say(&format!("the session {session:x} goes on"));
         }
+        // Slow servers end the session late, and holds that are granted until then end with it.
+        field.chronicle.note(Event::SessionEnded { process: victim.process });
     }
     field.chronicle.ended(number);
     Ok(())

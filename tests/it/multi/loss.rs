@@ -60,6 +60,8 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let mut events = client.events();
     let waiting = spawn_lock(&client, &[A, B]);
+    // The transaction that has tried both members is withdrawn by then.
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Queued { .. }) {}
     space.until_queued(B, 2).await;
     space.delete_children(A).await;
     while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}

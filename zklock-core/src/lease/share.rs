@@ -64,7 +64,8 @@ impl Share {
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        self.tenure.succeed(self.token());
+        let token = self.token();
+        self.tenure.holders.part(|earlier| earlier < token).into_iter().for_each(Holding::passed_on);
     }
 
     /// Returns whether this holder has given the lock back, and nobody is known to have it since.

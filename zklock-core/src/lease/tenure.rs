@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::change::Signal;
 use crate::error::{LockError, LossReason};
-use crate::events::{Holding, Witness};
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::sentry::Sentry;
@@ -279,12 +279,6 @@ impl Tenure {
 
     fn upkeep(&self) -> MutexGuard<'_, Option<Upkeep>> {
         self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reports the end of the holds of those that have given the lock back, because the holder with this token, which
-    /// came after them, has it now.
-    pub(crate) fn succeed(&self, token: FencingToken) {
-        self.holders.part(|earlier| earlier < token).into_iter().for_each(Holding::passed_on);
     }
 
     /// Reports an event of this lease to the listeners, once for each holder.

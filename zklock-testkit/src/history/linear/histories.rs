@@ -1,6 +1,6 @@
 //! The operations of a history, and the check of all of its locks and registers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::super::call::End;
@@ -147,7 +147,8 @@ fn checked<O: std::fmt::Debug>(
 
 /// Checks every fenced resource against the model of a register that knows tokens.
 ///
-/// A write with an unknown outcome may take effect until a write with a greater token has been applied.
+/// A write with an unknown outcome may take effect until a write with a greater token has been applied. A value that no
+/// record wrote is that of a process that was killed before it could tell.
 pub fn registers(history: &History, limit: usize) -> Vec<Checked> {
     let mut resources = BTreeMap::<&str, (Vec<Operation<RegisterOp>>, bool)>::new();
     for record in history.records() {
@@ -159,6 +160,7 @@ pub fn registers(history: &History, limit: usize) -> Vec<Checked> {
     }
     let fenced = resources.into_iter().filter(|(_, (_, is_fenced))| *is_fenced);
     let check = |(name, (mut operations, _)): (&str, (Vec<_>, _))| {
+        operations.extend(untold(history, &operations));
         bound_unknown(&mut operations);
         let report = check(&FencedRegister, &operations, limit);
         checked(history, name, report, &operations)
@@ -183,6 +185,39 @@ fn operation(record: &Record) -> Option<(&str, Operation<RegisterOp>)> {
     }
 }
 
+/// Returns the writes whose processes were killed before they wrote the record: one for each value that was read and that
+/// no record wrote, by the last killed call that had read the register before, and had not written it.
+fn untold(history: &History, operations: &[Operation<RegisterOp>]) -> Vec<Operation<RegisterOp>> {
+    let written = |operation: &Operation<RegisterOp>| match operation.op {
+        RegisterOp::Write { value, .. } => Some((operation.call, value)),
+        RegisterOp::Read(_) => None,
+    };
+    let (writers, values): (HashSet<_>, HashSet<_>) = operations.iter().filter_map(written).unzip();
+    let mut found = BTreeMap::new();
+    for read in operations {
+        let RegisterOp::Read(value) = read.op else { continue };
+        if value != 0 && !values.contains(&value) {
+            let first = found.entry(value).or_insert(read.invoked);
+            *first = read.invoked.min(*first);
+        }
+    }
+    let killed = |operation: &&Operation<RegisterOp>| {
+        let life = history.life(operation.call.process);
+        matches!(operation.op, RegisterOp::Read(_))
+            && life.killed().is_some()
+            && !writers.contains(&operation.call)
+    };
+    let write = |(value, read): (u64, u64)| {
+        let earlier = operations.iter().filter(killed).filter(|operation| operation.last() < Some(read));
+        let last = earlier.max_by_key(|operation| operation.invoked)?;
+        let token = history.call(last.call)?.grants.first()?.token;
+        let op = RegisterOp::Write { token, value, outcome: Outcome::Unknown };
+        let invoked = last.last()?;
+        Some(Operation { call: last.call, op, invoked, span: Span::Uncertain { until: None } })
+    };
+    found.into_iter().filter_map(write).collect()
+}
+
 /// Ends the time of each unknown write at the end of the first applied write with a greater token.
 fn bound_unknown(operations: &mut [Operation<RegisterOp>]) {
     let applied = operations.iter().filter_map(|operation| match operation.op {
@@ -202,6 +237,7 @@ fn bound_unknown(operations: &mut [Operation<RegisterOp>]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::source::Process;
     use super::super::super::story::Story;
     use super::*;
 
@@ -302,5 +338,23 @@ mod tests {
         assert!(!fails(same.reads("2.0/0/0", 28, &[2]).reads("2.0/0/0", 30, &[1])));
         // The unknown write cannot come after that with the greater token.
         assert!(fails(register(Outcome::Refused, 1)));
+    }
+
+    #[test]
+    fn a_value_that_no_record_wrote_is_that_of_a_killed_process() {
+        let process = Process { number: 1, incarnation: 0 };
+        let first = Story::default().asks("1.0/0/0", Kind::Mutex, 9).granted("1.0/0/0", 10, 5);
+        let first = first.reads("1.0/0/0", 12, &[0]);
+        let second = |first: Story, value| {
+            let held = first.holds("2.0/0/0", Kind::Mutex, 25, 40, 6).reads("2.0/0/0", 28, &[value]);
+            let wrote = held.writes_with("2.0/0/0", 32, Way::Fenced, 2, Outcome::Applied, Some(6));
+            wrote.reads("2.0/0/0", 34, &[2])
+        };
+        assert!(fails(second(first.clone(), 7)), "nobody was killed");
+        let killed = first.campaign(15, Event::ProcessKilled { process });
+        assert!(!fails(second(killed.clone(), 7)));
+        // It cannot be applied after a greater token.
+        assert!(fails(second(killed.clone(), 0).reads("2.0/0/0", 36, &[7])));
+        assert!(fails(second(killed, 7).reads("2.0/0/0", 36, &[7])));
     }
 }
