@@ -38,19 +38,16 @@ use self::play::Player;
 
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    match campaign(options) {
-        Ok(Verdict::Kept) => ExitCode::SUCCESS,
-        Ok(Verdict::Broken) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("chaos: {error}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(campaign(options))
 }
 
 /// Checks the histories that an earlier campaign has kept in a directory, and succeeds if it finds no violation.
 pub(crate) fn check(directory: &Path) -> ExitCode {
-    match verdict::again(directory) {
+    exit_code(verdict::again(directory))
+}
+
+fn exit_code(outcome: Outcome<Verdict>) -> ExitCode {
+    match outcome {
         Ok(Verdict::Kept) => ExitCode::SUCCESS,
         Ok(Verdict::Broken) => ExitCode::FAILURE,
         Err(error) => {

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
@@ -109,6 +109,8 @@ impl Round<'_> {
             let waiter = self.client(leader.connect_string()).await?.mutex(&path)?;
             pairs.spawn(Pair { holder, waiter }.margin(ready.clone()));
         }
+        // Only pairs that are not ready keep the channel open.
+        drop(ready);
         for _ in 0..self.runs {
             waiting.recv().await.ok_or("a pair has failed")?;
         }
@@ -127,7 +129,8 @@ impl Round<'_> {
     fn servers(&self) -> Outcome<(&ZooKeeper, usize)> {
         let leader = self.ensemble.leader()?;
         let all = || self.ensemble.servers().iter().enumerate();
-        loop {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
             let followers = self.ensemble.followers()?;
             let follower =
                 all().find(|(_, server)| followers.iter().any(|it| it.address() == server.address()));
@@ -136,6 +139,7 @@ impl Round<'_> {
             }
             std::thread::sleep(TICK);
         }
+        Err("a server does not follow the leader".into())
     }
 
     async fn client(&self, servers: &str) -> Outcome<Client> {
@@ -152,10 +156,15 @@ impl Pair {
             let guard = self.waiter.lock_timeout(PATIENCE).await;
             (clock::now(), guard)
         });
-        while self.holder.participants().await?.len() < 2 {
-            sleep(TICK / 10).await;
-        }
+        let queued = async {
+            while self.holder.participants().await?.len() < 2 {
+                sleep(TICK / 10).await;
+            }
+            Outcome::Ok(())
+        };
+        timeout(PATIENCE, queued).await??;
         ready.send(()).await?;
+        drop(ready);
         let told = timeout(PATIENCE, async {
             guard.lost().await;
             clock::now()

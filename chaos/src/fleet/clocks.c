@@ -17,7 +17,7 @@
 static int (*true_clock_gettime)(clockid_t, struct timespec *);
 static long (*true_syscall)(long, ...);
 static long long rate = 1000;
-/* What the clocks said at the start of the process. */
+/* The values of the clocks at the start of the process. */
 static long long begin[CLOCK_BOOTTIME + 1];
 
 static long long nanoseconds(const struct timespec *time) {
