@@ -51,7 +51,7 @@ const GUARDS: [Guard; 7] = [
         name: "quorum-request",
         finder: Finder::Tests(
             "zklock-tests --test it",
-            "ensemble::a_contender_whose_creation_is_not_committed_yet",
+            "recovery::a_contender_is_looked_for_after_the_server_caught_up",
         ),
     },
 ];
