@@ -1,6 +1,6 @@
 //! The span of a lock that is held, from its grant to the end of its last hold.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::Span;
 
@@ -14,9 +14,10 @@ use super::door::Door;
 /// The part of some ties in the span of their lock. It is dropped before the lock is given back, because later holders may
 /// lose that.
 #[derive(Debug)]
-pub(super) struct Spanned(Option<Box<Mutex<Option<Part>>>>);
+pub(super) struct Spanned(Mutex<Option<Arc<Part>>>);
 
-#[derive(Clone, Debug)]
+/// It is shared, so that entering again allocates nothing for it.
+#[derive(Debug)]
 struct Part {
     span: Arc<HoldSpan>,
     share: Arc<Share>,
@@ -36,7 +37,7 @@ pub(super) fn open(door: &Door, grants: &[Grant]) -> Option<Arc<HoldSpan>> {
 impl Spanned {
     pub(super) fn part(span: Option<&Arc<HoldSpan>>, grant: &Grant) -> Self {
         let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), share: grant.share().clone() };
-        Self(span.map(|span| Box::new(Mutex::new(Some(part(span))))))
+        Self(Mutex::new(span.map(|span| Arc::new(part(span)))))
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
@@ -46,27 +47,31 @@ impl Spanned {
 
     /// Gives this part up. The caller keeps the span open until the release has ended.
     pub(super) fn give_up(&self) -> Option<Closing> {
-        let Part { span, share } = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let tenure = share.tenure();
+        let part = self.lock().take()?;
+        let tenure = part.share.tenure();
         if let Some(reason) = tenure.loss() {
-            span.note(&tenure.lost_error(reason));
+            part.span.note(&tenure.lost_error(reason));
         }
-        Some(Closing(span))
+        Some(Closing(part.span.clone()))
     }
 
     /// Returns the span, which the caller keeps open until a release has ended.
     pub(super) fn closing(&self) -> Option<Closing> {
-        self.present().map(|part| Closing(part.span))
+        self.present().map(|part| Closing(part.span.clone()))
     }
 
-    fn present(&self) -> Option<Part> {
-        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn present(&self) -> Option<Arc<Part>> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Part>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Clone for Spanned {
     fn clone(&self) -> Self {
-        Self(self.present().map(|part| Box::new(Mutex::new(Some(part)))))
+        Self(Mutex::new(self.present()))
     }
 }
 
