@@ -5,6 +5,7 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,7 +29,7 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  * `Contender CONNECT SESSION_MS NAMESPACE HISTORY DIRECTORY NUMBER INCARNATION TASKS SEED OFFSET WORKLOAD…`.
  *
  * OFFSET is the time by which the clock of the histories is ahead of `System.nanoTime()`. The process works until its
- * input says `stop`, and ends at once with its input.
+ * input says `stop`, keeps its session until the input says `end`, and ends at once with its input.
  */
 public class Contender {
     static CuratorFramework client;
@@ -45,7 +46,7 @@ public class Contender {
         number = Long.parseLong(arguments[5]);
         incarnation = Long.parseLong(arguments[6]);
         history = new History(arguments[3], Long.parseLong(arguments[9]));
-        Thread input = new Thread(Contender::waitForStop);
+        Thread input = new Thread(Contender::obey);
         input.setDaemon(true);
         input.start();
         client = CuratorFrameworkFactory.newClient(
@@ -68,15 +69,20 @@ public class Contender {
         for (Thread thread : threads) {
             thread.join();
         }
+        Files.createFile(directory.resolve("rest-" + number + "." + incarnation));
+        input.join();
         client.close();
         Runtime.getRuntime().halt(0);
     }
 
-    private static void waitForStop() {
+    private static void obey() {
         try {
-            if (new BufferedReader(new InputStreamReader(System.in)).readLine() != null) {
+            BufferedReader words = new BufferedReader(new InputStreamReader(System.in));
+            if (words.readLine() != null) {
                 stopped = true;
-                return;
+                if (words.readLine() != null) {
+                    return;
+                }
             }
         } catch (IOException gone) {
             // The same as the end of the input.
@@ -171,7 +177,8 @@ class Task implements Runnable {
                 Thread.sleep(random.nextInt(60));
             } catch (Exception error) {
                 error.printStackTrace();
-                return;
+                // The campaign reports a process that ends by itself.
+                Runtime.getRuntime().halt(5);
             }
         }
     }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use zklock_testkit::history::{Event, Library};
 use zklock_testkit::{Curator, Ensemble};
 
@@ -98,7 +99,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     let skew = Skew::build(directory.path())?;
     let plan = options.plan(|kind| kind != Kind::SkewClock || skew.is_some());
     let (runtime, end) = (Runtime::new()?, Bell::default());
-    ring_on_interrupt(&runtime, &end);
+    ring_on_signals(&runtime, &end)?;
     let chronicle = Chronicle::begin(directory.path())?;
     chronicle.say(&format!("seed {}, {} faults planned", plan.seed, plan.schedule().len()));
     let ensemble = Arc::new(start_servers(options.servers())?);
@@ -127,14 +128,17 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     let gauges = Gauges::begin(fleet.running(), &field.ensemble, (plan.length, &end))?;
     let failed = played(&field, &mut fleet, &plan);
-    let curves = ended(gauges, directory.path())?;
-    // A history that ends early may show a violation, too.
-    let ended = failed.as_deref().unwrap_or_default();
-    let verdict = verdict::reached(&chronicle, directory.path(), options, (ended, &curves))?;
-    if verdict == Verdict::Broken || failed.is_err() || options.keep.is_some() {
+    // It has not rung if the play failed.
+    end.ring();
+    let verdict = ended(gauges, directory.path()).and_then(|curves| {
+        // A history that ends early may show a violation, too.
+        let ended = failed.as_deref().unwrap_or_default();
+        verdict::reached(&chronicle, directory.path(), (options, &plan), (ended, &curves))
+    });
+    if !matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) || options.keep.is_some() {
         println!("the histories are in {}", directory.keep().display());
     }
-    failed.map(|_| verdict)
+    failed.and(verdict)
 }
 
 /// Writes the curves of the resources.
@@ -144,11 +148,15 @@ fn ended(gauges: Gauges, directory: &Path) -> Outcome<Curves> {
     Ok(curves)
 }
 
-/// Injects the faults, and ends all of them and all processes. Returns the processes that failed.
+/// Injects the faults, and ends all of them and all processes. Returns the processes that failed. A campaign that was told
+/// to end early is finished too, and fails.
 fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<Exit>> {
-    let mut failed = Player::new(field, fleet).play(plan)?;
+    let (mut failed, played) = Player::new(field, fleet).play(plan)?;
     failed.extend(finish(field, fleet)?);
-    Ok(failed)
+    match played < plan.length {
+        true => Err(format!("it was ended after {:.1} s", played.as_secs_f64()).into()),
+        false => Ok(failed),
+    }
 }
 
 fn start_servers(servers: usize) -> Outcome<Ensemble> {
@@ -156,14 +164,19 @@ fn start_servers(servers: usize) -> Outcome<Ensemble> {
     Ok(builder.system_property("znode.container.checkIntervalMs", CONTAINERS_MS).start()?)
 }
 
-/// Ends the time with faults when the person presses Ctrl-C.
-fn ring_on_interrupt(runtime: &Runtime, end: &Bell) {
-    let end = end.clone();
-    runtime.spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
+/// Ends the time with faults at Ctrl-C and at SIGTERM, and this program at the second one.
+fn ring_on_signals(runtime: &Runtime, end: &Bell) -> Outcome {
+    let _context = runtime.enter();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let (mut signals, end) = (signal(kind)?, end.clone());
+        runtime.spawn(async move {
+            signals.recv().await;
             end.ring();
-        }
-    });
+            signals.recv().await;
+            std::process::exit(INTERRUPTED);
+        });
+    }
+    Ok(())
 }
 
 /// Ends all faults and then all processes, and notes the nodes that are left. Returns the processes that failed to end.
@@ -171,14 +184,18 @@ fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
     field.chronicle.say("all faults end");
     for number in 0..fleet.len() {
         fleet.links(number).clear();
-        fleet.links(number).heal();
+        fleet.links_mut(number).heal();
+        fleet.go_on(number)?;
     }
     mend(&field.ensemble)?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     thread::sleep(CALM);
     field.chronicle.say("all processes stop");
+    // The sessions of the processes have not ended when the nodes are looked for.
+    fleet.rest(FINISH_WITHIN)?;
+    let mut paths = left(field)?;
     let failed = fleet.finish(FINISH_WITHIN)?;
-    let paths = left(field)?;
+    paths.extend(left(field)?);
     field.chronicle.say(&format!("{} nodes are left", paths.len()));
     field.chronicle.note(Event::NodesLeft { paths });
     Ok(failed)
@@ -209,5 +226,7 @@ fn left(field: &Field) -> Outcome<Vec<String>> {
 
 /// The time without faults before the processes stop, in which each of them works again.
 const CALM: Duration = Duration::from_secs(3);
+/// The exit code at a second signal.
+const INTERRUPTED: i32 = 130;
 /// The time limit for the end of the processes: longer than a wait and a shutdown.
 const FINISH_WITHIN: Duration = Duration::from_secs(40);

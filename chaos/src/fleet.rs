@@ -19,11 +19,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use zklock_testkit::Error;
 use zklock_testkit::history::{Event, Library, Process, Source};
 
-use crate::journal::Journal;
+use crate::journal::{Journal, at_rest};
 use crate::workload::{Pace, Workload};
 
 pub(crate) use self::clocks::{Clock, Skew};
-pub(crate) use self::links::Links;
+pub(crate) use self::links::{Impairment, Links};
 
 /// The orders that all processes have in common.
 #[derive(Clone, Debug)]
@@ -63,6 +63,14 @@ enum Life {
     Ended,
 }
 
+/// Whether a signal had an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Struck,
+    /// The process does not run.
+    None,
+}
+
 /// The end of a process that was not killed.
 #[derive(Clone, Debug)]
 pub(crate) struct Exit {
@@ -95,6 +103,10 @@ impl Fleet {
         &self.members[number].links
     }
 
+    pub(crate) fn links_mut(&mut self, number: usize) -> &mut Links {
+        &mut self.members[number].links
+    }
+
     pub(crate) fn process(&self, number: usize) -> Process {
         self.members[number].process
     }
@@ -119,33 +131,40 @@ impl Fleet {
         Ok(())
     }
 
-    /// Kills a process, whether it runs or stands still.
-    pub(crate) fn kill(&mut self, number: usize) -> io::Result<()> {
+    /// Kills a process, whether it runs or stands still. One that has ended by itself is left to [`ended`](Self::ended).
+    pub(crate) fn kill(&mut self, number: usize) -> io::Result<Effect> {
         let member = &mut self.members[number];
+        if let Life::Runs(child) = &mut member.life
+            && child.try_wait()?.is_some()
+        {
+            return Ok(Effect::None);
+        }
         let (Life::Runs(mut child) | Life::Stopped(mut child)) =
             std::mem::replace(&mut member.life, Life::Ended)
         else {
-            return Ok(());
+            return Ok(Effect::None);
         };
         self.journal.note(Source::Campaign, Event::ProcessKilled { process: member.process });
         member.process.incarnation += 1;
         self.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|running| *running != child.id());
         child.kill()?;
-        child.wait().map(drop)
+        child.wait()?;
+        Ok(Effect::Struck)
     }
 
     /// Stops a process that runs.
-    pub(crate) fn stop(&mut self, number: usize) -> io::Result<()> {
+    pub(crate) fn stop(&mut self, number: usize) -> io::Result<Effect> {
         let member = &mut self.members[number];
-        member.life = match std::mem::replace(&mut member.life, Life::Ended) {
+        let (life, effect) = match std::mem::replace(&mut member.life, Life::Ended) {
             Life::Runs(child) => {
                 self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
                 kill_process(Pid::from_child(&child), Signal::STOP)?;
-                Life::Stopped(child)
+                (Life::Stopped(child), Effect::Struck)
             }
-            life => life,
+            life => (life, Effect::None),
         };
-        Ok(())
+        member.life = life;
+        Ok(effect)
     }
 
     /// Lets a process go on that stands still.
@@ -175,23 +194,45 @@ impl Fleet {
         Ok(exits)
     }
 
-    /// Tells all processes to give their locks back and to end. Returns those that failed to, which are killed.
-    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<Exit>> {
-        for number in 0..self.members.len() {
-            self.go_on(number)?;
-            if let Life::Runs(child) = &mut self.members[number].life
-                && let Some(mut input) = child.stdin.take()
+    /// Tells all processes to give their locks back and to keep their sessions, and waits until they have. Those that do
+    /// not in time are found by [`finish`](Self::finish).
+    pub(crate) fn rest(&mut self, within: Duration) -> io::Result<()> {
+        self.tell_all("stop")?;
+        let deadline = Instant::now() + within;
+        for member in &mut self.members {
+            let path = at_rest(&self.common.directory, member.process);
+            while let Life::Runs(child) = &mut member.life
+                && !path.exists()
+                && child.try_wait()?.is_none()
+                && Instant::now() < deadline
             {
-                // A process that has ended is found below. The input stays open until then.
-                let _ = input.write_all(b"stop\n");
-                child.stdin = Some(input);
+                std::thread::sleep(PAUSE);
             }
         }
+        Ok(())
+    }
+
+    /// Tells all processes that are at rest to end. Returns those that failed to, which are killed.
+    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<Exit>> {
+        self.tell_all("end")?;
         let (deadline, mut failed) = (Instant::now() + within, Vec::new());
         for number in 0..self.members.len() {
             failed.extend(self.finish_one(number, deadline)?);
         }
         Ok(failed)
+    }
+
+    fn tell_all(&mut self, word: &str) -> io::Result<()> {
+        for number in 0..self.members.len() {
+            self.go_on(number)?;
+            if let Life::Runs(child) = &mut self.members[number].life
+                && let Some(input) = &mut child.stdin
+            {
+                // A process that has ended is found later.
+                let _ = writeln!(input, "{word}");
+            }
+        }
+        Ok(())
     }
 
     fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<Exit>> {

@@ -1,11 +1,11 @@
-//! The writer of a process's part of the history. Uses only `clock`.
+//! What a process leaves in the directory of its campaign, its part of the history above all. Uses only `clock`.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zklock_testkit::history::{Event, Record, Source};
+use zklock_testkit::history::{Event, Process, Record, Source};
 
 use crate::clock;
 
@@ -38,6 +38,11 @@ impl Journal {
 /// Returns the path of a source's file.
 fn path(directory: &Path, by: Source) -> PathBuf {
     directory.join(format!("history-{by}.{ENDING}"))
+}
+
+/// Returns the path of the file that a process makes when it has given all locks back.
+pub(crate) fn at_rest(directory: &Path, process: Process) -> PathBuf {
+    directory.join(format!("rest-{process}"))
 }
 
 /// The ending of the names of the files.

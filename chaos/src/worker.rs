@@ -17,6 +17,7 @@ mod task;
 mod terms;
 mod writing;
 
+use std::fs::File;
 use std::io::{self, BufRead};
 use std::process::{ExitCode, exit};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use zklock::{Client, Config};
 use zklock_testkit::history::{Event, Process, Source};
 
 use crate::clock;
-use crate::journal::Journal;
+use crate::journal::{Journal, at_rest};
 use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
@@ -38,7 +39,7 @@ use crate::workload::Workload;
 use self::places::Places;
 use self::task::{Task, Ways};
 
-/// Works until the standard input says `stop`, and then gives all locks back.
+/// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.
 pub(crate) fn run(orders: &Orders) -> ExitCode {
     // A process that stands still does not notice the end of its input.
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
@@ -48,10 +49,10 @@ pub(crate) fn run(orders: &Orders) -> ExitCode {
     end_on_panic();
     eprintln!("{orders:?}");
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
-    let (stop, stopped) = watch::channel(false);
-    std::thread::spawn(move || wait_for_stop(&stop));
+    let [(stop, stopped), (end, ended)] = [(); 2].map(|()| watch::channel(false));
+    std::thread::spawn(move || [stop, end].iter().for_each(wait_for_word));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let worked = runtime.map(|runtime| runtime.block_on(work(orders, stopped)));
+    let worked = runtime.map(|runtime| runtime.block_on(work(orders, (stopped, ended))));
     match worked {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) | Err(error) => {
@@ -70,16 +71,20 @@ fn end_on_panic() {
     }));
 }
 
-fn wait_for_stop(stop: &watch::Sender<bool>) {
+/// Waits for the next word of the campaign.
+fn wait_for_word(said: &watch::Sender<bool>) {
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line) {
-        Ok(1..) => drop(stop.send_replace(true)),
+        Ok(1..) => drop(said.send_replace(true)),
         // The campaign has gone.
         Ok(0) | Err(_) => exit(ABANDONED),
     }
 }
 
-async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()> {
+async fn work(
+    orders: &Orders,
+    (stopped, mut ended): (watch::Receiver<bool>, watch::Receiver<bool>),
+) -> io::Result<()> {
     let journal = Journal::create(&orders.directory, Source::Process(orders.process))?;
     let Some(client) = connected(orders, stopped.clone()).await else { return Ok(()) };
     note_stalls(&journal, orders.process)?;
@@ -101,6 +106,9 @@ async fn work(orders: &Orders, stopped: watch::Receiver<bool>) -> io::Result<()>
         }
     }
     tasks.join_all().await;
+    File::create(at_rest(&orders.directory, orders.process))?;
+    // It fails if the thread that reads the input is gone, which does not end before.
+    ended.wait_for(|ended| *ended).await.map_err(io::Error::other)?;
     if timeout(SHUTDOWN_WITHIN, client.shutdown(SHUTDOWN_GRACE)).await.is_err() {
         return Err(io::Error::other("the client does not shut down"));
     }

@@ -25,10 +25,20 @@ struct Guard {
 }
 
 enum Finder {
-    /// A campaign with these options, for at most ten minutes.
+    /// A campaign with these options, which are for less than ten minutes.
     Campaign(&'static str),
     /// Tests: a package, its target, and a part of their names.
     Tests(&'static str, &'static str),
+}
+
+impl Finder {
+    /// Returns the exit code of a run that finds something. Others tell of a run that could not be made.
+    fn code(&self) -> i32 {
+        match self {
+            Self::Campaign(_) => 1,
+            Self::Tests(..) => 101,
+        }
+    }
 }
 
 const GUARDS: [Guard; 7] = [
@@ -98,20 +108,26 @@ impl Copy {
                 (format!("{test} --no-run"), format!("{test} -- {names}"))
             }
         };
-        if !self.cargo(&build)? {
+        if self.cargo(&build)? != Some(0) {
             return Err(format!("{} cannot be taken out: the code does not compile", guard.name).into());
         }
         let begin = Instant::now();
-        Ok((!self.cargo(&run)?).then(|| begin.elapsed()))
+        match (self.cargo(&run)?, guard.finder.code()) {
+            (Some(0), _) => Ok(None),
+            (code, found) if code == Some(found) => Ok(Some(begin.elapsed())),
+            (code, _) => {
+                Err(format!("{}: the run ended with {code:?}, and found nothing", guard.name).into())
+            }
+        }
     }
 
-    /// Runs cargo in the copy. Returns whether it succeeded.
-    fn cargo(&self, arguments: &str) -> Outcome<bool> {
+    /// Runs cargo in the copy. Returns its exit code, unless a signal ended it.
+    fn cargo(&self, arguments: &str) -> Outcome<Option<i32>> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args(["--quiet"]).args(arguments.split(" ")).current_dir(&self.0);
         let command = command.env("CARGO_TARGET_DIR", target().join("guards").join("target"));
-        Ok(command.stdin(Stdio::null()).status()?.success())
+        Ok(command.stdin(Stdio::null()).status()?.code())
     }
 
     fn remove(&self) {

@@ -4,7 +4,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::fleet::{Clock, Exit, Fleet};
+use crate::fleet::{Clock, Effect, Exit, Fleet, Impairment};
 use crate::injection::{Field, Victim};
 use crate::schedule::{Fault, Plan};
 
@@ -28,7 +28,7 @@ enum Act {
 enum Remedy {
     Run { process: usize },
     GoOn { process: usize },
-    Heal { process: usize, servers: Vec<usize> },
+    Restore { process: usize },
     Clear { process: usize },
 }
 
@@ -37,8 +37,9 @@ impl<'a> Player<'a> {
         Self { field, fleet, due: Vec::new(), threads: Vec::new() }
     }
 
-    /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves.
-    pub(super) fn play(mut self, plan: &Plan) -> Outcome<Vec<Exit>> {
+    /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves, and how
+    /// long it played.
+    pub(super) fn play(mut self, plan: &Plan) -> Outcome<(Vec<Exit>, Duration)> {
         let (begin, mut ended) = (Instant::now(), Vec::new());
         let planned = plan.schedule().into_iter();
         self.due = planned.map(|planned| (begin + planned.at, Act::Begin(planned.fault))).collect();
@@ -52,12 +53,13 @@ impl<'a> Player<'a> {
             }
             self.field.end.wait(STEP);
         }
+        let played = begin.elapsed();
         self.field.end.ring();
         for thread in self.threads.drain(..) {
             // A panic was printed when it happened.
             thread.join().map_err(|_| "the thread of a fault panicked")?;
         }
-        Ok(ended)
+        Ok((ended, played))
     }
 
     /// Returns an act whose time has come.
@@ -72,7 +74,7 @@ impl<'a> Player<'a> {
         match act {
             Act::Begin(fault) => self.begin(fault),
             Act::End(number, remedy) => {
-                self.remedy(remedy)?;
+                self.remedy(number, remedy)?;
                 self.field.chronicle.ended(number);
                 Ok(())
             }
@@ -84,13 +86,18 @@ impl<'a> Player<'a> {
         match fault.clone() {
             Fault::KillClient { process, .. } => {
                 let number = self.began(&fault, process);
-                self.fleet.kill(process)?;
-                self.end_in(lasts, number, Remedy::Run { process });
+                match self.fleet.kill(process)? {
+                    Effect::Struck => self.end_in(lasts, number, Remedy::Run { process }),
+                    Effect::None => self.field.chronicle.ended(number),
+                }
             }
             Fault::StopClient { process, .. } => {
                 let number = self.began(&fault, process);
-                self.fleet.stop(process)?;
-                self.end_in(lasts, number, Remedy::GoOn { process });
+                match self.fleet.stop(process)? {
+                    Effect::Struck => self.end_in(lasts, number, Remedy::GoOn { process }),
+                    // The fault that has stopped it, or has ended it, goes on.
+                    Effect::None => self.field.chronicle.ended(number),
+                }
             }
             Fault::Cut { process, side } => {
                 let number = self.began(&fault, process);
@@ -99,14 +106,13 @@ impl<'a> Player<'a> {
             }
             Fault::Silence { process, servers, side, .. } => {
                 let number = self.began(&fault, process);
-                self.fleet.links(process).silence(&servers, side);
-                self.end_in(lasts, number, Remedy::Heal { process, servers });
+                self.fleet.links_mut(process).impair(number, Impairment::Silence(servers, side));
+                self.end_in(lasts, number, Remedy::Restore { process });
             }
             Fault::SlowLink { process, delay, .. } => {
                 let number = self.began(&fault, process);
-                self.fleet.links(process).delay(delay);
-                let servers = (0..self.field.ensemble.servers().len()).collect();
-                self.end_in(lasts, number, Remedy::Heal { process, servers });
+                self.fleet.links_mut(process).impair(number, Impairment::Delay(delay));
+                self.end_in(lasts, number, Remedy::Restore { process });
             }
             Fault::LostReply { process, request, .. } => {
                 let number = self.began(&fault, process);
@@ -142,11 +148,11 @@ impl<'a> Player<'a> {
         self.due.push((Instant::now() + lasts, Act::End(number, remedy)));
     }
 
-    fn remedy(&mut self, remedy: Remedy) -> io::Result<()> {
+    fn remedy(&mut self, number: u64, remedy: Remedy) -> io::Result<()> {
         match remedy {
             Remedy::Run { process } => self.fleet.run(process, Clock::True)?,
             Remedy::GoOn { process } => self.fleet.go_on(process)?,
-            Remedy::Heal { process, servers } => self.fleet.links(process).heal_some(&servers),
+            Remedy::Restore { process } => self.fleet.links_mut(process).restore(number),
             Remedy::Clear { process } => self.fleet.links(process).clear(),
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The check of a history, and the report.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -15,19 +16,21 @@ use crate::fleet::Exit;
 use crate::gauges::Curves;
 use crate::journal::ENDING;
 use crate::options::Options;
+use crate::schedule::Plan;
 
 /// Checks the history, and prints and stores the report.
 pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
-    options: &Options,
+    (options, plan): (&Options, &Plan),
     (failed, curves): (&[Exit], &Curves),
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
     let Findings { mut violations, excused } = check::all(&history, &bounds());
     let checked = linear::all(&history, CONFIGURATIONS);
     violations.extend(checked.iter().filter_map(|checked| checked.violation.clone()));
-    let mut text = format!("{options:?}\n{}", Summary::of(&history));
+    let summary = Summary::of(&history);
+    let mut text = format!("{options:?}\n{summary}");
     text += &report::windows(&checked);
     text += &report::waits(&history);
     text += &report::errors(&history);
@@ -48,7 +51,14 @@ pub(super) fn reached(
     for violation in &violations {
         writeln!(text, "{violation}")?;
     }
-    let found = violations.len() + failed.len() + idle.len() + grown.len();
+    let unread = unread(&summary);
+    text.extend(unread.as_deref());
+    let absent = absent(plan, &summary);
+    for kind in &absent {
+        writeln!(text, "Absent: {kind} was planned, and could never be injected")?;
+    }
+    let found = [violations.len(), failed.len(), idle.len(), grown.len(), absent.len()];
+    let found = found.iter().sum::<usize>() + usize::from(unread.is_some());
     writeln!(text, "{found} violations")?;
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", report::shortened(&text));
@@ -61,10 +71,29 @@ pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
     let Findings { mut violations, .. } = check::all(&history, &bounds());
     violations
         .extend(linear::all(&history, CONFIGURATIONS).into_iter().filter_map(|checked| checked.violation));
-    print!("{}", Summary::of(&history));
+    let summary = Summary::of(&history);
+    print!("{summary}");
     violations.iter().for_each(|violation| println!("{violation}"));
-    println!("{} violations", violations.len());
-    Ok(if violations.is_empty() { Verdict::Kept } else { Verdict::Broken })
+    let unread = unread(&summary);
+    print!("{}", unread.as_deref().unwrap_or_default());
+    let found = violations.len() + usize::from(unread.is_some());
+    println!("{found} violations");
+    Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
+}
+
+/// Returns a line about the records that the checks do not know, which may hide a violation.
+fn unread(summary: &Summary) -> Option<String> {
+    (summary.unknown > 0).then(|| format!("Unread: {} records are of an unknown kind\n", summary.unknown))
+}
+
+/// Returns the kinds of faults that were planned several times, and that never struck.
+fn absent(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut planned = BTreeMap::<String, usize>::new();
+    for fault in plan.schedule() {
+        *planned.entry(fault.fault.kind().name()).or_default() += 1;
+    }
+    let is_absent = |(kind, times): &(String, usize)| *times >= SEVERAL && !summary.faults.contains_key(kind);
+    planned.into_iter().filter(is_absent).map(|(kind, _)| kind).collect()
 }
 
 /// Reads the histories of all processes.
@@ -98,5 +127,7 @@ fn bounds() -> Bounds {
 
 /// The most configurations that are looked at for the end of one operation.
 const CONFIGURATIONS: usize = 10_000;
+/// The number of faults of one kind that do not all fail by chance.
+const SEVERAL: usize = 3;
 /// The time by which a busy machine may be late.
 const SLACK: Duration = Duration::from_secs(3);

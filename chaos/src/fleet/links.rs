@@ -8,46 +8,74 @@ use zklock_testkit::{Direction, Error, How, Proxy};
 
 use crate::schedule::{Request, Side};
 
-/// The proxies of one process, in the order of the servers.
+/// The links of one process, in the order of the servers.
 #[derive(Debug)]
-pub(crate) struct Links(Vec<Proxy>);
+pub(crate) struct Links {
+    proxies: Vec<Proxy>,
+    /// What is wrong with the links at present, each with the number of its fault.
+    present: Vec<(u64, Impairment)>,
+}
+
+/// A fault of links that lasts.
+#[derive(Clone, Debug)]
+pub(crate) enum Impairment {
+    /// Nothing arrives from or at these servers.
+    Silence(Vec<usize>, Side),
+    /// Everything is late, and later at each further server.
+    Delay(Duration),
+}
 
 impl Links {
     pub(super) fn start(servers: &[SocketAddr]) -> Result<Self, Error> {
-        servers.iter().map(|server| Proxy::start(*server)).collect::<Result<_, _>>().map(Self)
+        let proxies = servers.iter().map(|server| Proxy::start(*server)).collect::<Result<_, _>>()?;
+        Ok(Self { proxies, present: Vec::new() })
     }
 
     pub(super) fn connect_string(&self) -> String {
-        let addresses: Vec<_> = self.0.iter().map(Proxy::connect_string).collect();
+        let addresses: Vec<_> = self.proxies.iter().map(Proxy::connect_string).collect();
         addresses.join(",")
     }
 
     /// Ends all connections.
     pub(crate) fn cut(&self, side: Side) {
         let how = if side == Side::Both { How::Rst } else { How::Fin };
-        self.0.iter().for_each(|proxy| proxy.cut(how));
+        self.proxies.iter().for_each(|proxy| proxy.cut(how));
     }
 
-    /// Lets nothing arrive from or at some servers.
-    pub(crate) fn silence(&self, servers: &[usize], side: Side) {
-        let direction = match side {
-            Side::ToServer => Direction::ToServer,
-            Side::ToClient => Direction::ToClient,
-            Side::Both => Direction::Both,
-        };
-        servers.iter().for_each(|server| self.0[*server].blackhole(direction));
+    /// Impairs the links until the fault with this number ends.
+    pub(crate) fn impair(&mut self, number: u64, impairment: Impairment) {
+        self.apply(&impairment);
+        self.present.push((number, impairment));
     }
 
-    /// Delays everything, and more to each further server.
-    pub(crate) fn delay(&self, delay: Duration) {
-        for (nth, proxy) in (1..).zip(&self.0) {
-            proxy.delay(Direction::Both, delay * nth / 2);
+    /// Ends the fault with this number. Those of other faults stay.
+    pub(crate) fn restore(&mut self, number: u64) {
+        self.present.retain(|(present, _)| *present != number);
+        self.proxies.iter().for_each(Proxy::heal);
+        self.present.iter().for_each(|(_, impairment)| self.apply(impairment));
+    }
+
+    fn apply(&self, impairment: &Impairment) {
+        match impairment {
+            Impairment::Silence(servers, side) => {
+                let direction = match side {
+                    Side::ToServer => Direction::ToServer,
+                    Side::ToClient => Direction::ToClient,
+                    Side::Both => Direction::Both,
+                };
+                servers.iter().for_each(|server| self.proxies[*server].blackhole(direction));
+            }
+            Impairment::Delay(delay) => {
+                for (nth, proxy) in (1..).zip(&self.proxies) {
+                    proxy.delay(Direction::Both, *delay * nth / 2);
+                }
+            }
         }
     }
 
     /// Loses the next reply to a request from each server.
     pub(crate) fn lose_reply(&self, request: Request) {
-        for proxy in &self.0 {
+        for proxy in &self.proxies {
             let opcode = match request {
                 Request::Create => Opcode::CREATE2,
                 Request::Delete => Opcode::DELETE,
@@ -58,24 +86,20 @@ impl Links {
         }
     }
 
-    /// Removes the faults of some servers.
-    pub(crate) fn heal_some(&self, servers: &[usize]) {
-        servers.iter().for_each(|server| self.0[*server].heal());
-    }
-
-    /// Removes all faults.
-    pub(crate) fn heal(&self) {
-        self.0.iter().for_each(Proxy::heal);
+    /// Ends all faults.
+    pub(crate) fn heal(&mut self) {
+        self.present.clear();
+        self.proxies.iter().for_each(Proxy::heal);
     }
 
     /// Removes the rules for replies.
     pub(crate) fn clear(&self) {
-        self.0.iter().for_each(Proxy::clear);
+        self.proxies.iter().for_each(Proxy::clear);
     }
 
     /// Returns the sessions of the process.
     pub(crate) fn sessions(&self) -> Vec<i64> {
-        let mut sessions: Vec<_> = self.0.iter().flat_map(Proxy::sessions).collect();
+        let mut sessions: Vec<_> = self.proxies.iter().flat_map(Proxy::sessions).collect();
         sessions.sort_unstable();
         sessions.dedup();
         sessions

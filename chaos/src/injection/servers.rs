@@ -39,9 +39,14 @@ pub(super) fn silence(field: &Field, fault: &Fault, targets: &[Target], lasts: D
     let servers = targets.iter().map(|target| field.server(*target)).collect::<Result<Vec<_>, _>>()?;
     let addresses: Vec<_> = servers.iter().map(|server| server.address().to_string()).collect();
     let number = field.chronicle.began(fault, &format!("at {}", addresses.join(" and ")));
-    servers.iter().try_for_each(|server| server.pause())?;
-    field.end.wait(lasts);
-    servers.iter().try_for_each(|server| server.resume())?;
+    let paused = servers.iter().try_for_each(|server| server.pause());
+    if paused.is_ok() {
+        field.end.wait(lasts);
+    }
+    // All of them go on, even if one cannot.
+    let resumed: Vec<_> = servers.iter().map(|server| server.resume()).collect();
+    paused?;
+    resumed.into_iter().collect::<Result<(), _>>()?;
     field.chronicle.ended(number);
     Ok(())
 }

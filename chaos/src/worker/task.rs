@@ -173,8 +173,10 @@ impl Calls {
     /// Runs a body under a lock whose grant is noted, and gives the lock back.
     pub(super) async fn end<K>(&self, guard: Guard<K>, body: impl Future<Output = ()>) {
         let ran = guard.run(body).await;
-        if let Err(error) = &ran {
-            self.told_lost(error);
+        match &ran {
+            // The lease lasted as long as the body, even if the body noted nothing meanwhile.
+            Ok(()) => guard.scope(async { self.renewed() }).await,
+            Err(error) => self.told_lost(error),
         }
         self.note(&Event::ReleaseBegun);
         match guard.release().await {
@@ -209,12 +211,16 @@ impl Calls {
         }
     }
 
+    /// Notes the end of the lease, unless it is over.
     pub(super) fn renewed(&self) {
-        self.note(&Event::Renewed { until: self.lease_end() });
+        let now = clock::now();
+        let until = self.lease_end();
+        if until > now {
+            self.note(&Event::Renewed { until });
+        }
     }
 
-    /// Returns the time at which the lease of the innermost lock runs out, by the true clock. It is never later than
-    /// the client knows.
+    /// Returns the time at which the lease of the innermost lock runs out, by the true clock, or a time that has passed.
     pub(super) fn lease_end(&self) -> u64 {
         let now = clock::now();
         let remaining = zklock::current().map_or(Duration::ZERO, |lock| lock.remaining());

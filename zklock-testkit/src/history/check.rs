@@ -8,7 +8,7 @@
 //! | [`writes()`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
 //! | [`state()`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
 //! | [`waits()`], [`turns()`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
-//! | [`vacancy()`] | a lock that nobody holds can be taken |
+//! | [`vacancy()`] | a place in a lock that nobody holds can be taken |
 //! | [`told()`] | a holder is told of its loss before the lock is handed on |
 //! | [`outcomes()`] | each call has exactly one outcome |
 //! | [`periods()`] | work starts at most once per period |

@@ -116,6 +116,17 @@ mod tests {
     }
 
     #[test]
+    fn an_update_without_a_hold_between_two_others_of_the_same_value_hides_nothing() {
+        let late = two(Kind::Mutex).reads(SECOND, 91, &[5]);
+        let late = applied(late, SECOND, 95, Way::Plain, 8);
+        let one = applied(late.reads(FIRST, 20, &[5]), FIRST, 30, Way::Plain, 6);
+        let third = one.holds("3.0/0/0", Kind::Mutex, 100, 120, 3).reads("3.0/0/0", 105, &[5]);
+        let third = applied(third, "3.0/0/0", 110, Way::Plain, 9);
+        let (violations, excused) = found(third);
+        assert_eq!((violations, excused.len()), (vec![Rule::LostUpdate], 2));
+    }
+
+    #[test]
     fn an_update_of_a_value_that_the_same_holder_wrote_counts() {
         let twice = applied(
             applied(two(Kind::Mutex).reads(FIRST, 20, &[5]), FIRST, 30, Way::Plain, 6),

@@ -72,7 +72,7 @@ fn falling<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
 }
 
 /// Returns the same kind for all places that exclude the same others.
-fn class(kind: Kind) -> Kind {
+pub(super) fn class(kind: Kind) -> Kind {
     match kind {
         Kind::Read | Kind::Permits { .. } => kind,
         _ => Kind::Mutex,

@@ -68,7 +68,9 @@ fn was_stopped(history: &History, hold: &Hold, next: &Hold) -> bool {
 ///
 /// A holder that began to release before the next grant need not be told. If the history has no word of a loss, but
 /// the lease ended before the next grant as far as the history knows, the holder is reported as well. A process that was
-/// stopped or killed, and a lock that was broken by force, cannot be told in time. The second condition is for them too:
+/// killed cannot be told in time, and neither can one that could not run at some time between [`Bounds::slack`] before
+/// the end of its lease and the next grant, nor the holder of a lock that was broken by force. The second condition is
+/// for them too:
 /// a holder whose node is deleted has the news before the next answer of the servers. Holds of Curator are left out.
 pub fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -76,7 +78,7 @@ pub fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
     for (hold, next) in successions(history).into_iter().filter(of_zklock) {
         let calls = both(hold.call, next.call);
         // Overlaps are another promise.
-        let text = if hold.end <= next.granted && is_told_late(history, hold, next) {
+        let text = if hold.end <= next.granted && is_told_late(history, hold, next, bounds) {
             let after = millis(next.granted - hold.end);
             format!(
                 "{calls}: the second was granted {after} after the first lease ended, and the first was not told"
@@ -92,11 +94,14 @@ pub fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
     violations
 }
 
-fn is_told_late(history: &History, hold: &Hold, next: &Hold) -> bool {
+fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> bool {
     let Some(call) = history.call(hold.call) else { return false };
     let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
     let died = history.life(hold.process()).killed().is_some_and(|killed| killed <= next.granted);
-    let is_excused = died || was_stopped(history, hold, next);
+    // It had the time to be told if it ran before its lease ended.
+    let from = hold.end.saturating_sub(bounds.slack);
+    let was_still = history.life(hold.process()).still_between(from, next.granted) > 0;
+    let is_excused = died || was_still;
     hold.ending.is_loss() && !is_excused && known.is_none_or(|known| known > next.granted)
 }
 

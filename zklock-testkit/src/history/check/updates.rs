@@ -14,8 +14,15 @@ pub(super) fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<(Violatio
             by_base.entry(update.base).or_default().push(update);
         }
     }
-    let pairs = by_base.values().flat_map(|updates| updates.windows(2));
-    pairs.map(|pair| judged(name, resource, &pair[0], &pair[1])).collect()
+    by_base.values().flat_map(|updates| pairs(updates)).map(|pair| judged(name, resource, pair)).collect()
+}
+
+/// Pairs the updates of one value, so that two of them that a hold covers are a pair even if others came in between.
+fn pairs<'a, 'b>(updates: &'b [Update<'a>]) -> Vec<[&'b Update<'a>; 2]> {
+    let covered: Vec<_> = updates.iter().filter(|update| update.is_covered()).collect();
+    let others = updates.windows(2).map(|pair| [&pair[0], &pair[1]]);
+    let others = others.filter(|pair| !pair.iter().all(|update| update.is_covered()));
+    covered.windows(2).map(|pair| [pair[0], pair[1]]).chain(others).collect()
 }
 
 /// A write, and the value that the same call had read or written before it.
@@ -55,7 +62,7 @@ fn updates<'a>(accesses: &[&'a Access<'a>]) -> Vec<Update<'a>> {
     updates
 }
 
-fn judged(name: &str, resource: &Resource<'_>, one: &Update<'_>, other: &Update<'_>) -> (Violation, Verdict) {
+fn judged(name: &str, resource: &Resource<'_>, [one, other]: [&Update<'_>; 2]) -> (Violation, Verdict) {
     let calls = both(one.write.call, other.write.call);
     let text = format!("{calls} both updated {name} from {}", one.base);
     let records = one.records.iter().chain(&other.records).map(|access| access.record.clone());

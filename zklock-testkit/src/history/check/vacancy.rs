@@ -3,33 +3,41 @@
 use std::collections::BTreeMap;
 
 use super::super::call::{Call, End};
-use super::super::event::Why;
-use super::super::hold::Hold;
+use super::super::event::{Kind, Why};
+use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::violation::{Rule, Violation, life, millis};
 use super::bounds::Bounds;
+use super::tokens::class;
 
-/// Checks that no lock stays free while calls wait for it in vain, as it does behind a node that nobody withdraws.
+/// Checks that no place in a lock stays free while calls wait for it in vain, as it does behind a node that nobody
+/// withdraws.
 ///
-/// A lock may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
-/// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls whose
-/// process was stopped meanwhile, or had no processor, do not count.
+/// A place may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
+/// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls during
+/// which one hold kept the place, and calls whose process was stopped meanwhile, or had no processor, do not count. Each
+/// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let holds = history.holds_by_lock();
-    let mut vain = BTreeMap::<&str, Vec<(&Call, u64)>>::new();
+    let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for call in history.calls() {
         if let Some(until) = waited_in_vain(history, call) {
-            vain.entry(&call.asked.lock).or_default().push((call, until));
+            vain.entry((&call.asked.lock, class(call.asked.kind))).or_default().push((call, until));
         }
     }
     let mut violations = Vec::new();
-    for (lock, calls) in vain {
-        for (from, to) in gaps(holds.get(lock).map_or(&[], Vec::as_slice), history.end()) {
+    for ((lock, kind), calls) in vain {
+        let holds = holds.get(lock).map_or(&[][..], Vec::as_slice);
+        let of_kind: Vec<_> = holds.iter().copied().filter(|hold| class(hold.kind) == kind).collect();
+        for (from, to) in gaps(&of_kind, history.end()) {
             let late = from.saturating_add(bounds.recovery);
-            let inside = |(call, until): &&(&Call, u64)| call.asked.at >= late && *until <= to;
+            let inside = |(call, until): &&(&Call, u64)| {
+                call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
+            };
             let shown: Vec<_> = calls.iter().filter(inside).take(CALLS).collect();
             if shown.len() == CALLS {
-                let text = format!("nobody holds {lock} for {} while calls wait in vain", millis(to - from));
+                let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
+                let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
                 let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
                 violations.push(Violation::new(Rule::Vacant, text, records));
             }
@@ -50,6 +58,12 @@ fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
     (history.life(call.id.process).still_between(call.asked.at, until) == 0).then_some(until)
 }
 
+/// Returns whether one hold that excludes a call was valid as long as the call waited.
+fn is_kept(holds: &[&Hold], call: &Call, until: u64) -> bool {
+    let begun = holds.partition_point(|hold| hold.granted <= call.asked.at);
+    holds[..begun].iter().any(|hold| hold.end >= until && excludes(hold.kind, call.asked.kind))
+}
+
 /// Returns the times in which there is no hold.
 fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
     let (mut gaps, mut free_since) = (Vec::new(), 0);
@@ -65,7 +79,7 @@ fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind};
+    use super::super::super::event::Event;
     use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
@@ -73,10 +87,35 @@ mod tests {
     const FIRST: &str = "1.0/0/0";
 
     fn in_vain(story: Story, calls: std::ops::Range<u64>, from: u64) -> Story {
+        in_vain_as(Kind::Mutex, story, calls, from)
+    }
+
+    fn in_vain_as(kind: Kind, story: Story, calls: std::ops::Range<u64>, from: u64) -> Story {
         calls.fold(story, |story, nth| {
             let (call, at) = (format!("2.0/0/{nth}"), from + 10 * nth);
-            story.asks(&call, Kind::Mutex, at).at(at + 9, &call, Event::GaveUp { why: Why::TimedOut })
+            story.asks(&call, kind, at).at(at + 9, &call, Event::GaveUp { why: Why::TimedOut })
         })
+    }
+
+    /// Holds of 10 that follow each other.
+    fn busy(kind: Kind) -> Story {
+        (1..20).fold(Story::default(), |story, nth| {
+            story.holds(&format!("1.0/0/{nth}"), kind, 10 * nth, 10 * nth + 9, nth)
+        })
+    }
+
+    #[test]
+    fn places_of_one_kind_that_stay_free_while_others_are_taken_are_stuck() {
+        let permits = |n| Kind::Permits { n, of: 3 };
+        for (taken, wanted) in [(Kind::Read, Kind::Write), (permits(1), permits(2)), (permits(1), permits(3))]
+        {
+            assert_eq!(found(in_vain_as(wanted, busy(taken), 0..3, 55)), [Rule::Vacant], "{wanted:?}");
+        }
+        assert_eq!(found(in_vain_as(Kind::Read, busy(Kind::Read), 0..3, 55)), []);
+        let long = Story::default().holds(FIRST, Kind::Read, 10, 200, 1);
+        assert_eq!(found(in_vain_as(Kind::Write, long, 0..3, 55)), [], "one reader stays");
+        let beside = Story::default().holds(FIRST, permits(1), 10, 200, 1);
+        assert_eq!(found(in_vain_as(permits(1), beside, 0..3, 255)), [Rule::Vacant]);
     }
 
     fn found(story: Story) -> Vec<Rule> {
