@@ -1,4 +1,4 @@
-//! What a process leaves in the directory of its campaign, its part of the history above all. Uses only `clock`.
+//! The files of a process in the directory of its campaign, its part of the history above all. Uses only `clock`.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -12,7 +12,7 @@ use crate::schedule::{Request, Side};
 #[derive(Debug)]
 pub(crate) struct Links {
     proxies: Vec<Proxy>,
-    /// What is wrong with the links at present, each with the number of its fault.
+    /// The present faults, each with its number.
     present: Vec<(u64, Impairment)>,
 }
 
