@@ -131,3 +131,27 @@ const CONFIGURATIONS: usize = 10_000;
 const SEVERAL: usize = 3;
 /// The time by which a busy machine may be late.
 const SLACK: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use crate::schedule::Kind;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_of_fault_that_was_planned_several_times_and_never_struck_is_absent() {
+        let (length, kinds) = (Duration::from_secs(60), vec![Kind::Cut]);
+        let plan = Plan { seed: 1, length, servers: 3, processes: 8, kinds };
+        let mut summary = Summary::default();
+        assert_eq!(absent(&plan, &summary), ["cut"]);
+        summary.faults.insert("cut".to_owned(), 1);
+        assert_eq!(absent(&plan, &summary), [""; 0]);
+    }
+
+    #[test]
+    fn records_of_an_unknown_kind_fail_the_check() {
+        assert_eq!(unread(&Summary::default()), None);
+        let unknown = Summary { unknown: 2, ..Summary::default() };
+        assert!(unread(&unknown).is_some_and(|line| line.starts_with("Unread: 2 ")));
+    }
+}
