@@ -44,6 +44,10 @@ fn begun_late(
     let applied = resource.accesses.iter().filter(|access| access.is_applied());
     let late = applied.filter_map(|access| {
         let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
+        // An earlier holder whose session was ended by force can get to know its grant late.
+        if next.token.is_some_and(|later| token(access).is_some_and(|own| later < own)) {
+            return None;
+        }
         let after = millis(access.began - next.granted);
         let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
         let grants = history.call(next.call).into_iter().flat_map(|call| life(&call.records));
@@ -157,6 +161,14 @@ mod tests {
         assert_eq!(found(write(61, Outcome::Refused)), []);
         assert_eq!(found(write(61, Outcome::Unknown)), []);
         assert_eq!(found(two().writes(FIRST, 61, Way::Plain, 7, Outcome::Applied)), []);
+    }
+
+    #[test]
+    fn an_older_token_whose_grant_is_known_late_makes_no_write_late() {
+        let late = |token| two().holds("3.0/0/0", Kind::Mutex, 95, 99, token);
+        let write = |story: Story| story.writes_with(SECOND, 97, Way::Guarded, 7, Outcome::Applied, Some(2));
+        assert_eq!(found(write(late(1))), []);
+        assert_eq!(found(write(late(3))), [Rule::LateWrite]);
     }
 
     #[test]
