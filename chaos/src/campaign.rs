@@ -196,6 +196,8 @@ fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
     let mut paths = left(field)?;
     let failed = fleet.finish(FINISH_WITHIN)?;
     paths.extend(left(field)?);
+    paths.sort_unstable();
+    paths.dedup();
     field.chronicle.say(&format!("{} nodes are left", paths.len()));
     field.chronicle.note(Event::NodesLeft { paths });
     Ok(failed)

@@ -68,10 +68,9 @@ fn was_stopped(history: &History, hold: &Hold, next: &Hold) -> bool {
 ///
 /// A holder that began to release before the next grant need not be told. If the history has no word of a loss, but
 /// the lease ended before the next grant as far as the history knows, the holder is reported as well. A process that was
-/// killed cannot be told in time, and neither can one that could not run at some time between [`Bounds::slack`] before
-/// the end of its lease and the next grant, nor the holder of a lock that was broken by force. The second condition is
-/// for them too:
-/// a holder whose node is deleted has the news before the next answer of the servers. Holds of Curator are left out.
+/// killed cannot be told in time. Neither can one that was stopped at some time between [`Bounds::slack`] before the end
+/// of its lease and the next grant, nor the holder of a lock that was broken by force. The second condition is for them
+/// too: a holder whose node is deleted has the news before the next answer of the servers. Holds of Curator are left out.
 pub fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
     let of_zklock = |(hold, _): &(&Hold, &Hold)| hold.library == Library::Zklock;
@@ -100,8 +99,8 @@ fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) ->
     let died = history.life(hold.process()).killed().is_some_and(|killed| killed <= next.granted);
     // It had the time to be told if it ran before its lease ended.
     let from = hold.end.saturating_sub(bounds.slack);
-    let was_still = history.life(hold.process()).still_between(from, next.granted) > 0;
-    let is_excused = died || was_still;
+    let was_stopped = history.life(hold.process()).stopped_between(from, next.granted) > 0;
+    let is_excused = died || was_stopped;
     hold.ending.is_loss() && !is_excused && known.is_none_or(|known| known > next.granted)
 }
 

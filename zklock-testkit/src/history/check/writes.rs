@@ -44,10 +44,6 @@ fn begun_late(
     let applied = resource.accesses.iter().filter(|access| access.is_applied());
     let late = applied.filter_map(|access| {
         let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
-        // An earlier holder whose session was ended by force can get to know its grant late.
-        if next.token.is_some_and(|later| token(access).is_some_and(|own| later < own)) {
-            return None;
-        }
         let after = millis(access.began - next.granted);
         let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
         let grants = history.call(next.call).into_iter().flat_map(|call| life(&call.records));
@@ -169,6 +165,9 @@ mod tests {
         let write = |story: Story| story.writes_with(SECOND, 97, Way::Guarded, 7, Outcome::Applied, Some(2));
         assert_eq!(found(write(late(1))), []);
         assert_eq!(found(write(late(3))), [Rule::LateWrite]);
+        // The write is late for the hold behind it.
+        let third = write(late(1).holds("1.0/0/1", Kind::Mutex, 96, 99, 3));
+        assert_eq!(found(third), [Rule::LateWrite]);
     }
 
     #[test]
