@@ -30,6 +30,7 @@ use crate::gauges::{Curves, Gauges};
 use crate::injection::{Field, mend};
 use crate::options::Options;
 use crate::outsider::Outsider;
+use crate::replicas::Replicas;
 use crate::schedule::{Kind, Plan};
 use crate::service;
 use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
@@ -127,10 +128,13 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     let gauges = Gauges::begin(fleet.running(), &field.ensemble, (plan.length, &end))?;
+    let replicas = Replicas::begin(&field)?;
     let failed = played(&field, &mut fleet, &plan);
     // It has not rung if the play failed.
     end.ring();
-    let verdict = ended(gauges, directory.path()).and_then(|curves| {
+    let compared = replicas.end().map_err(Into::into);
+    let curves = compared.and_then(|()| ended(gauges, directory.path()));
+    let verdict = curves.and_then(|curves| {
         // A history that ends early may show a violation, too.
         let ended = failed.as_deref().unwrap_or_default();
         verdict::reached(&chronicle, directory.path(), (options, &plan), (ended, &curves))

@@ -20,6 +20,7 @@ mod journal;
 mod options;
 mod orders;
 mod outsider;
+mod replicas;
 mod schedule;
 mod service;
 mod settings;

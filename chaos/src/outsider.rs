@@ -1,8 +1,8 @@
 //! Another client of the servers: it deletes nodes, ends sessions and lists nodes, on connections of its own.
 //!
-//! Uses no other module.
+//! Uses only `settings`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +12,8 @@ use tokio::time::{Instant, timeout};
 use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{ConnectRequest, Delete, ErrorCode, Request, Response};
 use zklock_testkit::{Conversation, session_password};
+
+use crate::settings::NAMESPACE;
 
 /// A client that asks one server after another.
 #[derive(Clone, Debug)]
@@ -62,7 +64,7 @@ impl Outsider {
     pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<BTreeMap<String, (i64, usize)>> {
         let mut found = BTreeMap::new();
         for server in &self.servers {
-            let mut conversation = in_time(Conversation::open(*server)).await?;
+            let mut conversation = open(*server).await?;
             // The server may be behind the others.
             in_time(conversation.call(Request::Sync { path: path.to_owned() })).await?;
             for (path, session) in ephemerals(&mut conversation, path).await? {
@@ -97,6 +99,24 @@ impl Outsider {
         }
         Err(io::Error::other("no server answers"))
     }
+}
+
+/// Opens a session at a server.
+pub(crate) async fn open(server: SocketAddr) -> io::Result<Conversation> {
+    in_time(Conversation::open(server)).await
+}
+
+/// Returns the full paths of the children of some nodes at a server that has caught up with its leader before.
+pub(crate) async fn nodes(
+    conversation: &mut Conversation,
+    of: impl Iterator<Item = &String>,
+) -> io::Result<BTreeSet<String>> {
+    in_time(conversation.call(Request::Sync { path: NAMESPACE.to_owned() })).await?;
+    let mut nodes = BTreeSet::new();
+    for path in of {
+        nodes.extend(children(conversation, path).await?);
+    }
+    Ok(nodes)
 }
 
 async fn end(server: SocketAddr, session_id: i64) -> Result<(), ConversationError> {

@@ -96,6 +96,8 @@ pub struct Campaign {
     pub lives: BTreeMap<Process, Life>,
     /// The times at which each lock was broken by force.
     pub broken: BTreeMap<String, Vec<u64>>,
+    /// The times at which the servers differed about the queue of each lock.
+    pub differences: BTreeMap<String, Vec<u64>>,
     /// The paths that were left at the end, or `None` if the campaign did not look.
     pub left: Option<Vec<String>>,
 }
@@ -127,6 +129,7 @@ impl Campaign {
             }),
             Event::FaultEnded { fault } => self.end_fault(*fault, at),
             Event::LockBroken { lock } => self.broken.entry(lock.clone()).or_default().push(at),
+            Event::ServersDiffer { lock, .. } => self.differences.entry(lock.clone()).or_default().push(at),
             Event::SessionEnded { process } => self.life(*process).sessions_ended.push(at),
             Event::ProcessStarted { process } => self.life(*process).started = Some(at),
             Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),

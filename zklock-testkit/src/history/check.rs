@@ -49,24 +49,24 @@ use super::violation::Findings;
 
 /// Makes all checks.
 pub fn all(history: &History, bounds: &Bounds) -> Findings {
-    let (state, turns) = (state(history), turns(history, bounds));
+    let judged = [state(history), turns(history, bounds), vacancy(history, bounds)];
     let violations = [
         exclusion(history),
         tokens(history),
         together(history),
         reentrant(history),
         writes(history),
-        state.violations,
         waits(history, bounds),
-        turns.violations,
-        vacancy(history, bounds),
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),
         left(history),
     ];
-    Findings {
-        violations: violations.into_iter().flatten().collect(),
-        excused: [state.excused, turns.excused].concat(),
+    let mut findings = Findings::default();
+    findings.violations.extend(violations.into_iter().flatten());
+    for Findings { violations, excused } in judged {
+        findings.violations.extend(violations);
+        findings.excused.extend(excused);
     }
+    findings
 }

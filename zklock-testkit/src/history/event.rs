@@ -134,6 +134,19 @@ pub enum Event {
         /// The name of the lock.
         lock: String,
     },
+    /// The servers differ about the queue of a lock: one of them had a node before and after another one, which had caught
+    /// up with its leader in between, did not have it. ZooKeeper breaks its own promise then, and contenders at the
+    /// first server may wait behind a node that does not exist. The campaign notes it again as long as it sees it.
+    ServersDiffer {
+        /// The name of the lock.
+        lock: String,
+        /// The path of the node.
+        node: String,
+        /// The address of the server that has the node.
+        has: String,
+        /// The address of the server that does not have it.
+        lacks: String,
+    },
     /// The campaign makes a server end the session of a process, with the same consequences for all of its holds. The
     /// time is taken before the request.
     SessionEnded {
@@ -329,6 +342,12 @@ mod tests {
             Event::Started { work: text.clone(), period: 5, began: 1 },
             Event::FaultBegan { fault: 1, kind: text.clone(), description: text },
             Event::FaultEnded { fault: 1 },
+            Event::ServersDiffer {
+                lock: lock.clone(),
+                node: "/a/b".to_owned(),
+                has: "127.0.0.1:1".to_owned(),
+                lacks: "127.0.0.1:2".to_owned(),
+            },
             Event::LockBroken { lock },
             Event::SessionEnded { process },
             Event::ProcessStarted { process },

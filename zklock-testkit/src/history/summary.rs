@@ -1,6 +1,6 @@
 //! The counts of a history, for a report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::call::End;
@@ -40,6 +40,8 @@ pub struct Summary {
     pub starts: u64,
     /// The number of faults, by their kind.
     pub faults: BTreeMap<String, u64>,
+    /// The nodes about which the servers differed.
+    pub differences: BTreeSet<String>,
     /// The call that waited longest, and its wait in nanoseconds.
     pub longest_wait: Option<(CallId, u64)>,
     /// The process that had no processor for longest, and the time in nanoseconds.
@@ -92,6 +94,7 @@ impl Summary {
             Event::Wrote { way, outcome, .. } => *self.writes.entry((*way, *outcome)).or_default() += 1,
             Event::Started { .. } => self.starts += 1,
             Event::FaultBegan { kind, .. } => *self.faults.entry(kind.clone()).or_default() += 1,
+            Event::ServersDiffer { node, .. } => drop(self.differences.insert(node.clone())),
             Event::Other => self.unknown += 1,
             _ => {}
         }
@@ -129,6 +132,9 @@ impl fmt::Display for Summary {
         writeln!(f, "{} losses told, {silent} leases over in silence", self.losses_told)?;
         writeln!(f, "{} reads, {} starts, writes: {}", self.reads, self.starts, listed(&self.writes))?;
         writeln!(f, "faults: {}", listed(&self.faults))?;
+        if !self.differences.is_empty() {
+            writeln!(f, "the servers differed about {} nodes", self.differences.len())?;
+        }
         if let Some((call, waited)) = self.longest_wait {
             writeln!(f, "longest wait: {} by {call}", millis(waited))?;
         }

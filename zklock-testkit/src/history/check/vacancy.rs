@@ -1,12 +1,13 @@
 //! Locks that nobody holds although calls wait for them.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::super::call::{Call, End};
 use super::super::event::{Kind, Why};
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, life, millis};
+use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
 use super::bounds::Bounds;
 use super::tokens::class;
 
@@ -17,7 +18,9 @@ use super::tokens::class;
 /// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls during
 /// which one hold kept the place, and calls whose process was stopped meanwhile, or had no processor, do not count. Each
 /// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
-pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
+///
+/// A lock about whose queue the servers differ meanwhile is excused.
+pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
     let holds = history.holds_by_lock();
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for call in history.calls() {
@@ -25,12 +28,15 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
             vain.entry((&call.asked.lock, class(call.asked.kind))).or_default().push((call, until));
         }
     }
-    let mut violations = Vec::new();
+    let mut findings = Findings::default();
     for ((lock, kind), calls) in vain {
         let holds = holds.get(lock).map_or(&[][..], Vec::as_slice);
         let of_kind: Vec<_> = holds.iter().copied().filter(|hold| class(hold.kind) == kind).collect();
         for (from, to) in gaps(&of_kind, history.end()) {
             let late = from.saturating_add(bounds.recovery);
+            if to < late {
+                continue;
+            }
             let inside = |(call, until): &&(&Call, u64)| {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
@@ -39,15 +45,25 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
                 let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
                 let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
                 let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
-                violations.push(Violation::new(Rule::Vacant, text, records));
+                let verdict = match differ(history, lock, from..=to) {
+                    true => Verdict::Excused,
+                    false => Verdict::Broken,
+                };
+                findings.add(Violation::new(Rule::Vacant, text, records), verdict);
             }
         }
     }
-    violations
+    findings
 }
 
 /// The number of calls that show that a lock cannot be taken.
 const CALLS: usize = 3;
+
+/// Returns whether the servers differed about the queue of a lock.
+fn differ(history: &History, lock: &str, time: RangeInclusive<u64>) -> bool {
+    let differences = history.campaign().differences.get(lock);
+    differences.is_some_and(|times| times.iter().any(|at| time.contains(at)))
+}
 
 /// Returns the time at which a call had waited for its whole bound.
 fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
@@ -119,7 +135,23 @@ mod tests {
     }
 
     fn found(story: Story) -> Vec<Rule> {
-        rules(&vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() }))
+        let findings = vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() });
+        assert_eq!(findings.excused, []);
+        rules(&findings.violations)
+    }
+
+    #[test]
+    fn a_lock_about_whose_queue_the_servers_differ_meanwhile_is_excused() {
+        let found = |lock: &str, at| {
+            let [node, has, lacks] = ["/q/n", "a", "b"].map(str::to_owned);
+            let differ = Event::ServersDiffer { lock: lock.to_owned(), node, has, lacks };
+            let released = Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1).campaign(at, differ);
+            let later = in_vain(released, 0..3, 70).holds("1.0/0/1", Kind::Mutex, 110, 120, 2);
+            let findings = vacancy(&later.history(), &Bounds { recovery: 50, ..Bounds::default() });
+            (findings.violations.len(), findings.excused.len())
+        };
+        assert_eq!([found("a", 20), found("a", 110)], [(0, 1); 2]);
+        assert_eq!([found("b", 20), found("a", 19), found("a", 111)], [(1, 0); 3]);
     }
 
     #[test]
