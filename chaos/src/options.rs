@@ -40,7 +40,7 @@ pub(crate) struct Options {
     #[arg(long)]
     curator: bool,
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=32))]
     tasks: Option<u32>,
     /// The lengths of bodies and pauses.
     #[arg(long, default_value_t, value_enum)]

@@ -1,6 +1,6 @@
 //! Another client of the servers: it deletes nodes, ends sessions and lists nodes, on connections of its own.
 //!
-//! Uses only `settings`.
+//! Uses no other module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use zklock_testkit::conversation::ConversationError;
-use zklock_testkit::wire::{ConnectRequest, Delete, ErrorCode, Request, Response};
+use zklock_testkit::wire::{CheckVersion, ConnectRequest, Delete, ErrorCode, Op, Request, Response, Stat};
 use zklock_testkit::{Conversation, session_password};
-
-use crate::settings::NAMESPACE;
 
 /// A client that asks one server after another.
 #[derive(Clone, Debug)]
@@ -60,13 +58,20 @@ impl Outsider {
         children
     }
 
+    /// Returns the zxid of the creation of a node, or `None` if the node does not exist.
+    pub(crate) async fn created(&self, path: &str) -> io::Result<Option<u64>> {
+        let mut conversation = self.open().await?;
+        let stat = stat(&mut conversation, path).await;
+        close(conversation).await;
+        Ok(stat?.and_then(|stat| stat.czxid.try_into().ok()))
+    }
+
     /// Returns the ephemeral nodes below a path, each with its session and the number of servers that have it.
     pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<BTreeMap<String, (i64, usize)>> {
         let mut found = BTreeMap::new();
         for server in &self.servers {
             let mut conversation = open(*server).await?;
-            // The server may be behind the others.
-            in_time(conversation.call(Request::Sync { path: path.to_owned() })).await?;
+            catch_up(&mut conversation).await?;
             for (path, session) in ephemerals(&mut conversation, path).await? {
                 found.entry(path).or_insert((session, 0)).1 += 1;
             }
@@ -76,9 +81,9 @@ impl Outsider {
     }
 
     /// Attaches to a session and closes it. Its owner may win it back before, so this is tried again until the servers
-    /// do not know the session. Returns whether they do not know it any more.
-    pub(crate) async fn end_session(&self, session_id: i64) -> bool {
-        for _ in 0..SESSION_TRIES {
+    /// do not know the session, or as long as the run goes on. Returns whether they do not know it any more.
+    pub(crate) async fn end_session(&self, session_id: i64, goes_on: impl Fn() -> bool) -> bool {
+        for _ in (0..SESSION_TRIES).take_while(|_| goes_on()) {
             for server in &self.servers {
                 if let Ok(Err(ConversationError::NoSession(_))) =
                     timeout(WITHIN, end(*server, session_id)).await
@@ -111,12 +116,19 @@ pub(crate) async fn nodes(
     conversation: &mut Conversation,
     of: impl Iterator<Item = &String>,
 ) -> io::Result<BTreeSet<String>> {
-    in_time(conversation.call(Request::Sync { path: NAMESPACE.to_owned() })).await?;
+    catch_up(conversation).await?;
     let mut nodes = BTreeSet::new();
     for path in of {
         nodes.extend(children(conversation, path).await?);
     }
     Ok(nodes)
+}
+
+/// Commits a transaction that changes nothing. The server then has all changes that were committed before, whereas a leader
+/// that has been deposed, and does not know it yet, still answers a `sync`.
+async fn catch_up(conversation: &mut Conversation) -> io::Result<()> {
+    let check = CheckVersion { path: "/".to_owned(), version: -1 };
+    answered(conversation, Request::Multi(vec![Op::Check(check)])).await.map(drop)
 }
 
 async fn end(server: SocketAddr, session_id: i64) -> Result<(), ConversationError> {
@@ -146,9 +158,8 @@ async fn delete(conversation: &mut Conversation, path: &str) -> io::Result<bool>
 async fn ephemerals(conversation: &mut Conversation, path: &str) -> io::Result<Vec<(String, i64)>> {
     let (mut open, mut found) = (vec![path.to_owned()], Vec::new());
     while let Some(path) = open.pop() {
-        let exists = Request::Exists { path: path.clone(), watch: false };
         open.extend(children(conversation, &path).await?);
-        if let Ok(Response::Stat(stat)) = answer(conversation, exists).await?
+        if let Some(stat) = stat(conversation, &path).await?
             && stat.ephemeral_owner != 0
         {
             found.push((path, stat.ephemeral_owner));
@@ -157,13 +168,31 @@ async fn ephemerals(conversation: &mut Conversation, path: &str) -> io::Result<V
     Ok(found)
 }
 
+/// Returns the full paths of the children of a node, of which there are none without the node.
 async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec<String>> {
     let request = Request::GetChildren { path: path.to_owned(), watch: false };
-    let Ok(Response::Children(mut names)) = answer(conversation, request).await? else {
+    let Some(Response::Children(mut names)) = answered(conversation, request).await? else {
         return Ok(Vec::new());
     };
     names.sort_by_key(|name| name.rsplit('-').next().map(str::to_owned));
     Ok(names.into_iter().map(|name| format!("{path}/{name}")).collect())
+}
+
+async fn stat(conversation: &mut Conversation, path: &str) -> io::Result<Option<Stat>> {
+    let request = Request::Exists { path: path.to_owned(), watch: false };
+    match answered(conversation, request).await? {
+        Some(Response::Stat(stat)) => Ok(Some(stat)),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the answer, or `None` if the node does not exist.
+async fn answered(conversation: &mut Conversation, request: Request) -> io::Result<Option<Response>> {
+    match answer(conversation, request).await? {
+        Ok(response) => Ok(Some(response)),
+        Err(ErrorCode::NO_NODE) => Ok(None),
+        Err(code) => Err(io::Error::other(format!("a server answers {code:?}"))),
+    }
 }
 
 async fn answer(

@@ -14,6 +14,7 @@ use zklock_testkit::history::Event;
 use crate::injection::Field;
 use crate::outsider;
 use crate::settings::NAMESPACE;
+use crate::workload::Workload;
 
 /// The looks at all servers, until the bell of the run rings.
 pub(crate) struct Replicas(JoinHandle<()>);
@@ -40,7 +41,8 @@ impl Replicas {
 
 struct Looks {
     servers: Vec<(SocketAddr, Option<Conversation>)>,
-    queues: BTreeMap<String, &'static str>,
+    /// The queues, each with the locks that cannot be taken while it stands still.
+    queues: BTreeMap<String, Vec<&'static str>>,
     comparison: Comparison,
     told: BTreeSet<String>,
 }
@@ -49,8 +51,13 @@ impl Looks {
     fn new(field: &Field) -> Self {
         let servers: Vec<_> =
             field.ensemble.servers().iter().map(|server| (server.address(), None)).collect();
-        let queues = field.workloads.iter().flat_map(|workload| workload.queues());
-        let queues = queues.map(|(lock, queue)| (format!("{NAMESPACE}{queue}"), lock)).collect();
+        let queues = field.workloads.iter().flat_map(|workload| {
+            let queues = workload.queues();
+            let locks: Vec<_> = queues.iter().map(|(lock, _)| *lock).collect();
+            let stuck = move |lock| if *workload == Workload::Multi { locks.clone() } else { vec![lock] };
+            queues.into_iter().map(move |(lock, queue)| (format!("{NAMESPACE}{queue}"), stuck(lock)))
+        });
+        let queues = queues.collect();
         let comparison = Comparison::new(servers.len());
         Self { servers, queues, comparison, told: BTreeSet::new() }
     }
@@ -85,7 +92,8 @@ impl Looks {
         if self.told.insert(node.clone()) {
             field.chronicle.say(&format!("the servers differ: {has} has {node}, and {lacks} does not"));
         }
-        if let Some(lock) = self.queues.get(queue) {
+        for lock in self.queues.get(queue).into_iter().flatten() {
+            let [node, has, lacks] = [&node, &has, &lacks].map(String::clone);
             field.chronicle.note(Event::ServersDiffer { lock: (*lock).to_owned(), node, has, lacks });
         }
     }
@@ -102,7 +110,7 @@ struct Difference {
 /// The latest look at each server.
 ///
 /// The names of nodes are unique, so that a node is created once and deleted once. Each look shows all changes that were
-/// committed before it began. Servers that are replicas can therefore not have a node, then lack it, and then have it.
+/// committed before it began, because the server has committed a transaction since. Servers that are replicas can therefore not have a node, then lack it, and then have it.
 struct Comparison {
     latest: Vec<BTreeSet<String>>,
     /// The nodes that a server had at its latest look, and that another one did not have since.

@@ -40,9 +40,7 @@ impl Workload {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
-}
 
-impl Workload {
     /// Returns the locks of the work, each with the nodes below the namespace whose children are its contenders.
     pub(crate) fn queues(self) -> Vec<(&'static str, &'static str)> {
         match self {

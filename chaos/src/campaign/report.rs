@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use zklock_testkit::history::linear::Checked;
-use zklock_testkit::history::{Event, History, Why};
+use zklock_testkit::history::{Event, History, Rule, Violation, Why};
 
 /// Returns how much of the history was checked against sequential models.
 pub(super) fn windows(checked: &[Checked]) -> String {
@@ -15,8 +15,34 @@ pub(super) fn windows(checked: &[Checked]) -> String {
     let left_out = sum(|checked| checked.report.unchecked.iter().map(|unchecked| unchecked.operations).sum());
     format!(
         "linearizable: {operations} operations in {windows} windows, of which {unchecked} with {left_out} operations \
-         were too large to check\n"
+         were too large to check{}\n",
+        names(checked)
     )
+}
+
+/// Returns the operations that were not checked, by their lock or resource.
+fn names(checked: &[Checked]) -> String {
+    let mut text = String::new();
+    for Checked { name, report, .. } in checked.iter().filter(|checked| !checked.report.unchecked.is_empty())
+    {
+        let left_out: usize = report.unchecked.iter().map(|unchecked| unchecked.operations).sum();
+        // Writing to a text cannot fail.
+        let _ = write!(text, ", {left_out} of {} of {name}", report.operations);
+    }
+    text
+}
+
+/// Returns the number of excused findings of each rule, and those about locks that nobody could take in full.
+pub(super) fn excused(excused: &[Violation]) -> String {
+    let mut counts = BTreeMap::<Rule, usize>::new();
+    excused.iter().for_each(|violation| *counts.entry(violation.rule).or_default() += 1);
+    let counts: Vec<_> = counts.iter().map(|(rule, count)| format!("{rule:?} {count}")).collect();
+    let mut text = format!("{} findings are excused: {}\n", excused.len(), counts.join(", "));
+    for violation in excused.iter().filter(|violation| violation.rule == Rule::Vacant) {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "excused: {violation}");
+    }
+    text
 }
 
 /// Returns the number of grants of each lock, and the mean and the longest wait for it.

@@ -35,8 +35,8 @@ pub(super) fn reached(
     text += &report::waits(&history);
     text += &report::errors(&history);
     text += &curves.summary();
-    let (failures, excused) = (chronicle.failures(), excused.len());
-    writeln!(text, "{failures} faults could not be injected, {excused} findings are excused")?;
+    writeln!(text, "{} faults could not be injected", chronicle.failures())?;
+    text += &report::excused(&excused);
     let idle = idle(&history, options.processes());
     for number in &idle {
         writeln!(text, "Process: {number} has held no lock")?;
@@ -51,14 +51,14 @@ pub(super) fn reached(
     for violation in &violations {
         writeln!(text, "{violation}")?;
     }
-    let unread = unread(&summary);
-    text.extend(unread.as_deref());
+    let (unread, invalid) = (unread(&summary), invalid(&summary));
+    text.extend(unread.iter().chain(&invalid).cloned());
     let absent = absent(plan, &summary);
     for kind in &absent {
         writeln!(text, "Absent: {kind} was planned, and could never be injected")?;
     }
     let found = [violations.len(), failed.len(), idle.len(), grown.len(), absent.len()];
-    let found = found.iter().sum::<usize>() + usize::from(unread.is_some());
+    let found = found.iter().sum::<usize>() + unread.iter().chain(&invalid).count();
     writeln!(text, "{found} violations")?;
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", report::shortened(&text));
@@ -68,15 +68,15 @@ pub(super) fn reached(
 /// Checks a history again, and prints what is in it and what it violates.
 pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let Findings { mut violations, .. } = check::all(&history, &bounds());
+    let Findings { mut violations, excused } = check::all(&history, &bounds());
     violations
         .extend(linear::all(&history, CONFIGURATIONS).into_iter().filter_map(|checked| checked.violation));
     let summary = Summary::of(&history);
-    print!("{summary}");
+    print!("{summary}{}", report::excused(&excused));
     violations.iter().for_each(|violation| println!("{violation}"));
-    let unread = unread(&summary);
-    print!("{}", unread.as_deref().unwrap_or_default());
-    let found = violations.len() + usize::from(unread.is_some());
+    let (unread, invalid) = (unread(&summary), invalid(&summary));
+    unread.iter().chain(&invalid).for_each(|line| print!("{line}"));
+    let found = violations.len() + unread.iter().chain(&invalid).count();
     println!("{found} violations");
     Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
 }
@@ -84,6 +84,12 @@ pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
 /// Returns a line about the records that the checks do not know, which may hide a violation.
 fn unread(summary: &Summary) -> Option<String> {
     (summary.unknown > 0).then(|| format!("Unread: {} records are of an unknown kind\n", summary.unknown))
+}
+
+/// Returns a line about holds that were never valid, if they are so many that the checks say little.
+fn invalid(summary: &Summary) -> Option<String> {
+    let (never, all) = (summary.never_valid, summary.holds.values().sum::<u64>());
+    (never > FEW + all / 50).then(|| format!("Invalid: {never} of {all} holds were never valid\n"))
 }
 
 /// Returns the kinds of faults that were planned several times, and that never struck.
@@ -127,6 +133,8 @@ fn bounds() -> Bounds {
 
 /// The most configurations that are looked at for the end of one operation.
 const CONFIGURATIONS: usize = 10_000;
+/// The number of holds that a process without a processor gets too late.
+const FEW: u64 = 10;
 /// The number of faults of one kind that do not all fail by chance.
 const SEVERAL: usize = 3;
 /// The time by which a busy machine may be late.
@@ -134,6 +142,8 @@ const SLACK: Duration = Duration::from_secs(3);
 
 #[cfg(test)]
 mod tests {
+    use zklock_testkit::history::Ending;
+
     use crate::schedule::Kind;
 
     use super::*;
@@ -146,6 +156,17 @@ mod tests {
         assert_eq!(absent(&plan, &summary), ["cut"]);
         summary.faults.insert("cut".to_owned(), 1);
         assert_eq!(absent(&plan, &summary), [""; 0]);
+    }
+
+    #[test]
+    fn many_holds_that_were_never_valid_fail_the_check() {
+        let of = |never_valid| Summary {
+            never_valid,
+            holds: BTreeMap::from([(Ending::Released, 1_000)]),
+            ..Summary::default()
+        };
+        assert_eq!(invalid(&of(30)), None);
+        assert!(invalid(&of(31)).is_some_and(|line| line.starts_with("Invalid: 31 ")));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) fn end_session(field: &Field, fault: &Fault, victim: &Victim) -> Outc
     let number = field.chronicle.began(fault, &format!("of {victim:x?}"));
     for session in &victim.sessions {
         field.chronicle.note(Event::SessionEnded { process: victim.process });
-        if !field.runtime.block_on(field.outsider.end_session(*session)) {
+        if !field.runtime.block_on(field.outsider.end_session(*session, || !field.end.has_rung())) {
             field.chronicle.say(&format!("the session {session:x} goes on"));
         }
         // Slow servers end the session late, and holds that are granted until then end with it.
@@ -35,10 +35,12 @@ pub(super) fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
         let place =
             if pick.is_multiple_of(2) { 0 } else { usize::try_from(pick >> 1 & 0x7f).unwrap_or_default() };
         let Some(path) = children.get(place % children.len().max(1)) else { continue };
-        field.chronicle.note(Event::LockBroken { lock: lock.to_owned() });
+        let Some(zxid) = field.runtime.block_on(field.outsider.created(path))? else { continue };
+        let broken = Event::LockBroken { lock: lock.to_owned(), zxid: Some(zxid) };
+        field.chronicle.note(broken.clone());
         let deleted = field.runtime.block_on(field.outsider.delete(path));
         // Slow servers delete the node late, and holds that are granted until then end with it.
-        field.chronicle.note(Event::LockBroken { lock: lock.to_owned() });
+        field.chronicle.note(broken);
         let was_there = deleted?;
         let number = field.chronicle.began(fault, &format!("{path}, deleted: {was_there}"));
         field.chronicle.ended(number);

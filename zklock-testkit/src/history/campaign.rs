@@ -94,8 +94,8 @@ pub struct Campaign {
     pub faults: Vec<Fault>,
     /// The lives of the processes.
     pub lives: BTreeMap<Process, Life>,
-    /// The times at which each lock was broken by force.
-    pub broken: BTreeMap<String, Vec<u64>>,
+    /// The times at which each lock was broken by force, with the zxid of the creation of the deleted node, if it is known.
+    pub broken: BTreeMap<String, Vec<(u64, Option<u64>)>>,
     /// The times at which the servers differed about the queue of each lock.
     pub differences: BTreeMap<String, Vec<u64>>,
     /// The paths that were left at the end, or `None` if the campaign did not look.
@@ -128,7 +128,9 @@ impl Campaign {
                 ended: None,
             }),
             Event::FaultEnded { fault } => self.end_fault(*fault, at),
-            Event::LockBroken { lock } => self.broken.entry(lock.clone()).or_default().push(at),
+            Event::LockBroken { lock, zxid } => {
+                self.broken.entry(lock.clone()).or_default().push((at, *zxid));
+            }
             Event::ServersDiffer { lock, .. } => self.differences.entry(lock.clone()).or_default().push(at),
             Event::SessionEnded { process } => self.life(*process).sessions_ended.push(at),
             Event::ProcessStarted { process } => self.life(*process).started = Some(at),

@@ -7,6 +7,7 @@
 //! | [`together()`], [`reentrant()`] | the members of a multi-lock are granted together; inner holds belong to outer ones |
 //! | [`writes()`] | no guarded write is applied after the next grant; a fenced resource accepts no older token |
 //! | [`state()`] | no update is lost, no state is torn, and nothing changes under a hold that excludes others |
+//! | [`progress()`] | a process gets locks while others do |
 //! | [`waits()`], [`turns()`] | calls end within their bounds, no call starves, and no process keeps a lock for too long |
 //! | [`vacancy()`] | a place in a lock that nobody holds can be taken |
 //! | [`told()`] | a holder is told of its loss before the lock is handed on |
@@ -19,6 +20,7 @@ mod exclusion;
 mod members;
 mod outcomes;
 mod periods;
+mod progress;
 mod resources;
 mod stability;
 mod state;
@@ -36,6 +38,7 @@ pub use exclusion::exclusion;
 pub use members::{reentrant, together};
 pub use outcomes::{left, outcomes};
 pub use periods::periods;
+pub use progress::progress;
 pub use state::state;
 pub use tokens::tokens;
 pub use told::{Margin, margins, told};
@@ -57,6 +60,7 @@ pub fn all(history: &History, bounds: &Bounds) -> Findings {
         reentrant(history),
         writes(history),
         waits(history, bounds),
+        progress(history, bounds),
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),

@@ -127,12 +127,16 @@ pub enum Event {
         /// The number of the fault.
         fault: u64,
     },
-    /// The campaign breaks a lock by force, such as by deleting its nodes. Its holders of this time may not know of
-    /// their loss yet when the next one is granted, and holds of the next second may be on a node that is about to be
-    /// deleted. None of these are valid from here on. The time is taken before the nodes are deleted.
+    /// The campaign breaks a lock by force, by deleting a node of it. Its holders of this time may not know of their loss
+    /// yet when the next one is granted, and holds of the next second may be on a node that is about to be deleted. None
+    /// of these are valid from here on. The time is taken before the node is deleted.
     LockBroken {
         /// The name of the lock.
         lock: String,
+        /// The zxid of the node's creation, or `None` if it is not known. Holds for one holder whose token shows that they
+        /// are under another node stay valid.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zxid: Option<u64>,
     },
     /// The servers differ about the queue of a lock: one of them had a node before and after another one, which had caught
     /// up with its leader in between, did not have it. ZooKeeper breaks its own promise then, and contenders at the
@@ -348,7 +352,7 @@ mod tests {
                 has: "127.0.0.1:1".to_owned(),
                 lacks: "127.0.0.1:2".to_owned(),
             },
-            Event::LockBroken { lock },
+            Event::LockBroken { lock, zxid: Some(7) },
             Event::SessionEnded { process },
             Event::ProcessStarted { process },
             Event::ProcessKilled { process },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::Call;
+use super::call::{Call, Grant};
 use super::campaign::{Campaign, Death};
 use super::event::{Kind, Library, Token};
 use super::source::{CallId, Process};
@@ -92,7 +92,7 @@ impl Hold {
 
     fn of(call: &Call, root: CallId, campaign: &Campaign, last: u64) -> Option<Self> {
         let grant = call.grants.first()?;
-        let (end, ending) = end(call, grant.at, campaign, last);
+        let (end, ending) = end(call, grant, campaign, last);
         Some(Self {
             call: call.id,
             root,
@@ -118,7 +118,8 @@ pub(super) fn excludes(one: Kind, other: Kind) -> bool {
 }
 
 /// Returns the earliest end of the hold of a call.
-fn end(call: &Call, granted: u64, campaign: &Campaign, last: u64) -> (u64, Ending) {
+fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Ending) {
+    let granted = grant.at;
     let mut ends = vec![(last, Ending::Open)];
     let first_end = call.ends.iter().map(super::call::End::at).min();
     ends.extend(call.release_begun.or(first_end).map(|at| (at, Ending::Released)));
@@ -127,7 +128,8 @@ fn end(call: &Call, granted: u64, campaign: &Campaign, last: u64) -> (u64, Endin
     let of_curator = call.asked.library == Library::Curator;
     ends.extend(call.suspended.first().filter(|_| of_curator).map(|at| (*at, Ending::Suspended)));
     let broken = campaign.broken.get(&*call.asked.lock).into_iter().flatten();
-    let mut forced: Vec<u64> = broken.copied().collect();
+    let broken = broken.filter(|(_, zxid)| may_be_under(call.asked.kind, grant.token, *zxid));
+    let mut forced: Vec<u64> = broken.map(|(at, _)| *at).collect();
     if let Some(life) = campaign.lives.get(&call.id.process) {
         ends.extend(life.death.map(|death| match death {
             Death::Killed(at) | Death::Exited(at) => (at, Ending::Died),
@@ -140,6 +142,15 @@ fn end(call: &Call, granted: u64, campaign: &Campaign, last: u64) -> (u64, Endin
     let forced = forced.into_iter().filter(|at| at.saturating_add(FORCE) >= granted);
     ends.extend(forced.map(|at| (at, Ending::Forced)));
     ends.into_iter().min_by_key(|(at, _)| *at).expect("the history ends")
+}
+
+/// Tells whether a hold may be under the node with this zxid.
+///
+/// Readers may follow a writer under a node that has replaced another one, and permits have several nodes, so that their
+/// tokens do not tell.
+fn may_be_under(kind: Kind, token: Option<Token>, zxid: Option<u64>) -> bool {
+    let is_told = matches!(kind, Kind::Mutex | Kind::Member { .. } | Kind::Leader);
+    !is_told || token.zip(zxid).is_none_or(|(token, zxid)| token.0 == zxid)
 }
 
 /// The time after the record of a force until which it may take effect, in nanoseconds.

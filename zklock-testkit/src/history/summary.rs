@@ -32,6 +32,9 @@ pub struct Summary {
     /// The number of holds whose lease was over, as the history knows it, without a word of a loss. If their processes
     /// did not write each end of the lease, they were valid for longer than the checks assume.
     pub leases_over_in_silence: u64,
+    /// The number of holds that were never valid, as far as the history shows, although no force struck them. Few checks
+    /// look at them.
+    pub never_valid: u64,
     /// The number of reads of resources.
     pub reads: u64,
     /// The number of writes, by their protection and their outcome.
@@ -71,6 +74,7 @@ impl Summary {
         for hold in history.holds() {
             *summary.holds.entry(hold.ending).or_default() += 1;
             let told = history.call(hold.call).is_some_and(|call| !call.told_lost.is_empty());
+            summary.never_valid += u64::from(!hold.was_valid() && hold.ending != Ending::Forced);
             summary.leases_over_in_silence += u64::from(hold.ending == Ending::LeaseOver && !told);
         }
         summary
@@ -99,9 +103,7 @@ impl Summary {
             _ => {}
         }
     }
-}
 
-impl Summary {
     fn count_stall(&mut self, by: Source, event: &Event) {
         if let (Source::Process(process), Event::Stalled { nanos }) = (by, event)
             && self.longest_stall.is_none_or(|(_, longest)| longest < *nanos)
@@ -129,7 +131,12 @@ impl fmt::Display for Summary {
         writeln!(f, "{} calls, {holds} holds: {}", self.calls, listed(&self.holds))?;
         writeln!(f, "calls without a hold: {}", listed(&self.gave_up))?;
         let silent = self.leases_over_in_silence;
-        writeln!(f, "{} losses told, {silent} leases over in silence", self.losses_told)?;
+        let never = self.never_valid;
+        writeln!(
+            f,
+            "{} losses told, {silent} leases over in silence, {never} holds never valid",
+            self.losses_told
+        )?;
         writeln!(f, "{} reads, {} starts, writes: {}", self.reads, self.starts, listed(&self.writes))?;
         writeln!(f, "faults: {}", listed(&self.faults))?;
         if !self.differences.is_empty() {

@@ -39,6 +39,8 @@ pub enum Rule {
     OldToken,
     /// A resource does not refuse a valid holder.
     Refused,
+    /// A write that was refused is never applied.
+    Phantom,
     /// No write of a valid holder is lost.
     LostUpdate,
     /// The cells of a resource are equal under the lock.

@@ -7,6 +7,8 @@ pub struct Bounds {
     pub slack: u64,
     /// The longest wait of any call, without the time for which its process was stopped.
     pub longest_wait: u64,
+    /// The time for which a process may get no lock while others do.
+    pub progress: u64,
     /// The number of grants in one turn, while others wait.
     pub turn_grants: u64,
     /// The length of one turn, without its last hold.
@@ -20,12 +22,13 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// Returns the documented bounds, with a second for the machine and 30 s for the consequences of faults.
+    /// Returns the documented bounds, with a second for the machine, 30 s for the consequences of faults, and twice that for a process.
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
         Self {
             slack: SECOND,
             longest_wait: 120 * SECOND,
+            progress: 60 * SECOND,
             turn_grants: 64,
             turn: SECOND / 20,
             notice: SECOND,

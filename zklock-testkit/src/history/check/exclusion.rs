@@ -190,19 +190,36 @@ mod tests {
     fn a_hold_that_the_campaign_breaks_by_force_is_not_valid_from_then_on() {
         let second =
             |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2).told_lost("1.0/0/0", 45);
-        let broken = || leased().campaign(30, Event::LockBroken { lock: "a".to_owned() });
+        let broken = || leased().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: None });
         assert_eq!(found(second(broken(), 30)), []);
         assert_eq!(found(second(broken(), 29)), [Rule::Exclusion]);
-        let other = leased().campaign(30, Event::LockBroken { lock: "b".to_owned() });
+        let other = leased().campaign(30, Event::LockBroken { lock: "b".to_owned(), zxid: None });
         assert_eq!(found(second(other, 30)), [Rule::Exclusion]);
         let ended = leased().campaign(30, Event::SessionEnded { process: FIRST });
         assert_eq!(found(second(ended, 30)), []);
     }
 
     #[test]
+    fn a_hold_for_one_holder_under_another_node_than_the_deleted_one_stays_valid() {
+        let second = |kind, zxid| {
+            let broken = Event::LockBroken { lock: "a".to_owned(), zxid: Some(zxid) };
+            let first = story().asks("1.0/0/0", kind, 1).granted_until("1.0/0/0", 10, 1, 50);
+            let second = first.campaign(30, broken).holds("2.0/0/0", kind, 30, 40, 2);
+            found(second.told_lost("1.0/0/0", 45))
+        };
+        assert_eq!([second(Kind::Mutex, 1), second(Kind::Write, 9)], [[]; 2]);
+        assert_eq!(second(Kind::Mutex, 9), [Rule::Exclusion]);
+        let curator = story().asks_in_curator("1.0/0/0", 1);
+        let curator = curator.at(10, "1.0/0/0", Event::Granted { token: None, until: None });
+        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: Some(9) };
+        let curator = curator.campaign(30, broken).holds("2.0/0/0", Kind::Mutex, 30, 40, 2);
+        assert_eq!(found(curator), []);
+    }
+
+    #[test]
     fn a_hold_that_is_granted_soon_after_a_force_or_after_its_lease_was_never_valid() {
         let forced = |at| {
-            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned() });
+            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: None });
             let first = broken.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
             first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
         };

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_hold_that_was_never_valid_may_have_any_token() {
-        let broken = Event::LockBroken { lock: "a".to_owned() };
+        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: None };
         let story = Story::default().campaign(5, broken).holds("2.0/0/0", Kind::Mutex, 8, 50, 6);
         assert_eq!(found(story.holds("1.0/0/0", Kind::Mutex, 10, 40, 5)), []);
     }

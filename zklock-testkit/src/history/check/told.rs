@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_lease_that_is_renewed_after_the_next_grant_is_found_also_if_the_lock_was_broken_by_force() {
         let renewed = |at, until| {
-            let broken = lost().campaign(30, Event::LockBroken { lock: "a".to_owned() });
+            let broken = lost().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: None });
             broken.at(at, FIRST, Event::Renewed { until }).told_lost(FIRST, 200)
         };
         let later = 51 + ROUNDING;

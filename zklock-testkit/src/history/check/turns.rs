@@ -127,6 +127,7 @@ mod tests {
     const BOUNDS: Bounds = Bounds {
         slack: 0,
         longest_wait: 1_000,
+        progress: 0,
         turn_grants: 4,
         turn: 50,
         notice: 10,

@@ -1,7 +1,6 @@
 //! Locks that nobody holds although calls wait for them.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use super::super::call::{Call, End};
 use super::super::event::{Kind, Why};
@@ -19,7 +18,8 @@ use super::tokens::class;
 /// which one hold kept the place, and calls whose process was stopped meanwhile, or had no processor, do not count. Each
 /// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
 ///
-/// A lock about whose queue the servers differ meanwhile is excused.
+/// A call that fails waits in vain, too. Calls that the servers may explain, because they differed about the queue of the
+/// lock while the call waited, are excused.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
     let holds = history.holds_by_lock();
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
@@ -40,17 +40,19 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
             let inside = |(call, until): &&(&Call, u64)| {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
-            let shown: Vec<_> = calls.iter().filter(inside).take(CALLS).collect();
-            if shown.len() == CALLS {
-                let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
-                let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
-                let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
-                let verdict = match differ(history, lock, from..=to) {
-                    true => Verdict::Excused,
-                    false => Verdict::Broken,
-                };
-                findings.add(Violation::new(Rule::Vacant, text, records), verdict);
-            }
+            let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) =
+                calls.iter().filter(inside).partition(|(call, until)| differ(history, call, *until));
+            let verdict = match (shown.len() >= CALLS, excused.len() + shown.len() >= CALLS) {
+                (true, _) => Verdict::Broken,
+                (false, true) => Verdict::Excused,
+                (false, false) => continue,
+            };
+            shown.extend(excused);
+            shown.truncate(CALLS);
+            let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
+            let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
+            let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
+            findings.add(Violation::new(Rule::Vacant, text, records), verdict);
         }
     }
     findings
@@ -59,16 +61,16 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
 /// The number of calls that show that a lock cannot be taken.
 const CALLS: usize = 3;
 
-/// Returns whether the servers differed about the queue of a lock.
-fn differ(history: &History, lock: &str, time: RangeInclusive<u64>) -> bool {
-    let differences = history.campaign().differences.get(lock);
-    differences.is_some_and(|times| times.iter().any(|at| time.contains(at)))
+/// Returns whether the servers differed about the queue of a call's lock while the call waited.
+fn differ(history: &History, call: &Call, until: u64) -> bool {
+    let differences = history.campaign().differences.get(&*call.asked.lock);
+    differences.is_some_and(|times| times.iter().any(|at| (call.asked.at..=until).contains(at)))
 }
 
-/// Returns the time at which a call had waited for its whole bound.
+/// Returns the time at which a call had waited for its whole bound, or had failed.
 fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
     let until = call.ends.iter().find_map(|end| match end {
-        End::GaveUp { at, why: Why::TimedOut } => Some(*at),
+        End::GaveUp { at, why: Why::TimedOut | Why::Error(_) } => Some(*at),
         _ => None,
     })?;
     (history.life(call.id.process).still_between(call.asked.at, until) == 0).then_some(until)
@@ -141,17 +143,34 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_about_whose_queue_the_servers_differ_meanwhile_is_excused() {
-        let found = |lock: &str, at| {
+    fn calls_during_which_the_servers_differ_about_the_queue_are_excused() {
+        let differ = |lock: &str| {
             let [node, has, lacks] = ["/q/n", "a", "b"].map(str::to_owned);
-            let differ = Event::ServersDiffer { lock: lock.to_owned(), node, has, lacks };
-            let released = Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1).campaign(at, differ);
-            let later = in_vain(released, 0..3, 70).holds("1.0/0/1", Kind::Mutex, 110, 120, 2);
-            let findings = vacancy(&later.history(), &Bounds { recovery: 50, ..Bounds::default() });
+            Event::ServersDiffer { lock: lock.to_owned(), node, has, lacks }
+        };
+        let found = |calls, lock, times: &[u64]| {
+            let story = in_vain(Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1), 0..calls, 70);
+            let story = times.iter().fold(story, |story, at| story.campaign(*at, differ(lock)));
+            let findings = vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() });
             (findings.violations.len(), findings.excused.len())
         };
-        assert_eq!([found("a", 20), found("a", 110)], [(0, 1); 2]);
-        assert_eq!([found("b", 20), found("a", 19), found("a", 111)], [(1, 0); 3]);
+        assert_eq!([found(3, "a", &[70]), found(3, "a", &[79, 80, 99])], [(0, 1); 2]);
+        assert_eq!([found(3, "b", &[70]), found(3, "a", &[69]), found(4, "a", &[70])], [(1, 0); 3]);
+        assert_eq!(found(2, "a", &[70]), (0, 0));
+    }
+
+    #[test]
+    fn a_lock_at_which_all_calls_fail_is_stuck() {
+        let failed = |calls: u64| {
+            let released = Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1);
+            (0..calls).fold(released, |story, nth| {
+                let (call, at) = (format!("2.0/0/{nth}"), 70 + nth);
+                let why = Why::Error("it is broken".to_owned());
+                story.asks(&call, Kind::Mutex, at).at(at, &call, Event::GaveUp { why })
+            })
+        };
+        assert_eq!(found(failed(3)), [Rule::Vacant]);
+        assert_eq!(found(failed(2)), []);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::bounds::Bounds;
 
 /// Checks that each call ends within its own bound, and that none waits longer than [`Bounds::longest_wait`].
 ///
-/// The time for which the process was stopped, or had no processor, does not count. A call whose process was killed waited until then, and
-/// one without an answer waited until the end of the history.
+/// The time for which the process was stopped, or had no processor, does not count. A call whose process was killed waited
+/// until then, and one without an answer waited until the end of the history.
 pub fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
     for call in history.calls() {
@@ -49,6 +49,7 @@ mod tests {
     const BOUNDS: Bounds = Bounds {
         slack: 5,
         longest_wait: 100,
+        progress: 0,
         turn_grants: 64,
         turn: 50,
         notice: 0,

@@ -10,8 +10,8 @@ use super::super::violation::{Rule, Violation, life, millis};
 use super::resources::{Access, Act, Resource, resources};
 use super::succession::successions;
 
-/// Checks that no guarded write is applied after the next grant, that a fenced resource accepts no older token, and that
-/// neither refuses a holder that is valid until its release.
+/// Checks that no guarded write is applied after the next grant, that a fenced resource accepts no older token, that
+/// neither refuses a holder that is valid until its release, and that nobody reads a value that was refused.
 ///
 /// Neither promise depends on time or on the validity of holds, so that nothing is excused. A guarded write is late if
 /// it began after the next grant, or if its place in the resource's order is behind a read or a write of a later hold.
@@ -23,6 +23,7 @@ pub fn writes(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (name, resource) in resources(history) {
         violations.extend(refused(name, &resource));
+        violations.extend(phantoms(name, &resource));
         match resource.way {
             Some(Way::Guarded) => {
                 violations.extend(begun_late(history, name, &resource, &next));
@@ -52,7 +53,8 @@ fn begun_late(
     late.collect()
 }
 
-/// Finds writes whose place is behind that of an access of a later hold of the same lock.
+/// Finds writes whose place is behind that of an access of a later hold of the same lock. It needs resources that tell
+/// their order of writes.
 fn out_of_order(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let placed = resource.accesses.iter().filter(|access| access.position.is_some());
     let mut placed: Vec<_> = placed.filter_map(|access| Some((access.hold?, access))).collect();
@@ -104,6 +106,28 @@ fn token(access: &Access<'_>) -> Option<Token> {
     }
 }
 
+/// Finds reads of values whose writes were all refused.
+fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let mut refused = BTreeMap::new();
+    for access in &resource.accesses {
+        if let Act::Write { value, outcome, .. } = access.act {
+            let write = refused.entry(value).or_insert(Some(access));
+            *write = write.filter(|_| outcome == Outcome::Refused);
+        }
+    }
+    let mut violations = Vec::new();
+    for access in &resource.accesses {
+        let Act::Read(cells) = access.act else { continue };
+        let writes = cells.iter().filter_map(|cell| *refused.get(cell)?);
+        violations.extend(writes.take(1).map(|write| {
+            let text =
+                format!("{} read a value of {name} that {} was refused to write", access.call, write.call);
+            Violation::new(Rule::Phantom, text, [write.record.clone(), access.record.clone()])
+        }));
+    }
+    violations
+}
+
 /// A holder that gives the lock back, and was never told of a loss, had it at the time of the write.
 fn refused<'a>(name: &str, resource: &'a Resource<'a>) -> impl Iterator<Item = Violation> + use<'a> {
     let name = name.to_owned();
@@ -135,6 +159,21 @@ mod tests {
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&writes(&story.history()))
+    }
+
+    #[test]
+    fn a_value_that_was_refused_is_never_read() {
+        let refused = |way, then| {
+            let story = two().writes(FIRST, 45, way, 7, Outcome::Refused).told_lost(FIRST, 47);
+            let story = story.writes(SECOND, 65, way, 8, then);
+            found(story.reads(SECOND, 70, &[7]).reads(SECOND, 80, &[8]).releases(FIRST, 95))
+        };
+        for way in [Way::Guarded, Way::Fenced] {
+            assert_eq!(refused(way, Outcome::Applied), [Rule::Phantom], "{way:?}");
+        }
+        let again = two().writes(FIRST, 45, Way::Guarded, 7, Outcome::Refused);
+        let again = again.writes(FIRST, 47, Way::Guarded, 7, Outcome::Applied).told_lost(FIRST, 48);
+        assert_eq!(found(again.reads(SECOND, 70, &[7])), []);
     }
 
     fn placed(story: Story, call: &str, at: u64, position: u64) -> Story {

@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_hold_that_was_never_valid_has_no_effect() {
-        let broken = Event::LockBroken { lock: "a".to_owned() };
+        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: None };
         let story = Story::default().campaign(5, broken).holds("1.0/0/0", Kind::Mutex, 10, 40, 5);
         // It is noted behind the next holder, which has a greater token.
         assert!(!fails(story.clone().holds("2.0/0/0", Kind::Mutex, 8, 50, 6)));

@@ -10,7 +10,7 @@ use super::operation::Operation;
 /// A sequential model.
 pub trait Model {
     /// An operation with its result.
-    type Op: Clone + Debug;
+    type Op: Clone + Debug + PartialEq;
     /// A state of the model.
     type State: Clone + Debug + Eq + Hash;
 

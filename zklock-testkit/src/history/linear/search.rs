@@ -143,6 +143,9 @@ impl<M: Model> Search<'_, M> {
     }
 
     /// Returns the configurations after one more open operation has taken effect.
+    ///
+    /// Of several equal operations, the one that ends first takes effect first. Any order with another one in its place is
+    /// also right with the two exchanged.
     fn successors(
         &self,
         from: &Configuration<M::State>,
@@ -150,11 +153,25 @@ impl<M: Model> Search<'_, M> {
     ) -> impl Iterator<Item = (Configuration<M::State>, Path)> {
         self.open.iter().filter_map(move |index| {
             let Err(place) = from.done.binary_search(index) else { return None };
+            if self.has_earlier_equal(*index, from) {
+                return None;
+            }
             let state = self.model.step(&from.state, &self.operations[*index].op)?;
             let mut done = from.done.clone();
             done.insert(place, *index);
             let step = Step { index: *index, before: path.clone() };
             Some((Configuration { state, done }, Some(Rc::new(step))))
+        })
+    }
+
+    /// Returns whether an equal open operation that has not taken effect ends before this one.
+    fn has_earlier_equal(&self, index: usize, from: &Configuration<M::State>) -> bool {
+        let end = |index: usize| (self.operations[index].last().unwrap_or(u64::MAX), index);
+        self.open.iter().any(|other| {
+            end(*other) < end(index)
+                && self.operations[*other].op == self.operations[index].op
+                && self.operations[*other].is_certain() == self.operations[index].is_certain()
+                && from.done.binary_search(other).is_err()
         })
     }
 

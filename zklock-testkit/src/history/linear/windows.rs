@@ -94,7 +94,7 @@ pub fn windows<O>(operations: &[Operation<O>]) -> Vec<Vec<usize>> {
 mod tests {
     use super::super::super::event::{Outcome, Token};
     use super::super::super::source::{CallId, Process};
-    use super::super::model::{LockOp, Mutex, ReadWrite, ReadWriteOp};
+    use super::super::model::{LockOp, Mutex, Permits, PermitsOp, ReadWrite, ReadWriteOp};
     use super::super::operation::Span;
     use super::super::register::{FencedRegister, RegisterOp};
     use super::*;
@@ -148,17 +148,36 @@ mod tests {
 
     #[test]
     fn a_window_that_is_too_large_is_counted_and_those_behind_it_are_checked() {
-        // Twelve readers come and go together: their orders need too many configurations.
-        let crowd = (0..12).flat_map(|reader| {
-            [certain(ReadWriteOp::Read, 0, 20 + reader), certain(ReadWriteOp::EndRead, 50, 90)]
+        // Twelve calls come and go together with different numbers of permits: their orders need too many configurations.
+        let crowd = (1..=12).flat_map(|n| {
+            let end = 20 + u64::from(n);
+            [certain(PermitsOp::Acquire(n), 0, end), certain(PermitsOp::Release(n), 50, 90)]
         });
-        let write = [certain(ReadWriteOp::Write, 100, 101), certain(ReadWriteOp::Read, 110, 111)];
-        let operations: Vec<_> = crowd.chain(write).collect();
-        let report = check(&ReadWrite, &operations, 1_000);
+        let all = [certain(PermitsOp::Acquire(100), 100, 101), certain(PermitsOp::Acquire(1), 110, 111)];
+        let operations: Vec<_> = crowd.chain(all).collect();
+        let report = check(&Permits(100), &operations, 1_000);
         assert_eq!(report.unchecked[0], Unchecked { operations: 12, from: 0 });
         assert_eq!(report.failure.unwrap().stuck, 25);
-        assert!(check(&ReadWrite, &operations[..25], 1_000).failure.is_none());
-        assert_eq!(check(&ReadWrite, &operations, 1_000_000).unchecked, []);
+        assert!(check(&Permits(100), &operations[..25], 1_000).failure.is_none());
+        assert_eq!(check(&Permits(100), &operations, 1_000_000).unchecked, []);
+    }
+
+    #[test]
+    fn equal_operations_that_are_many_at_one_time_need_few_configurations() {
+        let crowd = |write| {
+            let readers = (0..60).flat_map(|reader| {
+                [certain(ReadWriteOp::Read, 0, 20 + reader), certain(ReadWriteOp::EndRead, 90, 200 + reader)]
+            });
+            let write = [certain(ReadWriteOp::Write, write, write + 1)];
+            check(&ReadWrite, &readers.chain(write).collect::<Vec<_>>(), 10_000)
+        };
+        assert_eq!((crowd(260).failure, crowd(260).unchecked), (None, vec![]));
+        assert_eq!(
+            crowd(199).failure.map(|failure| failure.stuck),
+            None,
+            "all readers may have ended by then"
+        );
+        assert_eq!(crowd(85).failure.map(|failure| failure.stuck), Some(120));
     }
 
     #[test]
