@@ -7,7 +7,8 @@
 //!
 //! This module may use only `error`.
 
-pub mod call;
+pub mod access;
+mod call;
 pub mod campaign;
 pub mod check;
 pub mod event;
@@ -24,9 +25,10 @@ mod story;
 mod summary;
 mod violation;
 
+pub use access::{Outcome, Way};
 pub use call::Call;
 pub use check::Bounds;
-pub use event::{Event, Kind, Library, Outcome, Token, Way, Why};
+pub use event::{Event, Kind, Library, Token, Why};
 pub use hold::{Ending, Hold};
 pub use lines::{read, write};
 pub use merged::History;

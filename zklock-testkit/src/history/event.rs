@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::access::{Outcome, Way};
 use super::source::Process;
 
 /// An event of a call, of a process, or of the campaign that runs the processes.
@@ -272,32 +273,6 @@ pub enum Why {
     NotDue,
     /// The call failed with this error.
     Error(String),
-}
-
-/// The protection of a resource against writers that have lost the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Way {
-    /// The resource takes every write.
-    Plain,
-    /// The resource refuses tokens that are older than the latest one it has seen.
-    Fenced,
-    /// The write is a transaction of ZooKeeper that checks the lock's node.
-    Guarded,
-}
-
-/// The answer of a resource to a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// The write was applied between its beginning and its end.
-    Applied,
-    /// The write was not applied, and never will be.
-    Refused,
-    /// The write may have been applied, or may be applied at any later time.
-    Unknown,
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::access::{Outcome, Way};
 use super::check::{exclusion, outcomes, state, tokens, writes};
-use super::event::{Event, Kind, Outcome, Token, Way};
+use super::event::{Event, Kind, Token};
 use super::linear;
 use super::merged::History;
 use super::record::Record;

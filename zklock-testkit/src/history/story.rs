@@ -1,6 +1,7 @@
 //! Histories for tests, written as a list of what happened.
 
-use super::event::{Event, Kind, Library, Outcome, Token, Way};
+use super::access::{Outcome, Way};
+use super::event::{Event, Kind, Library, Token};
 use super::merged::History;
 use super::record::Record;
 use super::violation::{Rule, Violation};

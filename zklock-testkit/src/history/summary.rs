@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::access::{Outcome, Way};
 use super::call::End;
 use super::check::{Margin, longest_wait, margins};
-use super::event::{Event, Outcome, Way, Why};
+use super::event::{Event, Why};
 use super::hold::Ending;
 use super::merged::History;
 use super::source::{CallId, Process, Source};

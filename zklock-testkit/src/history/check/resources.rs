@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::event::{Event, Outcome, Token, Way};
+use super::super::access::{Outcome, Way};
+use super::super::event::{Event, Token};
 use super::super::hold::Hold;
 use super::super::merged::History;
 use super::super::record::Record;

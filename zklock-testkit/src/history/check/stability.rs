@@ -1,6 +1,7 @@
 //! Resources that change under a hold that excludes all others.
 
-use super::super::event::{Kind, Outcome, Way};
+use super::super::access::{Outcome, Way};
+use super::super::event::Kind;
 use super::super::violation::{Rule, Verdict, Violation};
 use super::resources::{Access, Act, Resource, Suspects};
 

@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 
-use super::super::event::Way;
+use super::super::access::Way;
 use super::super::merged::History;
 use super::super::violation::{Findings, Rule, Verdict, Violation};
 use super::resources::{Access, Act, Resource, Suspects, resources};
@@ -72,7 +72,8 @@ fn is_explained<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind, Outcome};
+    use super::super::super::access::Outcome;
+    use super::super::super::event::{Event, Kind};
     use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Outcome, Way};
+use super::super::access::{Outcome, Way};
 use super::super::violation::{Rule, Verdict, Violation, both};
 use super::resources::{Access, Act, Resource};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Outcome, Token, Way};
+use super::super::access::{Outcome, Way};
+use super::super::event::Token;
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
 use super::super::source::CallId;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use super::super::access::{Outcome, Way};
 use super::super::call::End;
-use super::super::event::{Event, Kind, Outcome, Way};
+use super::super::event::{Event, Kind};
 use super::super::hold::{Ending, Hold};
 use super::super::merged::History;
 use super::super::record::Record;

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::event::{Outcome, Token};
+use super::super::access::Outcome;
+use super::super::event::Token;
 use super::super::source::{CallId, Process};
 use super::*;
 

@@ -1,6 +1,7 @@
 //! The sequential model of a resource that knows tokens.
 
-use super::super::event::{Outcome, Token};
+use super::super::access::Outcome;
+use super::super::event::Token;
 use super::model::Model;
 use super::operation::Operation;
 

@@ -92,7 +92,8 @@ pub fn windows<O>(operations: &[Operation<O>]) -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Outcome, Token};
+    use super::super::super::access::Outcome;
+    use super::super::super::event::Token;
     use super::super::super::source::{CallId, Process};
     use super::super::model::{LockOp, Mutex, Permits, PermitsOp, ReadWrite, ReadWriteOp};
     use super::super::operation::Span;
