@@ -8,7 +8,7 @@
 //! This module may use only `error`.
 
 pub mod access;
-mod call;
+pub mod call;
 pub mod campaign;
 pub mod check;
 pub mod event;
