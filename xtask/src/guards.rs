@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use crate::step::{Outcome, root, target};
 
@@ -25,38 +26,34 @@ struct Guard {
 }
 
 enum Finder {
-    /// A campaign with these options, which are for less than ten minutes.
-    Campaign(&'static str),
+    /// A campaign with these options, which are for less than ten minutes, and the rules of which it finds one broken.
+    Campaign(&'static str, &'static [&'static str]),
     /// Tests: a package, its target, and a part of their names.
     Tests(&'static str, &'static str),
-}
-
-impl Finder {
-    /// Returns the exit code of a run that finds something. Others tell of a run that could not be made.
-    fn code(&self) -> i32 {
-        match self {
-            Self::Campaign(_) => 1,
-            Self::Tests(..) => 101,
-        }
-    }
 }
 
 const GUARDS: [Guard; 7] = [
     Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::acquisition::") },
     Guard {
         name: "lease-clock",
-        finder: Finder::Campaign("--minutes 3 --workload register --faults silence,stop-client"),
+        finder: Finder::Campaign(
+            "--minutes 3 --workload register --faults silence,stop-client",
+            &["Exclusion", "Told"],
+        ),
     },
     Guard {
         name: "own-node-watch",
-        finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node"),
+        finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node", &["Told"]),
     },
     Guard {
         name: "withdrawal",
-        finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2"),
+        finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"]),
     },
     Guard { name: "write-permit", finder: Finder::Tests("zklock-core --lib", "cohort::schedules::") },
-    Guard { name: "company", finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults") },
+    Guard {
+        name: "company",
+        finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults", &["Turn"]),
+    },
     Guard {
         name: "quorum-request",
         finder: Finder::Tests(
@@ -98,10 +95,11 @@ impl Copy {
         git(&self.0, &["checkout", "--quiet", "--", "."])?;
         let patch = root().join("chaos/guards").join(guard.name).with_extension("patch");
         git(&self.0, &["apply", &patch.to_string_lossy()])?;
+        let kept = target().join("guards").join(guard.name);
         let (build, run) = match guard.finder {
-            Finder::Campaign(options) => (
+            Finder::Campaign(options, _) => (
                 "build --package zklock-chaos".to_owned(),
-                format!("run --package zklock-chaos -- {options}"),
+                format!("run --package zklock-chaos -- {options} --keep {}", kept.display()),
             ),
             Finder::Tests(target, names) => {
                 let test = format!("test --package {target}");
@@ -111,11 +109,19 @@ impl Copy {
         if self.cargo(&build)? != Some(0) {
             return Err(format!("{} cannot be taken out: the code does not compile", guard.name).into());
         }
+        remove(&kept)?;
         let begin = Instant::now();
-        match (self.cargo(&run)?, guard.finder.code()) {
-            (Some(0), _) => Ok(None),
-            (code, found) if code == Some(found) => Ok(Some(begin.elapsed())),
-            (code, _) => {
+        let code = self.cargo(&run)?;
+        let after = begin.elapsed();
+        let is_found = match guard.finder {
+            Finder::Campaign(_, rules) => code == Some(CAMPAIGN) && breaks_one_of(rules, &kept)?,
+            Finder::Tests(..) => code == Some(TESTS),
+        };
+        remove(&kept)?;
+        match (is_found, code) {
+            (true, _) => Ok(Some(after)),
+            (false, Some(0 | CAMPAIGN)) => Ok(None),
+            (false, code) => {
                 Err(format!("{}: the run ended with {code:?}, and found nothing", guard.name).into())
             }
         }
@@ -141,6 +147,26 @@ impl Drop for Copy {
         self.remove();
     }
 }
+
+/// Returns whether the report of a campaign has a violation of one of these rules.
+fn breaks_one_of(rules: &[&str], directory: &Path) -> Outcome<bool> {
+    let report = fs::read_to_string(directory.join("report.txt"))?;
+    let is_broken = |rule: &&str| report.lines().any(|line| line.starts_with(&format!("{rule}: ")));
+    Ok(rules.iter().any(is_broken))
+}
+
+/// Removes a directory, if it is there.
+fn remove(directory: &Path) -> Outcome {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The exit code of a campaign that finds a violation.
+const CAMPAIGN: i32 = 1;
+/// The exit code of tests that fail. Others tell of a run that could not be made.
+const TESTS: i32 = 101;
 
 fn git(directory: &Path, arguments: &[&str]) -> Outcome {
     let output = Command::new("git").args(arguments).current_dir(directory).output()?;
