@@ -114,8 +114,8 @@ impl Curves {
 /// The number of looks in a run.
 const SAMPLES: u32 = 200;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-/// The length from which on a run shows whether resources grow.
-const LONG: Duration = Duration::from_secs(300);
+/// The length from which on a run shows whether resources grow. The last look of a run of five minutes is a little earlier.
+const LONG: Duration = Duration::from_secs(290);
 /// The factor by which a resource may differ from the second to the last fifth of a run.
 const GROWTH: f64 = 1.2;
 
