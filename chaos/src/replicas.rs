@@ -1,6 +1,6 @@
 //! The comparison of the servers, which ZooKeeper promises to be replicas of each other.
 //!
-//! Uses only `injection` for the targets, and what that uses.
+//! Uses only `injection`, `outsider`, `workload` and `settings`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -110,7 +110,8 @@ struct Difference {
 /// The latest look at each server.
 ///
 /// The names of nodes are unique, so that a node is created once and deleted once. Each look shows all changes that were
-/// committed before it began, because the server has committed a transaction since. Servers that are replicas can therefore not have a node, then lack it, and then have it.
+/// committed before it began, because the server has committed a transaction since. Servers that are replicas can
+/// therefore not have a node, then lack it, and then have it.
 struct Comparison {
     latest: Vec<BTreeSet<String>>,
     /// The nodes that a server had at its latest look, and that another one did not have since.
