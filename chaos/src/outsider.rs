@@ -128,7 +128,10 @@ pub(crate) async fn nodes(
 /// that has been deposed, and does not know it yet, still answers a `sync`.
 async fn catch_up(conversation: &mut Conversation) -> io::Result<()> {
     let check = CheckVersion { path: "/".to_owned(), version: -1 };
-    answered(conversation, Request::Multi(vec![Op::Check(check)])).await.map(drop)
+    match answered(conversation, Request::Multi(vec![Op::Check(check)])).await? {
+        Some(_) => Ok(()),
+        None => Err(io::Error::other("a server commits no transaction")),
+    }
 }
 
 async fn end(server: SocketAddr, session_id: i64) -> Result<(), ConversationError> {

@@ -95,6 +95,14 @@ impl Call {
         granted.into_iter().chain(self.ends.first().map(End::at)).min()
     }
 
+    /// Returns the time at which the call had waited for its whole bound without the lock, or had failed.
+    pub fn in_vain(&self) -> Option<u64> {
+        self.ends.iter().find_map(|end| match end {
+            End::GaveUp { at, why: Why::TimedOut | Why::Error(_) } => Some(*at),
+            _ => None,
+        })
+    }
+
     fn begin(record: &Record, id: CallId) -> Option<Self> {
         let Event::Asked { lock, kind, library, within, inside } = &record.event else { return None };
         let inside = inside.map(|call| CallId { call, ..id });

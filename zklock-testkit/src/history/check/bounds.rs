@@ -22,7 +22,8 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// Returns the documented bounds, with a second for the machine, 30 s for the consequences of faults, and twice that for a process.
+    /// Returns the documented bounds, with a second for the machine, 30 s for the consequences of faults, and twice that
+    /// for a process.
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
         Self {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::call::{Call, End};
-use super::super::event::{Library, Why};
+use super::super::event::Library;
 use super::super::merged::History;
 use super::super::source::Process;
 use super::super::violation::{Rule, Violation, life, millis};
@@ -24,11 +24,13 @@ pub fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
     for (process, calls) in processes {
         for (from, to) in without_a_grant(&calls) {
             let time = to - from - history.life(process).still_between(from, to).min(to - from);
-            let vain: Vec<_> = calls.iter().copied().filter(|call| is_in_vain(call, from, to)).collect();
-            if time > bounds.progress
-                && vain.len() >= CALLS
-                && others_go_on(history, process, &vain, from..to)
-            {
+            // There is a time for each grant, and almost all of them are short.
+            if time <= bounds.progress {
+                continue;
+            }
+            let is_within = |call: &&Call| call.asked.at >= from && call.in_vain().is_some_and(|at| at <= to);
+            let vain: Vec<_> = calls.iter().copied().filter(is_within).collect();
+            if vain.len() >= CALLS && others_go_on(history, process, &vain, from..to) {
                 let text = format!("{process} got no lock for {} while others did", millis(time));
                 let records = vain.into_iter().take(CALLS).flat_map(|call| life(&call.records));
                 violations.push(Violation::new(Rule::Starved, text, records));
@@ -51,14 +53,6 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
     times.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-fn is_in_vain(call: &Call, from: u64, to: u64) -> bool {
-    call.asked.at >= from
-        && call.ends.iter().any(|end| match end {
-            End::GaveUp { at, why: Why::TimedOut | Why::Error(_) } => *at <= to,
-            _ => false,
-        })
-}
-
 /// Returns whether other processes got some of the locks that these calls asked for.
 fn others_go_on(history: &History, process: Process, vain: &[&Call], time: std::ops::Range<u64>) -> bool {
     let locks: BTreeSet<_> = vain.iter().map(|call| &call.asked.lock).collect();
@@ -70,7 +64,7 @@ fn others_go_on(history: &History, process: Process, vain: &[&Call], time: std::
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind};
+    use super::super::super::event::{Event, Kind, Why};
     use super::super::super::story::{Story, rules};
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::call::{Call, End};
-use super::super::event::{Kind, Why};
+use super::super::call::Call;
+use super::super::event::Kind;
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
@@ -72,10 +72,7 @@ fn is_explained(history: &History, bounds: &Bounds, call: &Call, until: u64) -> 
 
 /// Returns the time at which a call had waited for its whole bound, or had failed.
 fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
-    let until = call.ends.iter().find_map(|end| match end {
-        End::GaveUp { at, why: Why::TimedOut | Why::Error(_) } => Some(*at),
-        _ => None,
-    })?;
+    let until = call.in_vain()?;
     (history.life(call.id.process).still_between(call.asked.at, until) == 0).then_some(until)
 }
 
@@ -100,7 +97,7 @@ fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
+    use super::super::super::event::{Event, Why};
     use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;

@@ -144,8 +144,8 @@ impl<M: Model> Search<'_, M> {
 
     /// Returns the configurations after one more open operation has taken effect.
     ///
-    /// Of several equal operations, the one that ends first takes effect first. Any order with another one in its place is
-    /// also right with the two exchanged.
+    /// Of several equal operations, the one that ends first takes effect first. If there is an order in which another one
+    /// does, exchanging the two gives one as well.
     fn successors(
         &self,
         from: &Configuration<M::State>,
