@@ -3,8 +3,9 @@
 //! The world consists of the contenders' state machines and of a server, which is the model inside
 //! the embedded server. From each state, every event that could come next is tried: a request or
 //! its reply is lost or refused, a lost create is applied late, even after the sync that should
-//! fence it, an outsider deletes a node or the parent, a session expires, a caller cancels. A
-//! budget limits the number of faults, so the state space is finite and is explored completely.
+//! fence it, an outsider deletes a node or the parent, a session expires or is replaced by one that
+//! the client does not know, a caller cancels. A budget limits the number of faults, so the state
+//! space is finite and is explored completely.
 
 mod check;
 mod numbers;

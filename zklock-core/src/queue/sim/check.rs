@@ -1,8 +1,10 @@
 //! The properties that hold in every world.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::world::{Fence, Session, World};
+use super::server::Server;
+use super::world::{Fence, Peer, Session, World};
 use crate::queue::acquisition::End;
 use crate::queue::claim::Claim;
 
@@ -16,16 +18,24 @@ impl World {
                 assert_eq!(self.count_nodes_of(index), 0, "a contender that ended left a node");
             }
             (End::Abandoned, Session::Alive) => {}
-            (End::Lost, Session::Expired) => assert_eq!(self.count_nodes_of(index), 0),
+            (End::Lost, Session::Expired | Session::ReplacementExpired) => {
+                assert_eq!(self.count_nodes_of(index), 0);
+            }
+            // The client closes a session that it did not ask for, and its nodes end with it.
+            (_, Session::Replaced) => {}
             unexpected => panic!("unexpected end: {:?}", unexpected.0),
         }
     }
 
-    /// Checks mutual exclusion as the server sees it: a holder counts only if its node exists.
+    /// Checks mutual exclusion. A holder counts while its node exists, because its lease ends before the session does.
+    /// That is not so for a node of another session, the holder of which counts until it is told.
     pub(super) fn check_exclusion(&self) {
         let nodes = self.server.nodes();
         let exists = |held: &Arc<str>| nodes.iter().any(|node| node.name == *held);
-        let holders: Vec<_> = self.peers.iter().filter(|peer| peer.held_names().iter().any(exists)).collect();
+        let holds = |(index, peer): &(usize, &Rc<Peer>)| {
+            peer.held_names().iter().any(exists) || peer.holds_by_another_session(Server::session_of(*index))
+        };
+        let holders: Vec<_> = self.peers.iter().enumerate().filter(holds).map(|(_, peer)| peer).collect();
         let most = match holders.first().map(|holder| holder.machine.claim()) {
             Some(Claim::Permit { of }) => *of as usize,
             Some(Claim::Place(_)) if holders.iter().all(|holder| holder.is_reader()) => holders.len(),

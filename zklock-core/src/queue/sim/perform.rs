@@ -29,9 +29,10 @@ impl World {
             return false;
         }
         match step {
-            Step::NoticeExpiry => *session == Session::Expired,
+            Step::NoticeExpiry => *session != Session::Alive,
             Step::Cancel => *cancelled == Cancelled::No,
-            _ if *session == Session::Expired => false,
+            Step::ReplaceSession => *session == Session::Expired,
+            _ if matches!(session, Session::Expired | Session::ReplacementExpired) => false,
             Step::Deliver => !matches!(action, Action::Hold(_) | Action::Finish(_)),
             Step::Skip => *cancelled == Cancelled::Yes && is_request(action),
             Step::LoseRequest | Step::LoseReply | Step::Refuse => is_request(action),
@@ -108,6 +109,12 @@ impl World {
             Step::OutsiderDeletes => self.expel(index),
             Step::NoticeDeletion => self.report(index, Event::OwnNodeGone),
             Step::Expire => self.expire(index),
+            Step::ReplaceSession => {
+                self.server.replace_session(index);
+                let peer = self.peer(index);
+                (peer.session, peer.link) = (Session::Replaced, Link::Restored);
+                true
+            }
             Step::Refuse => self.report(index, Event::Refused),
             Step::LocateTooEarly => {
                 self.peer(index).fence = Fence::Leaky;
@@ -160,8 +167,9 @@ impl World {
                 peer.action = None;
                 peer.memory.leave(peer.machine.last_number());
                 self.check_end(index, &end);
-                if end == End::Abandoned {
-                    // A node that cannot be deleted ends with its session.
+                if end == End::Abandoned || self.peers[index].session == Session::Replaced {
+                    // A node that cannot be deleted ends with its session, and a session that replaces another one is
+                    // closed.
                     self.expire(index);
                 }
             }
@@ -263,10 +271,20 @@ impl World {
         true
     }
 
+    /// Ends the session that the peer has at present.
     fn expire(&mut self, index: usize) -> bool {
-        self.peer(index).session = Session::Expired;
-        self.peer(index).late = None;
-        self.server.expire(index);
+        let peer = self.peer(index);
+        peer.late = None;
+        match peer.session {
+            Session::Replaced => {
+                peer.session = Session::ReplacementExpired;
+                self.server.expire_replacement(index);
+            }
+            _ => {
+                peer.session = Session::Expired;
+                self.server.expire(index);
+            }
+        }
         true
     }
 }

@@ -21,12 +21,15 @@ const FIRST: i32 = i32::MAX - 2;
 /// The time of every request. It is constant, because sessions expire only by a step of the simulation.
 const NOW: Duration = Duration::from_secs(1);
 
-/// A server with a session for each peer, and one for an outsider.
+/// A server with a session for each peer and one that replaces it, and with one for an outsider.
 #[derive(Clone)]
 pub(super) struct Server {
     /// Shared with the worlds that it was cloned from, and copied on write.
     model: Rc<Model>,
+    /// The connections of the peers at present, and that of the outsider.
     connections: Vec<ConnectionId>,
+    /// The connections of the peers with sessions that replace their own.
+    others: Rc<[ConnectionId]>,
     /// The zxids of the transactions that created contenders. Only their order matters.
     births: Vec<i64>,
     /// The view of the current state, once it was asked for.
@@ -44,17 +47,18 @@ pub(super) struct View {
 impl Server {
     pub(super) fn new(peers: usize) -> Self {
         let mut model = Model::new(Settings::default(), NOW);
-        // The last connection belongs to the outsider.
-        let connections: Vec<_> = (0..=peers).map(|_| model.open(Ipv4Addr::LOCALHOST.into())).collect();
-        for (index, connection) in connections.iter().enumerate() {
-            let session = model.open_session(*connection, Duration::from_secs(10), NOW);
-            assert_eq!(session, Self::session_of(index));
-        }
+        let open = |index| {
+            let connection = model.open(Ipv4Addr::LOCALHOST.into());
+            assert_eq!(model.open_session(connection, Duration::from_secs(10), NOW), Self::session_of(index));
+            connection
+        };
+        let mut connections: Vec<_> = (0..=2 * peers).map(open).collect();
+        let others = connections.split_off(peers + 1).into();
         model.take_outputs();
-        Self { model: Rc::new(model), connections, births: Vec::new(), view: OnceCell::new() }
+        Self { model: Rc::new(model), connections, others, births: Vec::new(), view: OnceCell::new() }
     }
 
-    /// Returns the session id of a peer. The model numbers its sessions consecutively.
+    /// Returns the session id of a peer, as the peer knows it. The model numbers its sessions consecutively.
     pub(super) fn session_of(index: usize) -> i64 {
         /// A standalone server has the number one, and numbers its sessions from its start time.
         const FIRST_SESSION: i64 = (1 << 56) | ((NOW.as_millis() as i64) << 16);
@@ -164,8 +168,21 @@ impl Server {
     }
 
     pub(super) fn expire(&mut self, index: usize) {
+        self.expire_session(Self::session_of(index));
+    }
+
+    /// Gives a peer another session without telling it.
+    pub(super) fn replace_session(&mut self, index: usize) {
+        self.connections[index] = self.others[index];
+    }
+
+    pub(super) fn expire_replacement(&mut self, index: usize) {
+        self.expire_session(Self::session_of(self.connections.len() + index));
+    }
+
+    fn expire_session(&mut self, session: i64) {
         let model = self.model();
-        model.expire(Self::session_of(index));
+        model.expire(session);
         model.take_outputs();
     }
 

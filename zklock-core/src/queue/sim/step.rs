@@ -13,6 +13,7 @@ pub(super) enum Step {
     OutsiderDeletes,
     NoticeDeletion,
     Expire,
+    ReplaceSession,
     NoticeExpiry,
     Cancel,
     Skip,
@@ -24,7 +25,7 @@ pub(super) enum Step {
     Reconnect,
 }
 
-pub(super) const STEPS: [Step; 19] = [
+pub(super) const STEPS: [Step; 20] = [
     Step::Deliver,
     Step::LoseRequest,
     Step::DelayCreate,
@@ -35,6 +36,7 @@ pub(super) const STEPS: [Step; 19] = [
     Step::OutsiderDeletes,
     Step::NoticeDeletion,
     Step::Expire,
+    Step::ReplaceSession,
     Step::NoticeExpiry,
     Step::Cancel,
     Step::Skip,
@@ -51,7 +53,12 @@ impl Step {
     pub(super) fn breaks_the_connection(self) -> bool {
         matches!(
             self,
-            Self::LoseRequest | Self::DelayCreate | Self::LoseReply | Self::LoseListReply | Self::Reconnect
+            Self::LoseRequest
+                | Self::DelayCreate
+                | Self::LoseReply
+                | Self::LoseListReply
+                | Self::ReplaceSession
+                | Self::Reconnect
         )
     }
 
@@ -68,6 +75,7 @@ impl Step {
             | Self::Refuse
             | Self::LocateTooEarly
             | Self::OutsiderDeletesParent
+            | Self::ReplaceSession
             | Self::Reconnect => true,
             Self::Deliver
             | Self::ApplyLateCreate

@@ -48,6 +48,10 @@ pub(super) struct Peer {
 pub(super) enum Session {
     Alive,
     Expired,
+    /// It has expired, and the server has given the client another one without telling it.
+    Replaced,
+    /// The other one has expired as well.
+    ReplacementExpired,
 }
 
 /// Whether the connection is still the one on which the peer was told what is in front of it.
@@ -112,8 +116,7 @@ impl World {
     /// Returns the node that the contender regards as its own, if it exists.
     pub(super) fn own_node(&self, index: usize) -> Option<Node> {
         let known = self.peers[index].machine.node()?;
-        let owner = Server::session_of(index);
-        self.server.nodes().iter().find(|node| node.owner == owner && node.name == known.name).cloned()
+        self.server.nodes().iter().find(|node| node.owner == known.owner && node.name == known.name).cloned()
     }
 
     pub(super) fn count_nodes_of(&self, index: usize) -> usize {
@@ -139,6 +142,11 @@ impl Peer {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Tells whether the peer holds the lock with a node of a session that it does not know.
+    pub(super) fn holds_by_another_session(&self, session: i64) -> bool {
+        !self.held_names().is_empty() && self.machine.node().is_some_and(|node| node.owner != session)
     }
 
     /// Tells whether the peer lets readers in. A writer whose downgrade is under way already does.
