@@ -3,6 +3,7 @@
 //! This module may use only `error`, `eventually`, `installation`, `ports` and `zookeeper`.
 
 use std::thread;
+use std::time::Duration;
 
 use crate::zookeeper::START_WITHIN;
 use crate::{Error, ZooKeeper, eventually};
@@ -96,7 +97,20 @@ impl Ensemble {
         self.links_of(index).for_each(Relay::shut);
     }
 
-    /// Ends the effect of [`separate`](Self::separate). Data that was kept passes first.
+    /// Delays all data that passes between a server, counted from zero, and the others in either direction, if one of them
+    /// leads and the other one follows it. Votes are not delayed, and neither are its clients.
+    ///
+    /// A follower that is delayed answers reads from a state that the leader has left behind. A leader that is delayed
+    /// needs twice as long for each write, and its followers are behind it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
+    pub fn delay(&self, index: usize, delay: Duration) {
+        self.links_of(index).for_each(|relay| relay.delay(delay));
+    }
+
+    /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
     ///
     /// # Panics
     ///

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use zklock_testkit::wire::{
@@ -191,6 +191,29 @@ fn a_follower_that_is_cut_off_answers_reads_until_it_gives_its_leader_up_and_cat
     ensemble.join(index);
     both_followers(&ensemble);
     assert_has(far, "/missed", "by one");
+}
+
+#[test]
+fn a_follower_that_is_delayed_answers_reads_from_a_state_that_the_leader_has_left_behind() {
+    let ensemble = Ensemble::builder().separable().start().unwrap();
+    let (leader, far) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
+    create(leader, "/before", "by all");
+    let index = ensemble.servers().iter().position(|server| server.address() == far.address()).unwrap();
+    assert_has(far, "/before", "by all");
+    let mut session = Session::open(far);
+    let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
+    let (delay, begin) = (Duration::from_millis(400), Instant::now());
+    ensemble.delay(index, delay);
+    create(leader, "/late", "by one");
+    assert_eq!(read("/late"), Err(ErrorCode::NO_NODE));
+    wait_until("it has the node", || read("/late").is_ok());
+    // The proposal and its commit are late, one right after the other.
+    assert!(begin.elapsed() >= delay, "{:?}", begin.elapsed());
+    assert_eq!(both_followers(&ensemble).len(), 2);
+
+    ensemble.join(index);
+    create(leader, "/after", "by all");
+    assert_has(far, "/after", "by all");
 }
 
 #[test]

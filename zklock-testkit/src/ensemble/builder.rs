@@ -84,7 +84,8 @@ impl EnsembleBuilder {
         self
     }
 
-    /// Lets [`Ensemble::separate`] cut servers off (default: they reach each other directly).
+    /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them (default: they reach each other
+    /// directly).
     pub fn separable(mut self) -> Self {
         self.links = Links::Relayed;
         self

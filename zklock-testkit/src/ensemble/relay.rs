@@ -1,9 +1,11 @@
-//! A relay between two servers, which can stop to carry data.
+//! A relay between two servers, which can carry data late or not at all.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A relay to one address. It carries bytes and knows no protocol. Its threads end with the connections.
 #[derive(Debug)]
@@ -23,10 +25,18 @@ struct Valve {
 enum State {
     #[default]
     Open,
+    /// Data is kept for this time.
+    Late(Duration),
     /// Data is kept until it opens again.
     Shut,
     /// The relay is gone.
     Over,
+}
+
+/// Bytes with the time at which they came.
+struct Parcel {
+    came: Instant,
+    bytes: Vec<u8>,
 }
 
 impl Relay {
@@ -56,6 +66,11 @@ impl Relay {
         self.valve.set(State::Shut);
     }
 
+    /// Carries all data this much later from now on.
+    pub(super) fn delay(&self, delay: Duration) {
+        self.valve.set(State::Late(delay));
+    }
+
     /// Carries data again, beginning with what was kept.
     pub(super) fn open(&self) {
         self.valve.set(State::Open);
@@ -80,11 +95,20 @@ impl Valve {
         self.changed.notify_all();
     }
 
-    /// Waits until data may pass. Returns `false` if it never may.
-    fn pass(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let shut = |state: &mut State| *state == State::Shut;
-        *self.changed.wait_while(state, shut).unwrap_or_else(PoisonError::into_inner) == State::Open
+    /// Waits until data that came at this time may pass. Returns `false` if it never may.
+    fn pass(&self, came: Instant) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            state = match *state {
+                State::Open => return true,
+                State::Over => return false,
+                State::Shut => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Late(delay) => match delay.saturating_sub(came.elapsed()) {
+                    Duration::ZERO => return true,
+                    left => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                },
+            }
+        }
     }
 }
 
@@ -92,23 +116,43 @@ fn carry(from: TcpStream, to: SocketAddr, valve: &Arc<Valve>) -> io::Result<()> 
     let to = TcpStream::connect(to)?;
     for (source, target) in [(from.try_clone()?, to.try_clone()?), (to, from)] {
         source.set_nodelay(true)?;
-        let valve = valve.clone();
-        let copying = move || copy(&source, &target, &valve);
-        thread::Builder::new().name("relay".to_owned()).spawn(copying)?;
+        let (sender, parcels) = sync_channel(PARCELS);
+        let (reading, valve) = (source.try_clone()?, valve.clone());
+        spawn(move || read(&reading, &sender))?;
+        spawn(move || {
+            write(&target, &parcels, &valve);
+            let _ = (source.shutdown(Shutdown::Both), target.shutdown(Shutdown::Both));
+        })?;
     }
     Ok(())
 }
 
-fn copy(mut source: &TcpStream, mut target: &TcpStream, valve: &Valve) {
-    let mut buffer = [0; 16 * 1024];
-    while let Ok(length @ 1..) = source.read(&mut buffer)
-        && valve.pass()
-        && target.write_all(&buffer[..length]).is_ok()
-    {}
-    // The end of a connection is data, too.
-    valve.pass();
-    let _ = (source.shutdown(Shutdown::Both), target.shutdown(Shutdown::Both));
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name("relay".to_owned()).spawn(work).map(drop)
 }
+
+fn read(mut source: &TcpStream, parcels: &SyncSender<Parcel>) {
+    let mut buffer = [0; 16 * 1024];
+    while let Ok(length @ 1..) = source.read(&mut buffer) {
+        let parcel = Parcel { came: Instant::now(), bytes: buffer[..length].to_vec() };
+        if parcels.send(parcel).is_err() {
+            return;
+        }
+    }
+}
+
+fn write(mut target: &TcpStream, parcels: &Receiver<Parcel>, valve: &Valve) {
+    for Parcel { came, bytes } in parcels {
+        if !valve.pass(came) || target.write_all(&bytes).is_err() {
+            return;
+        }
+    }
+    // The end of a connection is data, too.
+    valve.pass(Instant::now());
+}
+
+/// The most parcels that one direction of a connection keeps.
+const PARCELS: usize = 4_096;
 
 #[cfg(test)]
 mod tests {
@@ -140,5 +184,31 @@ mod tests {
         drop(relay);
         client.write_all(b"c").unwrap();
         assert_eq!(served.read(&mut byte).unwrap(), 0, "the relay is gone");
+    }
+
+    #[test]
+    fn data_is_late_and_in_order_while_the_relay_is_late_and_passes_when_it_opens() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let relay = Relay::start(server.local_addr().unwrap()).unwrap();
+        let mut client = TcpStream::connect(relay.address()).unwrap();
+        let (mut served, _) = server.accept().unwrap();
+        let delay = Duration::from_millis(200);
+        relay.delay(delay);
+        let mut bytes = [0; 2];
+        let sent = Instant::now();
+        client.write_all(b"a").unwrap();
+        client.write_all(b"b").unwrap();
+        served.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"ab");
+        assert!(sent.elapsed() >= delay, "{:?}", sent.elapsed());
+
+        relay.delay(Duration::MAX);
+        client.write_all(b"cd").unwrap();
+        served.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        assert!(served.read(&mut bytes).is_err(), "it is late");
+        relay.open();
+        served.set_read_timeout(None).unwrap();
+        served.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"cd");
     }
 }
