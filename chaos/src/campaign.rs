@@ -165,7 +165,8 @@ fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<Exit>> {
 
 fn start_servers(servers: usize) -> Outcome<Ensemble> {
     let builder = Ensemble::builder().servers(servers).tick_time(TICK).sync_limit(SYNC_LIMIT);
-    Ok(builder.system_property("znode.container.checkIntervalMs", CONTAINERS_MS).start()?)
+    let builder = builder.system_property("znode.container.checkIntervalMs", CONTAINERS_MS);
+    Ok(builder.separable().start()?)
 }
 
 /// Ends the time with faults at Ctrl-C and at SIGTERM, and this program at the second one.

@@ -26,6 +26,9 @@ impl Field {
             (Fault::KillServer { server, down }, _) => servers::kill(self, fault, *server, *down),
             (Fault::RollingRestart, _) => servers::roll(self, fault),
             (Fault::SilentServers { servers, lasts }, _) => servers::silence(self, fault, servers, *lasts),
+            (Fault::LaggingServer { server, delay, lasts }, _) => {
+                servers::delay(self, fault, *server, (*delay, *lasts))
+            }
             (Fault::FullDisk { server, lasts }, _) => servers::fill_disk(self, fault, *server, *lasts),
             (Fault::SlowDisk { server, stopped, lasts }, _) => {
                 servers::pulse(self, fault, *server, (*stopped, *lasts))

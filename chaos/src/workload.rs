@@ -56,7 +56,7 @@ impl Workload {
     }
 }
 
-/// The lengths of bodies and of the pauses between calls.
+/// The lengths of bodies and of the pauses between calls, and the share of the calls that are given up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pace {
     /// Mostly short, and sometimes so long that a lock can be lost.
@@ -64,6 +64,8 @@ pub(crate) enum Pace {
     Varied,
     /// All of them some milliseconds, for as many holds as possible.
     Full,
+    /// Lengths as in the default, but half of the calls are given up soon.
+    Hasty,
 }
 
 impl Pace {

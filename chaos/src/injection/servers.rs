@@ -51,6 +51,24 @@ pub(super) fn silence(field: &Field, fault: &Fault, targets: &[Target], lasts: D
     Ok(())
 }
 
+/// Makes a server and the others learn late from each other.
+pub(super) fn delay(
+    field: &Field,
+    fault: &Fault,
+    target: Target,
+    (delay, lasts): (Duration, Duration),
+) -> Outcome {
+    let server = field.server(target)?.address();
+    let index = field.ensemble.servers().iter().position(|other| other.address() == server);
+    let index = index.ok_or("the server is not one of the ensemble")?;
+    let number = field.chronicle.began(fault, &format!("at {server}"));
+    field.ensemble.delay(index, delay);
+    field.end.wait(lasts);
+    field.ensemble.join(index);
+    field.chronicle.ended(number);
+    Ok(())
+}
+
 /// Makes every write of a server to a file fail, as on a full disk. A server ends when it cannot write its log of
 /// transactions, and is started again afterwards.
 pub(super) fn fill_disk(field: &Field, fault: &Fault, target: Target, lasts: Duration) -> Outcome {

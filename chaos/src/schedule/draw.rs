@@ -51,6 +51,11 @@ pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {
         Kind::DeleteNode => Fault::DeleteNode { pick: rng.u64(..) },
         Kind::ReapContainers => Fault::ReapContainers { lasts: millis(rng, 1_000..=3_000) },
         Kind::SkewClock => Fault::SkewClock { process, rate: one_of(rng, &[992, 996, 1_004, 1_008]) },
+        Kind::LaggingServer => {
+            // A client has half a second for a new connection, for which a follower asks the leader.
+            let delay = millis(rng, 50..=240);
+            Fault::LaggingServer { server, delay, lasts: millis(rng, 2_000..=8_000) }
+        }
         Kind::FullDisk => Fault::FullDisk { server, lasts: millis(rng, 1_000..=5_000) },
         Kind::SlowDisk => {
             let stopped = millis(rng, 50..=400);

@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     SkewClock { process: usize, rate: u32 },
     /// A server cannot write to any file.
     FullDisk { server: Target, lasts: Duration },
+    /// The traffic between a server and the others, as leader and followers, is late.
+    LaggingServer { server: Target, delay: Duration, lasts: Duration },
     /// A server stands still for a moment, again and again.
     SlowDisk { server: Target, stopped: Duration, lasts: Duration },
 }
@@ -81,12 +83,13 @@ pub(crate) enum Kind {
     DeleteNode,
     ReapContainers,
     SkewClock,
+    LaggingServer,
     FullDisk,
     SlowDisk,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::KillClient,
         Self::StopClient,
         Self::KillServer,
@@ -102,6 +105,7 @@ impl Kind {
         Self::DeleteNode,
         Self::ReapContainers,
         Self::SkewClock,
+        Self::LaggingServer,
         Self::SlowDisk,
         Self::FullDisk,
     ];
@@ -120,6 +124,7 @@ impl Kind {
                 | Self::KillLeader
                 | Self::RollingRestart
                 | Self::SilentServer
+                | Self::LaggingServer
                 | Self::FullDisk
                 | Self::SlowDisk
         )
@@ -149,6 +154,7 @@ impl Fault {
             Self::DeleteNode { .. } => Kind::DeleteNode,
             Self::ReapContainers { .. } => Kind::ReapContainers,
             Self::SkewClock { .. } => Kind::SkewClock,
+            Self::LaggingServer { .. } => Kind::LaggingServer,
             Self::FullDisk { .. } => Kind::FullDisk,
             Self::SlowDisk { .. } => Kind::SlowDisk,
         }
@@ -164,6 +170,7 @@ impl Fault {
             | Self::SlowLink { lasts, .. }
             | Self::LostReply { lasts, .. }
             | Self::ReapContainers { lasts }
+            | Self::LaggingServer { lasts, .. }
             | Self::FullDisk { lasts, .. }
             | Self::SlowDisk { lasts, .. } => *lasts,
             Self::RollingRestart => ROLLING,
@@ -198,6 +205,7 @@ impl Fault {
         };
         match self {
             Self::KillServer { server, .. }
+            | Self::LaggingServer { server, .. }
             | Self::FullDisk { server, .. }
             | Self::SlowDisk { server, .. } => known(server).into_iter().collect(),
             Self::SilentServers { servers, .. } => servers.iter().filter_map(known).collect(),

@@ -93,7 +93,8 @@ impl Task {
 
     /// Draws whether the task waits for the lock or gives the call up on the way.
     pub(super) fn patience(&mut self) -> Patience {
-        match self.rng.u8(..12) {
+        let one_of = if self.ways.pace == Pace::Hasty { 2 } else { 12 };
+        match self.rng.u8(..one_of) {
             0 => Patience::Drop(Duration::from_millis(self.rng.u64(..200))),
             _ => Patience::Wait,
         }
