@@ -33,7 +33,7 @@ enum Finder {
 }
 
 const GUARDS: [Guard; 7] = [
-    Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::acquisition::") },
+    Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::sim::") },
     Guard {
         name: "lease-clock",
         finder: Finder::Campaign(
@@ -56,9 +56,9 @@ const GUARDS: [Guard; 7] = [
     },
     Guard {
         name: "quorum-request",
-        finder: Finder::Tests(
-            "zklock-tests --test it",
-            "recovery::a_contender_is_looked_for_after_the_server_caught_up",
+        finder: Finder::Campaign(
+            "--minutes 7 --workload register --tasks 1 --pace hasty --faults broken-request,lagging-server",
+            &["Vacant"],
         ),
     },
 ];

@@ -119,6 +119,11 @@ impl<'a> Player<'a> {
                 self.fleet.links(process).lose_reply(request);
                 self.end_in(lasts, number, Remedy::Clear { process });
             }
+            Fault::BrokenRequest { process, request, .. } => {
+                let number = self.began(&fault, process);
+                self.fleet.links(process).break_behind(request);
+                self.end_in(lasts, number, Remedy::Clear { process });
+            }
             Fault::SkewClock { process, rate } => {
                 let number = self.began(&fault, process);
                 self.fleet.kill(process)?;

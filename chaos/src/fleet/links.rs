@@ -76,13 +76,14 @@ impl Links {
     /// Loses the next reply to a request from each server.
     pub(crate) fn lose_reply(&self, request: Request) {
         for proxy in &self.proxies {
-            let opcode = match request {
-                Request::Create => Opcode::CREATE2,
-                Request::Delete => Opcode::DELETE,
-                Request::Transaction => Opcode::MULTI,
-                Request::List => Opcode::GET_CHILDREN,
-            };
-            proxy.on_reply(opcode).cut(How::Fin);
+            proxy.on_reply(opcode(request)).cut(How::Fin);
+        }
+    }
+
+    /// Ends connections right behind each such request.
+    pub(crate) fn break_behind(&self, request: Request) {
+        for proxy in &self.proxies {
+            proxy.on_request(opcode(request)).always().cut_after(How::Fin);
         }
     }
 
@@ -103,5 +104,14 @@ impl Links {
         sessions.sort_unstable();
         sessions.dedup();
         sessions
+    }
+}
+
+fn opcode(request: Request) -> Opcode {
+    match request {
+        Request::Create => Opcode::CREATE2,
+        Request::Delete => Opcode::DELETE,
+        Request::Transaction => Opcode::MULTI,
+        Request::List => Opcode::GET_CHILDREN,
     }
 }

@@ -41,11 +41,12 @@ pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {
             Fault::SlowLink { process, delay, lasts: millis(rng, 2_000..=8_000) }
         }
         Kind::LostReply => {
-            let request = one_of(
-                rng,
-                &[Request::Create, Request::Create, Request::Delete, Request::Transaction, Request::List],
-            );
+            let request = request(rng);
             Fault::LostReply { process, request, lasts: millis(rng, 1_000..=3_000) }
+        }
+        Kind::BrokenRequest => {
+            let request = request(rng);
+            Fault::BrokenRequest { process, request, lasts: millis(rng, 1_000..=3_000) }
         }
         Kind::EndSession => Fault::EndSession { process },
         Kind::DeleteNode => Fault::DeleteNode { pick: rng.u64(..) },
@@ -67,6 +68,11 @@ pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {
 /// Draws any server, and the leader more often than the others.
 fn server(rng: &mut Rng, plan: &Plan) -> Target {
     if rng.u8(..3) == 0 { Target::Leader } else { Target::Server(rng.usize(..plan.servers)) }
+}
+
+/// Draws a kind of request, and a create more often than the others.
+fn request(rng: &mut Rng) -> Request {
+    one_of(rng, &[Request::Create, Request::Create, Request::Delete, Request::Transaction, Request::List])
 }
 
 /// Draws one server, or now and then a majority.

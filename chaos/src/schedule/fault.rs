@@ -25,6 +25,8 @@ pub(crate) enum Fault {
     SlowLink { process: usize, delay: Duration, lasts: Duration },
     /// The reply to one of the next requests of a process is lost with its connection.
     LostReply { process: usize, request: Request, lasts: Duration },
+    /// The connections of a process end right behind each request of one kind, which the servers still get.
+    BrokenRequest { process: usize, request: Request, lasts: Duration },
     /// An outsider ends the session of a process.
     EndSession { process: usize },
     /// An outsider deletes the node of a contender; `pick` chooses it.
@@ -56,7 +58,7 @@ pub(crate) enum Side {
     Both,
 }
 
-/// The request whose reply is lost.
+/// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     Create,
@@ -79,6 +81,7 @@ pub(crate) enum Kind {
     Silence,
     SlowLink,
     LostReply,
+    BrokenRequest,
     EndSession,
     DeleteNode,
     ReapContainers,
@@ -89,7 +92,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::KillClient,
         Self::StopClient,
         Self::KillServer,
@@ -101,6 +104,7 @@ impl Kind {
         Self::Silence,
         Self::SlowLink,
         Self::LostReply,
+        Self::BrokenRequest,
         Self::EndSession,
         Self::DeleteNode,
         Self::ReapContainers,
@@ -150,6 +154,7 @@ impl Fault {
             Self::Silence { .. } => Kind::OneWay,
             Self::SlowLink { .. } => Kind::SlowLink,
             Self::LostReply { .. } => Kind::LostReply,
+            Self::BrokenRequest { .. } => Kind::BrokenRequest,
             Self::EndSession { .. } => Kind::EndSession,
             Self::DeleteNode { .. } => Kind::DeleteNode,
             Self::ReapContainers { .. } => Kind::ReapContainers,
@@ -169,6 +174,7 @@ impl Fault {
             | Self::Silence { lasts, .. }
             | Self::SlowLink { lasts, .. }
             | Self::LostReply { lasts, .. }
+            | Self::BrokenRequest { lasts, .. }
             | Self::ReapContainers { lasts }
             | Self::LaggingServer { lasts, .. }
             | Self::FullDisk { lasts, .. }
@@ -190,6 +196,7 @@ impl Fault {
             | Self::Silence { process, .. }
             | Self::SlowLink { process, .. }
             | Self::LostReply { process, .. }
+            | Self::BrokenRequest { process, .. }
             | Self::EndSession { process }
             | Self::SkewClock { process, .. } => Some(*process),
             _ => None,
