@@ -30,6 +30,7 @@ enum Remedy {
     GoOn { process: usize },
     Restore { process: usize },
     Clear { process: usize },
+    ClearAll,
 }
 
 impl<'a> Player<'a> {
@@ -119,10 +120,10 @@ impl<'a> Player<'a> {
                 self.fleet.links(process).lose_reply(request);
                 self.end_in(lasts, number, Remedy::Clear { process });
             }
-            Fault::BrokenRequest { process, request, .. } => {
-                let number = self.began(&fault, process);
-                self.fleet.links(process).break_behind(request);
-                self.end_in(lasts, number, Remedy::Clear { process });
+            Fault::BrokenRequest { request, .. } => {
+                let number = self.field.chronicle.began(&fault, "at all processes");
+                (0..self.fleet.len()).for_each(|process| self.fleet.links(process).break_behind(request));
+                self.end_in(lasts, number, Remedy::ClearAll);
             }
             Fault::SkewClock { process, rate } => {
                 let number = self.began(&fault, process);
@@ -159,6 +160,7 @@ impl<'a> Player<'a> {
             Remedy::GoOn { process } => self.fleet.go_on(process)?,
             Remedy::Restore { process } => self.fleet.links_mut(process).restore(number),
             Remedy::Clear { process } => self.fleet.links(process).clear(),
+            Remedy::ClearAll => (0..self.fleet.len()).for_each(|process| self.fleet.links(process).clear()),
         }
         Ok(())
     }

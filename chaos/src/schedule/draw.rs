@@ -46,7 +46,7 @@ pub(super) fn fault(rng: &mut Rng, kind: Kind, plan: &Plan) -> Fault {
         }
         Kind::BrokenRequest => {
             let request = request(rng);
-            Fault::BrokenRequest { process, request, lasts: millis(rng, 1_000..=3_000) }
+            Fault::BrokenRequest { request, lasts: millis(rng, 1_000..=3_000) }
         }
         Kind::EndSession => Fault::EndSession { process },
         Kind::DeleteNode => Fault::DeleteNode { pick: rng.u64(..) },

@@ -25,8 +25,8 @@ pub(crate) enum Fault {
     SlowLink { process: usize, delay: Duration, lasts: Duration },
     /// The reply to one of the next requests of a process is lost with its connection.
     LostReply { process: usize, request: Request, lasts: Duration },
-    /// The connections of a process end right behind each request of one kind, which the servers still get.
-    BrokenRequest { process: usize, request: Request, lasts: Duration },
+    /// The connections of all processes end right behind each request of one kind, which the servers still get.
+    BrokenRequest { request: Request, lasts: Duration },
     /// An outsider ends the session of a process.
     EndSession { process: usize },
     /// An outsider deletes the node of a contender; `pick` chooses it.
@@ -196,7 +196,6 @@ impl Fault {
             | Self::Silence { process, .. }
             | Self::SlowLink { process, .. }
             | Self::LostReply { process, .. }
-            | Self::BrokenRequest { process, .. }
             | Self::EndSession { process }
             | Self::SkewClock { process, .. } => Some(*process),
             _ => None,
