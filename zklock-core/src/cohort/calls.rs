@@ -119,7 +119,9 @@ impl<R: Local> Cohort<R> {
         match rouse {
             Rouse::Nobody => {}
             Rouse::Wake => self.bell.notify_one(),
-            Rouse::Start => self.worker.spawn(R::attend(self.clone())),
+            // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
+            // for the next one.
+            Rouse::Start => self.worker.spawn(Box::pin(R::attend(self.clone()))),
         }
         value
     }
