@@ -1,15 +1,15 @@
 //! Waits for changes of a state that several tasks share.
 
 use std::pin::pin;
-use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
 
+use once_cell::race::OnceBox;
 use tokio::sync::Notify;
 
 /// Wakes all tasks that wait for a change. It is small until a task waits for the first time, because most states of a
 /// lock are never waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Signal(OnceLock<Box<Notify>>);
+pub(crate) struct Signal(OnceBox<Notify>);
 
 impl Signal {
     /// Tells of a change that has been made.
