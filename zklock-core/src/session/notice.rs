@@ -121,11 +121,11 @@ pub(crate) enum Watch {
 impl Watch {
     /// Returns a watch that gives its share back when it fires.
     pub(crate) fn event(fires: impl Future<Output = Change> + Send + Sync + 'static, share: Share) -> Self {
-        Self::Event(Box::pin(async move {
-            let change = fires.await;
+        // Not in an async block, which would have room for the future twice.
+        Self::Event(Box::pin(fires.map(move |change| {
             drop(share);
             change
-        }))
+        })))
     }
 
     /// Returns a watch that has fired.

@@ -67,6 +67,7 @@ pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry
     own_node_gone(own, queue, sentry, (None, None)).await
 }
 
+/// The futures for what comes after the first watch has fired are boxed, because many locks wait for that.
 async fn own_node_gone(
     (session, path): Own,
     queue: NodePath,
@@ -75,7 +76,7 @@ async fn own_node_gone(
 ) -> Absence {
     let mut children = children.filter(|children| matches!(children, Watch::Event(_)));
     if absence.is_none() && children.is_none() && sentry.is_urged() {
-        children = look_around(&session, queue.full(), &path, &sentry).await;
+        children = Box::pin(look_around(&session, queue.full(), &path, &sentry)).await;
     }
     match (absence, children) {
         (Some(absence), Some(children)) => gone_beside(absence, children, (session, path), &sentry).await,
@@ -83,10 +84,13 @@ async fn own_node_gone(
         (None, Some(children)) => {
             others(children, &sentry).await;
             sentry.note_watch(false);
-            sentry.rest(MOMENT).await;
-            gone_since(Sign::Changed, (session, path), &sentry).await
+            Box::pin(async {
+                sentry.rest(MOMENT).await;
+                gone_since(Sign::Changed, (session, path), &sentry).await
+            })
+            .await
         }
-        (None, None) => gone(session, path, &sentry).await,
+        (None, None) => Box::pin(gone(session, path, &sentry)).await,
     }
 }
 
@@ -105,7 +109,7 @@ async fn gone_beside(absence: Vigil, children: Watch, own: Own, sentry: &Sentry)
     // The deletion of the node will fire the watch on the children.
     others.await;
     sentry.note_watch(false);
-    gone_since(Sign::Changed, own, sentry).await
+    Box::pin(gone_since(Sign::Changed, own, sentry)).await
 }
 
 /// Waits until the children of the queue may have changed, and takes note that others may have come.
