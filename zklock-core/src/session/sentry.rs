@@ -19,22 +19,16 @@ pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 /// The news of the watches of one contender.
 #[derive(Debug, Default)]
 pub(crate) struct Sentry {
-    sight: Mutex<Sight>,
+    /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
+    /// the first one.
+    company: Mutex<Option<Instant>>,
+    /// Whether a deletion of the own node would be noticed soon, or cannot be noticed sooner.
+    is_watched: AtomicBool,
     /// Whether others rely on the node.
     is_urged: AtomicBool,
     /// Whether the holder is asked to release.
     is_asked: AtomicBool,
     changed: Signal,
-}
-
-/// The latest news.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sight {
-    /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
-    /// the first one.
-    company: Option<Instant>,
-    /// Whether a deletion of the own node would be noticed soon, or cannot be noticed sooner.
-    is_watched: bool,
 }
 
 /// The latest list of a queue, as far as it tells of others.
@@ -63,12 +57,12 @@ impl Seen {
 impl Sentry {
     /// Returns since when other contenders may wait.
     pub(crate) fn company(&self) -> Option<Instant> {
-        self.sight().company
+        *self.lock_company()
     }
 
     /// Returns whether a deletion of the own node would be noticed soon, or cannot be noticed sooner.
     pub(crate) fn is_watched(&self) -> bool {
-        self.sight().is_watched
+        self.is_watched.load(Ordering::Acquire)
     }
 
     /// Asks for a watch on the own node without delay, because others rely on the node.
@@ -101,20 +95,20 @@ impl Sentry {
 
     /// Begins with a list in which the contender was seen at the head of its queue.
     pub(super) fn begin(&self, list: Seen) {
-        let mut sight = self.sight();
-        let company = (list != Seen::Alone).then(|| sight.company.unwrap_or_else(Instant::now));
-        *sight = Sight { company, is_watched: list != Seen::Unwatched || sight.is_watched };
-        drop(sight);
+        let mut company = self.lock_company();
+        *company = (list != Seen::Alone).then(|| company.unwrap_or_else(Instant::now));
+        drop(company);
+        self.is_watched.fetch_or(list != Seen::Unwatched, Ordering::AcqRel);
         self.changed.notify();
     }
 
     pub(super) fn note_company(&self) {
-        self.sight().company.get_or_insert_with(Instant::now);
+        self.lock_company().get_or_insert_with(Instant::now);
         self.changed.notify();
     }
 
     pub(super) fn note_watch(&self, is_watched: bool) {
-        self.sight().is_watched = is_watched;
+        self.is_watched.store(is_watched, Ordering::Release);
         self.changed.notify();
     }
 
@@ -136,8 +130,8 @@ impl Sentry {
         timeout(pause, self.until(Self::is_urged)).await.ok();
     }
 
-    fn sight(&self) -> MutexGuard<'_, Sight> {
-        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_company(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.company.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
