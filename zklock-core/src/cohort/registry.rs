@@ -20,9 +20,10 @@ struct Shards<V> {
     shards: [Mutex<Shard<V>>; SHARDS],
 }
 
-type Shard<V> = HashMap<NodePath, Values<V>>;
+/// The values by the hash of their path. They have the path themselves.
+type Shard<V> = HashMap<u64, Values<V>>;
 
-/// The values of one path, which are few, and mostly one.
+/// The values of paths with one hash, which are few, and mostly one.
 enum Values<V> {
     One(Weak<V>),
     Several(Box<[Weak<V>]>),
@@ -48,15 +49,16 @@ impl<V> Registry<V> {
     {
         // Dropped without the lock of the shard, which their ends take.
         let present;
-        let mut shard = self.shards.of(path);
-        present = shard.get(path).map(Values::present).unwrap_or_default();
-        if let Some(value) = present.iter().find(|value| value.entry().key == key) {
+        let (hash, mut shard) = self.shards.of(path);
+        present = shard.get(&hash).map(Values::present).unwrap_or_default();
+        let is_it = |entry: &Entry<K, V>| entry.path.is_same(path) && entry.key == key;
+        if let Some(value) = present.iter().find(|value| is_it(value.entry())) {
             return value.clone();
         }
         let entry = Entry { path: path.clone(), key, shards: Arc::downgrade(&self.shards) };
         let value = Arc::new(make(entry));
         let weak = Arc::downgrade(&value);
-        match shard.entry(path.clone()) {
+        match shard.entry(hash) {
             Occupied(mut values) => values.get_mut().push(weak),
             Vacant(vacant) => drop(vacant.insert(Values::One(weak))),
         }
@@ -64,9 +66,16 @@ impl<V> Registry<V> {
     }
 
     /// Returns all values of this path.
-    pub(super) fn at(&self, path: &NodePath) -> Vec<Arc<V>> {
-        let shard = self.shards.of(path);
-        shard.get(path).map(Values::present).unwrap_or_default().into_vec()
+    pub(super) fn at<K>(&self, path: &NodePath) -> Vec<Arc<V>>
+    where
+        V: Entered<K>,
+    {
+        let (hash, shard) = self.shards.of(path);
+        let mut values = shard.get(&hash).map(Values::present).unwrap_or_default();
+        // Dropped without the lock of the shard, which the ends of values take.
+        drop(shard);
+        values.retain(|value| value.entry().path.is_same(path));
+        values.into_vec()
     }
 }
 
@@ -101,9 +110,11 @@ impl<V> Values<V> {
 }
 
 impl<V> Shards<V> {
-    fn of(&self, path: &NodePath) -> MutexGuard<'_, Shard<V>> {
-        let shard = self.hasher.hash_one(path) as usize % SHARDS;
-        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the hash of a path, and the shard with its values.
+    fn of(&self, path: &NodePath) -> (u64, MutexGuard<'_, Shard<V>>) {
+        let hash = self.hasher.hash_one(path);
+        let shard = &self.shards[hash as usize % SHARDS];
+        (hash, shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -125,12 +136,12 @@ impl<K, V> Entry<K, V> {
 }
 
 impl<K, V> Drop for Entry<K, V> {
-    /// Removes the values of this path that are gone. Another value may have taken the place of this one.
+    /// Removes the values with the hash of this path that are gone. Another value may have taken the place of this one.
     fn drop(&mut self) {
         let Some(shards) = self.shards.upgrade() else { return };
-        let mut shard = shards.of(&self.path);
-        if shard.get_mut(&self.path).is_some_and(|values| !values.sweep()) {
-            shard.remove(&self.path);
+        let (hash, mut shard) = shards.of(&self.path);
+        if shard.get_mut(&hash).is_some_and(|values| !values.sweep()) {
+            shard.remove(&hash);
         }
     }
 }
@@ -161,7 +172,7 @@ mod tests {
         drop(first);
         assert_eq!(keys(), [3]);
         drop(third);
-        assert!(registry.shards.of(&path).is_empty());
+        assert!(registry.shards.of(&path).1.is_empty());
     }
 
     #[test]
