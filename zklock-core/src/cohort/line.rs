@@ -31,13 +31,13 @@ mod work;
 
 use std::time::Instant;
 
-use super::attendant::{Attendant, Rouse};
+use super::attendant::Rouse;
 use super::call::{Call, CallId, Manner, Side};
 use super::rules::{Granted, Rules, Served, Turned};
 use super::tenancy::{Admission, Bounds, Handle, Tenancy, TenancyId};
 use super::waiters::Waiters;
 
-use self::work::Coming;
+use self::work::{Coming, Work};
 
 pub(super) use self::work::{Agenda, Kept};
 
@@ -48,10 +48,8 @@ pub(super) struct Line<C, L> {
     waiters: Waiters<C>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
-    coming: Option<Coming>,
-    /// Calls that do not wait for others, and that are answered when the contender has left.
-    refused: Vec<Call<C>>,
-    attendant: Attendant<Option<Kept>>,
+    /// `None` while there is no task.
+    work: Option<Box<Work<C>>>,
     bounds: Bounds,
     is_closed: bool,
 }
@@ -81,7 +79,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
         C: 'a,
     {
         let is_known = self.is_queued();
-        let others = self.coming.as_ref().map_or(0, Coming::ahead);
+        let others = self.coming().map_or(0, |coming| coming.ahead());
         let holder = usize::from(self.is_held());
         self.waiters
             .callers()
@@ -95,12 +93,14 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
     }
 
     fn is_queued(&self) -> bool {
-        self.kept.is_some() || self.coming.as_ref().is_some_and(Coming::is_queued)
+        self.kept.is_some() || self.coming().is_some_and(|coming| coming.is_queued())
     }
 
     fn gone(&mut self, id: CallId, now: Instant) -> Served<C, L> {
         if !self.waiters.remove(id) {
-            self.refused.retain(|call| call.id != id);
+            if let Some(work) = &mut self.work {
+                work.refused.retain(|call| call.id != id);
+            }
             return Served::default();
         }
         self.serve(now)
@@ -162,12 +162,13 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
             return Vec::new();
         }
         let expired = self.waiters.take_out(|call| call.has_expired(now));
-        let refused = self.refused.extract_if(.., |call| call.has_expired(now));
+        let work = self.work.iter_mut();
+        let refused = work.flat_map(|work| work.refused.extract_if(.., |call| call.has_expired(now)));
         expired.into_iter().chain(refused).collect()
     }
 
     fn rouse(&mut self) -> Rouse {
-        if self.has_news() { self.attendant.rouse() } else { Rouse::Nobody }
+        if self.has_news() { self.work().attendant.rouse() } else { Rouse::Nobody }
     }
 
     fn close(&mut self) -> Vec<Call<C>> {
@@ -176,9 +177,9 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
     }
 
     fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
-        self.attendant = Attendant::Absent;
-        self.coming = None;
-        (self.close(), self.part().into_iter().collect())
+        let calls = self.close();
+        self.work = None;
+        (calls, self.part().into_iter().collect())
     }
 
     fn is_closed(&self) -> bool {
@@ -192,9 +193,7 @@ impl<C, L: Handle> Line<C, L> {
             waiters: Waiters::default(),
             kept: None,
             next_tenancy: 0,
-            coming: None,
-            refused: Vec::new(),
-            attendant: Attendant::Absent,
+            work: None,
             bounds,
             is_closed: false,
         }
@@ -205,6 +204,16 @@ impl<C, L: Handle> Line<C, L> {
         self.kept.as_ref().filter(|kept| kept.id() == tenancy).map(Tenancy::lease)
     }
 
+    /// Returns the node that contends, if there is one.
+    fn coming(&self) -> Option<Coming> {
+        self.work.as_ref()?.coming
+    }
+
+    /// Returns the state that a line has with its task.
+    fn work(&mut self) -> &mut Work<C> {
+        self.work.get_or_insert_default()
+    }
+
     /// Returns whether a call of this client holds the lock under the kept node.
     fn is_held(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| !kept.is_vacant())
@@ -212,7 +221,7 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns whether calls in line wait for a call of this client that holds the lock, and for no other client.
     pub(super) fn is_behind_own(&self) -> bool {
-        self.is_held() && !self.coming.is_some_and(|coming| coming.is_queued())
+        self.is_held() && !self.coming().is_some_and(|coming| coming.is_queued())
     }
 
     fn is_deserted(&self) -> bool {
@@ -228,7 +237,7 @@ impl<C, L: Handle> Line<C, L> {
     /// Returns whether a call of this side would have to wait for others.
     fn is_contended(&self, side: Side) -> bool {
         // A contender that no call uses any more is in nobody's way, unless others are in front of it.
-        let is_coming = self.coming.is_some_and(|coming| !coming.is_withdrawn && coming.is_queued());
+        let is_coming = self.coming().is_some_and(|coming| !coming.is_withdrawn && coming.is_queued());
         // A reader that only the bound keeps out enters with a node of its own.
         let is_held = self.kept.as_ref().is_some_and(|kept| !kept.is_open_to(side));
         self.waiters.keep_out(side) || is_coming || is_held
@@ -248,6 +257,7 @@ impl<C, L: Handle> Line<C, L> {
     }
 
     fn drain(&mut self) -> Vec<Call<C>> {
-        self.waiters.drain().into_iter().chain(self.refused.drain(..)).collect()
+        let refused = self.work.iter_mut().flat_map(|work| work.refused.drain(..));
+        self.waiters.drain().into_iter().chain(refused).collect()
     }
 }

@@ -8,7 +8,7 @@ use crate::cohort::rules::{Rules, Served};
 use crate::cohort::tenancy::{Admission, Handle, Tenancy, TenancyId};
 
 use super::Line;
-use super::work::{Agenda, Coming, Kept};
+use super::work::{Agenda, Coming, Kept, Work};
 
 impl<C, L: Handle> Line<C, L> {
     /// Returns the next step of the task, and takes note of it.
@@ -27,13 +27,14 @@ impl<C, L: Handle> Line<C, L> {
             return Agenda::Downgrade(lease);
         }
         let needed = self.needed();
-        match (&mut self.coming, needed) {
+        let coming = &mut self.work().coming;
+        match (&mut *coming, needed) {
             (Some(coming), needed) if !coming.is_withdrawn && needed != Some(coming.side) => {
                 coming.is_withdrawn = true;
                 Agenda::Withdraw
             }
             (None, Some(side)) => {
-                self.coming = Some(Coming::new(side));
+                *coming = Some(Coming::new(side));
                 Agenda::Enter(side)
             }
             _ => self.rest(),
@@ -44,12 +45,12 @@ impl<C, L: Handle> Line<C, L> {
     fn rest(&mut self) -> Agenda<L> {
         let until = self.next_event();
         let watched = self.lease_to_watch();
-        if self.first().is_none() && watched.is_none() && self.coming.is_none() {
-            self.attendant = Attendant::Absent;
+        if self.first().is_none() && watched.is_none() && self.coming().is_none() {
+            self.work = None;
             self.waiters.shrink();
             return Agenda::Over;
         }
-        self.attendant = Attendant::Asleep { until, watched };
+        self.work().attendant = Attendant::Asleep { until, watched };
         Agenda::Sleep { until, kept: watched }
     }
 
@@ -63,7 +64,7 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns whether the task has something to do that it does not know of.
     pub(super) fn has_news(&mut self) -> bool {
-        match self.attendant {
+        match self.work.as_ref().map_or(Attendant::Absent, |work| work.attendant) {
             Attendant::Awake => false,
             Attendant::Absent => self.is_due(None),
             Attendant::Asleep { until, watched } => self.is_due(watched) || is_before(self.soonest(), until),
@@ -80,7 +81,7 @@ impl<C, L: Handle> Line<C, L> {
         self.is_deserted()
             || is_stale
             || (to_watch.is_some() && to_watch != watched)
-            || match self.coming {
+            || match self.coming() {
                 Some(coming) => !coming.is_withdrawn && needed != Some(coming.side),
                 None => needed.is_some(),
             }
@@ -97,27 +98,29 @@ impl<C, L: Handle> Line<C, L> {
     ///
     /// If no other call uses the contender, it is withdrawn first, and [`ended`](Self::ended) returns them.
     pub(in crate::cohort) fn behind(&mut self, count: usize) -> Vec<Call<C>> {
-        if let Some(coming) = &mut self.coming {
+        let contended = self.waiters.take_out(|call| call.manner == Manner::Try);
+        let is_waited_for = !self.waiters.is_empty();
+        let Work { coming, refused, .. } = self.work();
+        if let Some(coming) = coming {
             coming.ahead = Some(count);
         }
-        let contended = self.waiters.take_out(|call| call.manner == Manner::Try);
-        self.refused.extend(contended);
+        refused.extend(contended);
         // A call that waits came meanwhile, and keeps the contender.
-        if !self.waiters.is_empty() { std::mem::take(&mut self.refused) } else { Vec::new() }
+        if is_waited_for { std::mem::take(refused) } else { Vec::new() }
     }
 
     /// Takes note that the contender has no place in the queue, because the session ended.
     pub(in crate::cohort) fn restarted(&mut self) {
-        if let Some(coming) = &mut self.coming {
+        if let Some(coming) = &mut self.work().coming {
             coming.ahead = None;
         }
     }
 
     /// Takes over a node that has come to the head of its queue.
     pub(in crate::cohort) fn headed(&mut self, lease: L, now: Instant) -> Served<C, L> {
-        let side = self.coming.take().map_or(Side::Exclusive, |coming| coming.side);
+        let side = self.work().coming.take().map_or(Side::Exclusive, |coming| coming.side);
         // The lock came free while a vain contender was being withdrawn.
-        for call in std::mem::take(&mut self.refused) {
+        for call in std::mem::take(&mut self.work().refused) {
             self.waiters.insert(call);
         }
         self.next_tenancy += 1;
@@ -131,19 +134,19 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Takes note that the contender has left, and returns the calls that did not wait for others.
     pub(in crate::cohort) fn ended(&mut self) -> Vec<Call<C>> {
-        self.coming = None;
-        std::mem::take(&mut self.refused)
+        self.work().coming = None;
+        std::mem::take(&mut self.work().refused)
     }
 
     /// Takes note that the contender was refused, and returns all calls that wait.
     pub(in crate::cohort) fn refused(&mut self) -> Vec<Call<C>> {
-        self.coming = None;
+        self.work().coming = None;
         self.drain()
     }
 
     /// Returns the instant of the next deadline or bound.
     fn next_event(&mut self) -> Option<Instant> {
-        self.waiters.find_deadline(&self.refused);
+        self.waiters.find_deadline(self.work.as_ref().map_or(&[], |work| &work.refused));
         self.soonest()
     }
 

@@ -2,8 +2,25 @@
 
 use std::time::Instant;
 
-use crate::cohort::call::Side;
+use crate::cohort::attendant::Attendant;
+use crate::cohort::call::{Call, Side};
 use crate::cohort::tenancy::TenancyId;
+
+/// The state of a line that has a task. A lock that is held for long has none.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct Work<C> {
+    pub(super) coming: Option<Coming>,
+    /// Calls that do not wait for others, and that are answered when the contender has left.
+    pub(super) refused: Vec<Call<C>>,
+    pub(super) attendant: Attendant<Option<Kept>>,
+}
+
+impl<C> Default for Work<C> {
+    fn default() -> Self {
+        Self { coming: None, refused: Vec::new(), attendant: Attendant::Absent }
+    }
+}
 
 /// A node of this client that contends for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -138,7 +138,11 @@ impl World {
         for (index, process) in self.processes.iter().enumerate() {
             let line = &process.line;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
-            assert_eq!(line.waiting() + line.refused.len(), in_line, "a call is lost or doubled");
+            assert_eq!(
+                line.waiting() + line.work.as_ref().map_or(0, |work| work.refused.len()),
+                in_line,
+                "a call is lost or doubled"
+            );
             if process.task == Task::Absent {
                 assert_eq!(process.contender, None);
                 assert_eq!(in_line, 0, "calls wait without a task");
@@ -168,7 +172,7 @@ impl World {
             CallState::Idle | CallState::Done => false,
         };
         // A contender that is still entering is in nobody's way.
-        let is_coming = state.line.coming.is_some_and(|coming| coming.is_queued() && !coming.is_withdrawn);
+        let is_coming = state.line.coming().is_some_and(|coming| coming.is_queued() && !coming.is_withdrawn);
         let is_contended = state.calls.iter().any(is_in_the_way) || is_coming;
         assert!(is_contended, "a call is refused although nobody holds the lock or waits for it");
     }
