@@ -123,7 +123,7 @@ pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
     }
 }
 
-fn one(grant: Result<Option<Grant>, LockError>) -> Result<Option<Grants>, LockError> {
+fn one(grant: Result<Option<Arc<Grant>>, LockError>) -> Result<Option<Grants>, LockError> {
     Ok(grant?.map(|grant| smallvec![grant]))
 }
 

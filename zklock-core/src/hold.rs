@@ -156,7 +156,7 @@ impl Hold {
     }
 
     /// Returns the first hold of a lock.
-    fn first(client: &Client, entry: Entry, granted: (Grant, Spanned)) -> Self {
+    fn first(client: &Client, entry: Entry, granted: (Arc<Grant>, Spanned)) -> Self {
         let ties = Ties::first(client, entry, granted);
         let stake = ties.node.writing.as_ref();
         let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();

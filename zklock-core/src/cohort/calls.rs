@@ -82,7 +82,7 @@ impl News {
 
 /// The answer to a call.
 pub(super) enum Answer {
-    Granted(Grant),
+    Granted(Arc<Grant>),
     Contended,
     /// Boxed, because each call that waits has room for an answer.
     Failed(Box<LockError>),
@@ -152,7 +152,7 @@ impl<R: Local> Cohort<R> {
         let share = grant.share().clone();
         match call.caller?.reply.send(Answer::Granted(grant)) {
             Err(Answer::Granted(grant)) => {
-                grant.undelivered();
+                Grant::undelivered(grant);
                 Some(tenancy)
             }
             Ok(()) | Err(_) => {

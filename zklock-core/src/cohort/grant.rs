@@ -21,8 +21,9 @@ pub(crate) struct Grant {
     place: Option<Place>,
 }
 
-/// The grants of one call, mostly one.
-pub(crate) type Grants = SmallVec<[Grant; 1]>;
+/// The grants of one call, mostly one. They are on the heap from the beginning: each call that waits has room for one, and
+/// the holds of a lock share it.
+pub(crate) type Grants = SmallVec<[Arc<Grant>; 1]>;
 
 /// The place of a grant in a line.
 #[derive(Clone)]
@@ -57,15 +58,15 @@ pub(super) enum Fate {
 
 impl Grant {
     /// Returns the grant of a lease that serves one call only.
-    pub(super) fn sole(lease: Lease) -> Self {
+    pub(super) fn sole(lease: Lease) -> Arc<Self> {
         let share = Arc::new(Share::new(lease.tenure(), 0));
-        Self { share, lease: Some(Arc::new(lease)), place: None }
+        Arc::new(Self { share, lease: Some(Arc::new(lease)), place: None })
     }
 
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Self {
+    pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Arc<Self> {
         let share = Arc::new(Share::new(lease.tenure(), handoff));
-        Self { share, lease: Some(lease), place: Some(place) }
+        Arc::new(Self { share, lease: Some(lease), place: Some(place) })
     }
 
     pub(crate) fn share(&self) -> &Arc<Share> {
@@ -97,8 +98,9 @@ impl Grant {
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
-    pub(super) fn undelivered(mut self) {
-        drop(self.lease.take());
+    pub(super) fn undelivered(grant: Arc<Self>) {
+        // It has no other holder.
+        drop(Arc::into_inner(grant).and_then(|mut grant| grant.lease.take()));
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.

@@ -23,7 +23,7 @@ impl<R: Local> Cohort<R> {
         self: Arc<Self>,
         side: Side,
         (patience, witness): (&impl Fn() -> Patience, &Witness),
-    ) -> Result<Option<Grant>, LockError> {
+    ) -> Result<Option<Arc<Grant>>, LockError> {
         let (mut place, since) = (None, Instant::now());
         loop {
             let (reply, answer) = oneshot::channel();

@@ -170,8 +170,7 @@ impl Ends for Arc<Node> {
 
 impl Ties {
     /// Returns the ties of the first hold of a lock.
-    pub(super) fn first(client: &Client, entry: Entry, (grant, span): (Grant, Spanned)) -> Arc<Self> {
-        let grant = Arc::new(grant);
+    pub(super) fn first(client: &Client, entry: Entry, (grant, span): (Arc<Grant>, Spanned)) -> Arc<Self> {
         let writing = (entry == Entry::Write).then(|| Arc::new(Writing::by_one(&grant)));
         let share = grant.share().clone();
         Arc::new_cyclic(|ties| {

@@ -29,7 +29,7 @@ struct Part {
 pub(crate) struct Closing(Arc<HoldSpan>);
 
 /// Opens the span of a lock, as a child of the present one, if a subscriber wants it.
-pub(super) fn open(door: &Door, grants: &[Grant]) -> Option<Arc<HoldSpan>> {
+pub(super) fn open(door: &Door, grants: &[Arc<Grant>]) -> Option<Arc<HoldSpan>> {
     let token = grants.iter().map(|grant| grant.share().token()).min()?;
     HoldSpan::begin(&door.subject(None), token).map(Arc::new)
 }

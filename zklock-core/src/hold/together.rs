@@ -1,5 +1,6 @@
 //! Enters several locks at once, by one transaction, if nobody is in the way.
 
+use std::sync::Arc;
 use std::time::Instant;
 use std::{iter, slice};
 
@@ -62,7 +63,7 @@ pub(crate) async fn enter_together(
     Ok(Together::Held(members.map(|((door, attempt), grant)| hold(client, (door, attempt), grant)).collect()))
 }
 
-fn hold(client: &Client, (door, attempt): (&Door, Attempt), grant: Grant) -> Hold {
+fn hold(client: &Client, (door, attempt): (&Door, Attempt), grant: Arc<Grant>) -> Hold {
     announce(attempt, slice::from_ref(&grant));
     let span = spanned::open(door, slice::from_ref(&grant));
     let part = Spanned::part(span.as_ref(), &grant);

@@ -39,7 +39,7 @@ pub(super) async fn call<R: Local>(cohort: Arc<Cohort<R>>, desk: Arc<Desk>) {
     }
 }
 
-async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Option<Grant>, LockError> {
+async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Option<Arc<Grant>>, LockError> {
     let patience = match chance::below(6) {
         0 => Patience::new(Duration::MAX, Contention::Leave),
         1 => Patience::new(Duration::ZERO, Contention::Wait),
@@ -56,7 +56,7 @@ async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Opt
     Ok(grant)
 }
 
-async fn hold(grant: Grant, desk: &Arc<Desk>, side: Side) {
+async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
     desk.enter(&grant, side);
     chance::pause().await;
     if chance::one_in(3) {
@@ -77,6 +77,7 @@ async fn hold(grant: Grant, desk: &Arc<Desk>, side: Side) {
         grant.tenure().lost().await;
     }
     desk.leave(&grant);
+    let grant = Arc::into_inner(grant).expect("it has one holder");
     match chance::below(4) {
         0 => drop(grant),
         1 => drop(grant.give_back()),
