@@ -13,6 +13,8 @@ mod desk;
 mod doubt;
 mod holders;
 mod keeper;
+mod node;
+mod nodes;
 mod permit;
 mod readiness;
 mod revoking;

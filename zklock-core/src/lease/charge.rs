@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
+use futures_util::future::FutureExt;
+
 use crate::error::LossReason;
 use crate::events::Witness;
+use crate::queue::contender::Name;
 use crate::session::charge::{Charge, Vigil};
 use crate::session::{Health, Link, Ownership};
 
 use super::tenure::Tenure;
 
 impl Charge for Tenure {
-    fn node(&self) -> Option<Arc<str>> {
+    fn node(&self) -> Option<Name> {
         self.present_node().filter(|_| !self.is_departing())
     }
 
-    fn path(&self, node: &str) -> String {
+    fn path(&self, node: &Name) -> String {
         self.node_path(node)
     }
 
@@ -35,10 +38,16 @@ impl Charge for Tenure {
         Some(Box::pin(async move {
             let _watched = watched;
             // A watch that fires while the node is being replaced does not count.
-            let absent = poll_fn(|context| match self.has_node(&node) {
+            let mut absent = poll_fn(|context| match self.has_node(&node) {
                 true => gone.as_mut().poll(context),
                 false => Poll::Pending,
             });
+            // Where there is no room for a watch, this one ends at once, and the lease need not remember a waiter.
+            if !self.is_departing()
+                && let Some(absence) = (&mut absent).now_or_never()
+            {
+                return Some((node, absence));
+            }
             tokio::select! {
                 biased;
                 () = self.until_departing() => {}
@@ -81,7 +90,7 @@ impl Charge for Tenure {
 /// The present node of a lease, which the ward watches until this is dropped.
 struct Watched {
     tenure: Arc<Tenure>,
-    node: Arc<str>,
+    node: Name,
 }
 
 impl Drop for Watched {

@@ -9,6 +9,7 @@ use tokio::task::yield_now;
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
+use crate::queue::contender::Name;
 use crate::session::charge::Absence;
 use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
@@ -78,7 +79,8 @@ pub(super) fn at_rest(seat: impl Seat + 'static) -> Box<dyn Contender<Tenure>> {
 /// Returns the contender that has rested.
 fn risen(resting: Resting, tenure: &Tenure) -> Driver {
     let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
-    resting.rise(session, tenure.queue().clone(), (sentry, tenure.token.zxid() as i64))
+    let node = (&tenure.node.last(), tenure.token.zxid() as i64);
+    resting.rise(session, tenure.queue().clone(), (sentry, node))
 }
 
 /// Starts a task that performs orders.
@@ -140,19 +142,19 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
 async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.check()?;
-    let writer = tenure.set_node(None);
+    tenure.begin_replacement();
     match seat.downgrade().await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
             tenure.is_watched.store(false, Ordering::Release);
-            tenure.set_node(Some(reader.name));
+            tenure.set_node(Name::new(&reader.name));
             tenure.check()?;
             tenure.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
-            tenure.set_node(writer);
+            tenure.set_node(tenure.node.last());
             Err(match refused {
                 Undone::Gone => tenure.lost_error(tenure.lose(LossReason::NodeDeleted)),
                 Undone::SessionOver => tenure.lost_error(tenure.lose(LossReason::SessionEnded)),

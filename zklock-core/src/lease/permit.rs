@@ -205,7 +205,7 @@ mod tests {
         drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
         assert_eq!(held.writing(), [Writing::Idle; 2]);
         // A downgrade is under way.
-        held.shares[1].tenure().set_node(None);
+        held.shares[1].tenure().begin_replacement();
         let waiting = held.take().ready();
         {
             let mut waiting = pin!(waiting);
@@ -258,7 +258,7 @@ mod tests {
     async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
         let held = Held::new().await;
         let earlier = held.take();
-        held.shares[0].tenure().set_node(None);
+        held.shares[0].tenure().begin_replacement();
         held.shares[1].tenure().lose(LossReason::NodeDeleted);
         let taken = WritePermit::take(&held.shares).unwrap_err();
         let waited = earlier.ready().await.unwrap_err();

@@ -9,6 +9,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::queue::contender::Name;
 use crate::session::sentry::Sentry;
 use crate::session::ward::Key;
 use crate::session::{Attendance, Health, Session};
@@ -18,6 +19,7 @@ use crate::token::FencingToken;
 use super::contender::Contender;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
+use super::node::LockNode;
 use super::seat::Seat;
 use super::stage::Progress;
 use super::state::LeaseState;
@@ -28,8 +30,7 @@ pub(crate) struct Tenure {
     pub(super) path: NodePath,
     /// The path of the queue, if it is not that of the lock.
     queue: Option<Box<NodePath>>,
-    /// The name of the lock's node; `None` while the node is being replaced.
-    node: Mutex<Option<Arc<str>>>,
+    pub(super) node: LockNode,
     pub(super) token: FencingToken,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
@@ -81,7 +82,7 @@ impl Tenure {
         let (key, has_own_watch) = (session.next_key(), seat.has_own_watch());
         let tenure = Arc::new(Self {
             queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
-            node: Mutex::new(Some(node.name.clone())),
+            node: LockNode::new(Name::new(&node.name)),
             path,
             token: FencingToken::new(node.zxid),
             epoch: AtomicU64::new(seat.epoch()),
@@ -138,56 +139,9 @@ impl Tenure {
         &self.path
     }
 
-    /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
-    ///
-    /// A request that the caller sends before it yields again reaches the server before a later replacement.
-    pub(crate) async fn node(&self) -> Arc<str> {
-        self.node_path(&self.changed.until(|| self.present_node()).await).into()
-    }
-
-    /// Returns the path on the server of a node with this name.
-    pub(super) fn node_path(&self, node: &str) -> String {
-        self.queue().child(node)
-    }
-
     /// Returns the path of the queue.
     pub(super) fn queue(&self) -> &NodePath {
         self.queue.as_deref().unwrap_or(&self.path)
-    }
-
-    /// Returns the name of the lock's node, unless it is being replaced.
-    pub(super) fn present_node(&self) -> Option<Arc<str>> {
-        self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(super) fn has_node(&self, node: &str) -> bool {
-        self.present_node().is_some_and(|present| *present == *node)
-    }
-
-    /// Waits until another node has replaced the one with this name.
-    pub(super) async fn replaced(&self, node: &str) {
-        let is_replaced = || self.present_node().is_some_and(|present| *present != *node);
-        self.changed.until(|| is_replaced().then_some(())).await;
-    }
-
-    /// Sets the name of the lock's node, or `None` while it is being replaced. Returns the name before.
-    pub(super) fn set_node(&self, node: Option<Arc<str>>) -> Option<Arc<str>> {
-        let before = std::mem::replace(&mut *self.node.lock().unwrap_or_else(PoisonError::into_inner), node);
-        self.changed.notify();
-        before
-    }
-
-    /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
-    pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
-        loop {
-            for tenure in tenures {
-                tenure.node().await;
-            }
-            let nodes = tenures.iter().map(|tenure| Some(tenure.node_path(&tenure.present_node()?).into()));
-            if let Some(nodes) = nodes.collect() {
-                return nodes;
-            }
-        }
     }
 
     pub(crate) fn token(&self) -> FencingToken {

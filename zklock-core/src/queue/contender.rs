@@ -5,7 +5,8 @@
 //! 2147483647 the counter stops (`DataTree.createNode` accepts only greater values). Further nodes
 //! get that same number, or negative ones while earlier creates are still being applied.
 
-use std::fmt;
+use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -42,6 +43,90 @@ impl ContenderId {
     pub(crate) fn node_prefix(self, role: Role) -> String {
         let mut uuid = Uuid::encode_buffer();
         [PROTECTED, self.0.hyphenated().encode_lower(&mut uuid), "-", role.base()].concat()
+    }
+}
+
+/// The name of an own contender's node, in a form that takes little memory: there is one for each lock that is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(Form);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    Parts {
+        id: ContenderId,
+        role: Role,
+        sequence: Sequence,
+    },
+    /// A name to which its parts do not lead back.
+    Text(Arc<str>),
+}
+
+impl Name {
+    pub(crate) fn new(name: &Arc<str>) -> Self {
+        let parts = Contender::parse(name).and_then(|contender| {
+            let Contender { role, sequence, id, .. } = contender;
+            Some(Self(Form::Parts { id: id?, role, sequence }))
+        });
+        parts.filter(|parts| parts.is(name)).unwrap_or_else(|| Self(Form::Text(name.clone())))
+    }
+
+    /// Returns the name as a text.
+    pub(crate) fn text(&self) -> Arc<str> {
+        match &self.0 {
+            Form::Parts { .. } => shared(format_args!("{self}")),
+            Form::Text(text) => text.clone(),
+        }
+    }
+
+    /// Tells whether this is the name with this text.
+    fn is(&self, text: &str) -> bool {
+        let mut rest = Rest(text);
+        write!(rest, "{self}").is_ok() && rest.0.is_empty()
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Form::Parts { id: ContenderId(uuid), role, sequence } => {
+                write!(f, "{PROTECTED}{uuid}-{}{sequence}", role.base())
+            }
+            Form::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Returns a name as a shared text, which costs one allocation.
+pub(crate) fn shared(name: fmt::Arguments<'_>) -> Arc<str> {
+    let mut short = Short { bytes: [0; LONGEST_NAME], length: 0 };
+    match short.write_fmt(name).map(|()| str::from_utf8(&short.bytes[..short.length])) {
+        Ok(Ok(name)) => name.into(),
+        Ok(Err(_)) | Err(_) => name.to_string().into(),
+    }
+}
+
+/// A text that is as long as the name of an own node at most. Writing more fails.
+struct Short {
+    bytes: [u8; LONGEST_NAME],
+    length: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// The part of a text that is not written again yet. Writing another text fails.
+struct Rest<'a>(&'a str);
+
+impl Write for Rest<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
+        Ok(())
     }
 }
 
@@ -156,6 +241,9 @@ fn parse_id(prefix: &str) -> Option<ContenderId> {
 /// The number of digits of a negative sequence. Others have one more.
 const FEWEST_DIGITS: usize = 9;
 const PROTECTED: &str = "_c_";
+/// The length of the longest name of an own node: the prefix, a uuid with a hyphen behind it, the longest base, a sign and
+/// ten digits.
+const LONGEST_NAME: usize = PROTECTED.len() + 37 + 8 + 11;
 /// The bits of a uuid's last field that count attempts.
 const ATTEMPTS: u64 = 0xffff;
 
@@ -212,6 +300,30 @@ mod tests {
             let parsed = Contender::parse(&name).unwrap();
             assert_eq!((parsed.role, parsed.id, parsed.sequence.0), (role, Some(id()), 7), "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_is_printed_as_it_was() {
+        let own = Role::ALL.map(|role| format!("{}0000000007", id().node_prefix(role)));
+        let others = ["", "lock-0000000007", "read-0000000001"].map(str::to_owned);
+        let unusual = [
+            format!("_c_{UUID}-lock--000000005"),
+            format!("_c_{}-lock-0000000005", UUID.to_uppercase()),
+            format!("x_c_{UUID}-lock-0000000005"),
+            "x".repeat(2 * LONGEST_NAME),
+        ];
+        for name in own.into_iter().chain(others).chain(unusual) {
+            assert_eq!(*Name::new(&name.as_str().into()).text(), name);
+        }
+        let longest = format!("{}-2147483648", id().node_prefix(Role::Read));
+        assert_eq!(longest.len(), LONGEST_NAME);
+        let parts = Name::new(&longest.as_str().into());
+        assert!(matches!(parts.0, Form::Parts { .. }));
+        assert_eq!(
+            (&*parts.text(), &*shared(format_args!("{longest}x"))),
+            (&*longest, &*format!("{longest}x"))
+        );
+        assert!(size_of::<Option<Name>>() <= 24);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::error::LossReason;
+use crate::queue::contender::Name;
 
 use super::link::Link;
 use super::roll::Ownership;
@@ -11,10 +12,10 @@ use super::roll::Ownership;
 /// A held lock, as its session watches over it.
 pub(crate) trait Charge: Send + Sync {
     /// Returns the name of the node; `None` while it is being replaced, and once the release has begun.
-    fn node(&self) -> Option<Arc<str>>;
+    fn node(&self) -> Option<Name>;
 
     /// Returns the path on the server of a node with this name.
-    fn path(&self, node: &str) -> String;
+    fn path(&self, node: &Name) -> String;
 
     /// Returns the last epoch of the connection in which the node was seen to belong to the session.
     fn epoch(&self) -> u64;
@@ -32,7 +33,7 @@ pub(crate) trait Charge: Send + Sync {
 }
 
 /// The watch on one node. It ends with the name of the node and its absence, or with `None` after the release.
-pub(crate) type Vigil = Pin<Box<dyn Future<Output = Option<(Arc<str>, Absence)>> + Send>>;
+pub(crate) type Vigil = Pin<Box<dyn Future<Output = Option<(Name, Absence)>> + Send>>;
 
 /// The absence of an own node, or the reason why it cannot be watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

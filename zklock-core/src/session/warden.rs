@@ -14,6 +14,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::error::LossReason;
+use crate::queue::contender::Name;
 
 use super::charge::{Absence, Charge};
 use super::roll::AT_A_TIME;
@@ -117,9 +118,9 @@ impl Warden {
     }
 
     /// Takes note of the end of a watch, if the lock still has the node.
-    fn note(&self, key: Key, node: &str, absence: Absence) {
+    fn note(&self, key: Key, node: &Name, absence: Absence) {
         let charge = self.ward().roster().charge(key);
-        let Some(charge) = charge.filter(|charge| charge.node().as_deref() == Some(node)) else { return };
+        let Some(charge) = charge.filter(|charge| charge.node().as_ref() == Some(node)) else { return };
         match absence {
             Absence::Gone => charge.lose(LossReason::NodeDeleted),
             Absence::NoRoom => self.ward().change(|roster| roster.note_unwatched(key, Watch::NoRoom)),
@@ -248,12 +249,12 @@ mod tests {
     }
 
     impl<A: Fn() + Send + Sync> Charge for Lock<A> {
-        fn node(&self) -> Option<Arc<str>> {
+        fn node(&self) -> Option<Name> {
             None
         }
 
-        fn path(&self, node: &str) -> String {
-            node.to_owned()
+        fn path(&self, node: &Name) -> String {
+            node.to_string()
         }
 
         fn epoch(&self) -> u64 {

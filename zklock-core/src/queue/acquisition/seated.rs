@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::queue::claim::{Claim, Place, Role};
-use crate::queue::contender::ContenderId;
+use crate::queue::contender::{ContenderId, Name};
 
 use super::memory::{Intent, Seniority, Standing, Traces};
 use super::{Acquisition, Node, State};
@@ -12,7 +12,6 @@ use super::{Acquisition, Node, State};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seated {
     id: ContenderId,
-    name: Arc<str>,
     standing: Standing,
     stake: Stake,
     traces: Traces,
@@ -28,7 +27,7 @@ enum Stake {
 impl Acquisition {
     /// Returns the small form of this acquisition, or `None` if it would leave something out.
     pub(crate) fn seated(&self) -> Option<Seated> {
-        let State::Held(Node { name, owner, .. }) = &self.state else { return None };
+        let State::Held(Node { owner, .. }) = &self.state else { return None };
         let stake = match &self.claim {
             Claim::Place(place) if place.also_behind.is_empty() => Stake::Place(place.role),
             Claim::Place(_) => return None,
@@ -37,19 +36,19 @@ impl Acquisition {
         let is_as_usual =
             *owner == self.session && self.intent == Intent::Acquire && self.seniority == Seniority::Settled;
         let Self { id, standing, traces, .. } = *self;
-        is_as_usual.then(|| Seated { id, name: name.clone(), standing, stake, traces })
+        is_as_usual.then_some(Seated { id, standing, stake, traces })
     }
 }
 
 impl Seated {
-    /// Returns the acquisition, which is one of this session, and its node, which has this zxid.
-    pub(crate) fn rise(self, session: i64, zxid: i64) -> (Acquisition, Node) {
-        let Self { id, name, standing, stake, traces } = self;
+    /// Returns the acquisition, which is one of this session, and its node, which has this name and this zxid.
+    pub(crate) fn rise(self, session: i64, (name, zxid): (&Name, i64)) -> (Acquisition, Node) {
+        let Self { id, standing, stake, traces } = self;
         let claim = match stake {
             Stake::Place(role) => Claim::Place(Place { role, also_behind: Arc::default() }),
             Stake::Permit { of } => Claim::Permit { of },
         };
-        let node = Node { name, zxid, owner: session };
+        let node = Node { name: name.text(), zxid, owner: session };
         let (state, intent, seniority) = (State::Held(node.clone()), Intent::Acquire, Seniority::Settled);
         (Acquisition { id, claim, session, state, intent, traces, seniority, standing }, node)
     }
@@ -81,10 +80,13 @@ mod tests {
         let claims = roles.map(Claim::place).into_iter().chain([Claim::Permit { of: 3 }]);
         for machine in claims.map(first) {
             let seated = machine.seated().expect("it holds the lock");
-            let (risen, node) = seated.rise(SESSION, ZXID);
+            let name = Name::new(&machine.node().unwrap().name);
+            let (risen, node) = seated.rise(SESSION, (&name, ZXID));
             assert_eq!((risen.node(), &risen), (Some(&node), &machine));
         }
-        let (mut reader, _) = first(Claim::place(Role::Write)).seated().unwrap().rise(SESSION, ZXID);
+        let writer = first(Claim::place(Role::Write));
+        let name = Name::new(&writer.node().unwrap().name);
+        let (mut reader, _) = writer.seated().unwrap().rise(SESSION, (&name, ZXID));
         reader.on(Event::Downgrade);
         assert_eq!(reader.seated(), None, "a downgrade is under way");
     }

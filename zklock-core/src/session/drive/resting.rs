@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::path::NodePath;
 use crate::queue::acquisition::{Action, Seated};
+use crate::queue::contender::Name;
 use crate::session::Session;
 use crate::session::notice::Watch;
 use crate::session::sentry::{Seen, Sentry};
@@ -33,15 +34,15 @@ impl Driver {
 
 impl Resting {
     /// Returns the driver of this contender, which does not enter a queue again. Its node is in this queue, was created
-    /// in this session, and has this zxid.
+    /// in this session, and has this name and this zxid.
     pub(crate) fn rise(
         self,
         session: Arc<Session>,
         queue: NodePath,
-        (sentry, zxid): (Arc<Sentry>, i64),
+        (sentry, node): (Arc<Sentry>, (&Name, i64)),
     ) -> Driver {
         let Self { data, acquisition } = self;
-        let (machine, node) = acquisition.rise(session.id(), zxid);
+        let (machine, node) = acquisition.rise(session.id(), node);
         Driver {
             epoch: session.link().epoch,
             session,

@@ -1,7 +1,5 @@
 //! Creates contenders.
 
-use std::fmt::Write;
-
 use futures_util::future::{OptionFuture, TryFutureExt};
 use tokio::join;
 use zookeeper_client as zk;
@@ -9,7 +7,7 @@ use zookeeper_client as zk;
 use crate::error::Permission;
 use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
-use crate::queue::contender::ContenderId;
+use crate::queue::contender::{ContenderId, shared};
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, Subject, Watch};
@@ -67,13 +65,12 @@ pub(crate) struct Queue {
 impl Ops {
     /// Creates a contender, and sends the requests of its flight in the same round trip.
     pub(crate) async fn enter(&self, newcomer: Newcomer<'_>, flight: Flight) -> Entry {
-        let Newcomer { dir, id, role, data } = newcomer;
+        let Newcomer { dir, data, .. } = newcomer;
         let client = match self.client() {
             Ok(client) => client,
             Err(over) => return Entry::failed(over),
         };
-        let prefix = id.node_prefix(role);
-        let path = [dir, "/", &prefix].concat();
+        let path = newcomer.path();
         let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
         let sent = self.clock.now();
         let create = client.create(&path, data, &options);
@@ -89,7 +86,8 @@ impl Ops {
         let created = self.note(Ack::Write, sent, created);
         let created = created.map_err(|fault| fault.lacking(Permission::Create));
         let node = created.map(|(stat, sequence)| Node {
-            name: numbered(prefix, sequence.into_i64()).into(),
+            // The server prints the number as a signed 32-bit number, and the library widens it.
+            name: shared(format_args!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64())),
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         });
@@ -109,14 +107,3 @@ impl Ops {
         Some(read.map_ok(|(_, stat, watcher)| Queue { watch: change(watcher, share), zxid: stat.czxid }))
     }
 }
-
-/// Returns the name with its number, which the server prints as a signed 32-bit number and the library widens.
-fn numbered(mut prefix: String, sequence: i64) -> String {
-    prefix.reserve_exact(LONGEST_NUMBER);
-    // A `String` accepts everything.
-    write!(prefix, "{sequence:010}").ok();
-    prefix
-}
-
-/// The length of the longest number: a sign and ten digits.
-const LONGEST_NUMBER: usize = 11;

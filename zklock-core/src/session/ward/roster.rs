@@ -195,6 +195,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::error::LossReason;
+    use crate::queue::contender::Name;
     use crate::session::charge::Vigil;
     use crate::session::{Link, Ownership};
 
@@ -203,12 +204,12 @@ mod tests {
     struct Lock;
 
     impl Charge for Lock {
-        fn node(&self) -> Option<Arc<str>> {
+        fn node(&self) -> Option<Name> {
             None
         }
 
-        fn path(&self, node: &str) -> String {
-            node.to_owned()
+        fn path(&self, node: &Name) -> String {
+            node.to_string()
         }
 
         fn epoch(&self) -> u64 {

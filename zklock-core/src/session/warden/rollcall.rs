@@ -10,6 +10,7 @@ use futures_util::stream::{FuturesOrdered, StreamExt};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use crate::queue::contender::Name;
 use crate::session::charge::Charge;
 use crate::session::fault::Fault;
 use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
@@ -17,7 +18,7 @@ use crate::session::roll::{AT_A_TIME, gathered};
 use crate::session::{Ownership, Session};
 
 /// A lock, and the name of the node that it had when the servers were asked.
-type Asked = (Arc<dyn Charge>, Arc<str>);
+type Asked = (Arc<dyn Charge>, Name);
 
 impl Session {
     /// Verifies the leases that are not known to be valid in this epoch.
