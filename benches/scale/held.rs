@@ -77,9 +77,11 @@ async fn take(counted: &Counted, locks: u32) -> Result<Vec<MutexGuard>, Failure>
         async |number: u32| Ok::<_, Failure>(counted.client.mutex(format!("/held/{number}"))?.lock().await?);
     let mut guards = vec![take(0).await?];
     guards.reserve_exact(locks as usize);
-    let others: Vec<_> =
-        stream::iter(1..locks - 1).map(&take).buffer_unordered(AT_ONCE).try_collect().await?;
-    guards.extend(others);
+    // One by one, because another vector would leave its memory behind.
+    let mut others = stream::iter(1..locks - 1).map(&take).buffer_unordered(AT_ONCE);
+    while let Some(guard) = others.try_next().await? {
+        guards.push(guard);
+    }
     guards.push(take(locks - 1).await?);
     Ok(guards)
 }
