@@ -44,6 +44,13 @@ impl ContenderId {
         let mut uuid = Uuid::encode_buffer();
         [PROTECTED, self.0.hyphenated().encode_lower(&mut uuid), "-", role.base()].concat()
     }
+
+    /// Returns the path to create below this one, to which the server appends the sequence.
+    pub(crate) fn node_path(self, dir: &str, role: Role) -> String {
+        let mut uuid = Uuid::encode_buffer();
+        let uuid = self.0.hyphenated().encode_lower(&mut uuid);
+        [dir, "/", PROTECTED, uuid, "-", role.base()].concat()
+    }
 }
 
 /// The name of an own contender's node, in a form that takes little memory: there is one for each lock that is held.

@@ -48,7 +48,7 @@ impl Driver {
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
     /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
-        self.depart();
+        self.give_up_place();
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {
@@ -70,13 +70,17 @@ impl Driver {
     /// Decides to withdraw the contender, and returns the paths of the nodes that are to be deleted, as far as they are
     /// known.
     pub(crate) fn depart(&mut self) -> Vec<String> {
-        self.step(Event::Cancel);
-        // No request is under way here, so the pending action can be skipped.
-        self.step(Event::Skipped);
+        self.give_up_place();
         match &self.action {
             Action::Delete(names) => names.iter().map(|name| self.path().child(name)).collect(),
             _ => Vec::new(),
         }
+    }
+
+    fn give_up_place(&mut self) {
+        self.step(Event::Cancel);
+        // No request is under way here, so the pending action can be skipped.
+        self.step(Event::Skipped);
     }
 
     /// Takes note that the nodes that [`depart`](Self::depart) has returned are deleted.
