@@ -2,24 +2,31 @@
 //!
 //! Uses no other module.
 
+mod clients;
 mod scope;
 
-use std::collections::BTreeMap;
 use std::future::Future;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, LockError, Readiness};
+use zklock_core::{Client, ClientId, LockError, Readiness};
 
+use self::clients::Clients;
 #[cfg(feature = "testing")]
 pub(crate) use self::scope::Ambient;
 pub use self::scope::Scope;
-use self::scope::{SCOPED, scoped, scoped_client};
+use self::scope::{SCOPED, look_for_scoped, scoped};
 
-/// The installed clients by name; the default client has no name.
-static INSTALLED: RwLock<BTreeMap<Option<String>, Client>> = RwLock::new(BTreeMap::new());
+/// The installed clients.
+static INSTALLED: RwLock<Clients> = RwLock::new(Clients::new());
+
+/// The identity of the default one of the installed clients, or zero. It changes under their lock. A call that enters a
+/// lock again needs no more than this, and so neither locks nor counts anything that all threads share.
+static DEFAULT: AtomicUsize = AtomicUsize::new(0);
 
 /// Installs the default client of this process, which annotated functions use.
 ///
@@ -65,7 +72,7 @@ pub fn client() -> Result<Client, LockError> {
 ///
 /// [`LockError::NotInstalled`] if no client has this name.
 pub fn named_client(name: &str) -> Result<Client, LockError> {
-    found(Some(name.to_owned()))
+    found(Some(name))
 }
 
 /// Returns whether annotated functions can run here: the worst readiness of all clients that they can find by a name
@@ -84,7 +91,7 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 pub fn readiness() -> Readiness {
     let mut clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
     clients.extend(scoped().all());
-    clients.values().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
+    clients.iter().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
@@ -158,31 +165,41 @@ pub fn spawn_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + '
 pub async fn shutdown(grace: Duration) {
     // The clients stay installed meanwhile, because bodies that are still running may look them up.
     let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
-    join_all(clients.values().map(|client| client.shutdown(grace))).await;
+    join_all(clients.iter().map(|client| client.shutdown(grace))).await;
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     // A concurrent shutdown may have removed the clients, and new ones may have been installed since.
-    installed.retain(|name, client| {
-        let is_ended = clients.get(name).is_some_and(|ended| ended.is_same(client));
-        !is_ended
-    });
+    installed.remove(&clients);
+    publish_default(&installed);
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    if installed.contains_key(&name) {
+    if installed.get(name.as_deref()).is_some() {
         return Err(LockError::AlreadyInstalled { name });
     }
     installed.insert(name, client);
+    publish_default(&installed);
     Ok(())
 }
 
-fn found(name: Option<String>) -> Result<Client, LockError> {
-    if let Some(client) = scoped_client(&name) {
+fn publish_default(installed: &Clients) {
+    let id = installed.get(None).map(Client::id);
+    DEFAULT.store(id.map_or(0, |ClientId(id)| id.get()), Ordering::Release);
+}
+
+/// Returns the identity of the client that [`client`] returns.
+pub(crate) fn client_id() -> Option<ClientId> {
+    let installed = || NonZero::new(DEFAULT.load(Ordering::Acquire)).map(ClientId);
+    look_for_scoped(None, Client::id).or_else(installed)
+}
+
+fn found(name: Option<&str>) -> Result<Client, LockError> {
+    if let Some(client) = look_for_scoped(name, Client::clone) {
         return Ok(client);
     }
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    let client = installed.get(&name).cloned();
-    client.ok_or(LockError::NotInstalled { name, path: None })
+    let client = installed.get(name).cloned();
+    client.ok_or_else(|| LockError::NotInstalled { name: name.map(str::to_owned), path: None })
 }
 
 /// Adds the path to an error about a client that is not installed.

@@ -20,6 +20,8 @@ mod otherwise;
 mod paths;
 #[path = "private/site.rs"]
 mod site;
+#[path = "private/source.rs"]
+mod source;
 #[path = "private/taking.rs"]
 mod taking;
 
@@ -36,8 +38,9 @@ pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use self::otherwise::{instead, mapped, told};
 pub use self::paths::{PathTemplate, Paths, Text, constant, path_of};
 pub use self::site::Site;
+pub use self::source::{DefaultClient, Source, default_client};
 pub use self::taking::{Wait, lock, lock_all, number, permits, read, write};
-pub use crate::global::{client as default_client, named_client};
+pub use crate::global::named_client;
 pub use zklock_core::Member;
 
 /// The path of an attribute, or the error that makes it invalid.
@@ -69,11 +72,12 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
 }
 
 /// Runs the body of an annotated function under its lock, and drops it if the lock is lost.
+#[inline]
 pub fn run<K, F: Future>(
     held: &Guard<K>,
     body: F,
 ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
-    held.run(body)
+    held.run_at_once(body)
 }
 
 /// Runs the body of an annotated function under its lock, to its end.
@@ -85,6 +89,7 @@ pub fn run_to_end<K, F: Future>(
 }
 
 /// Releases the lock after the body; a failure does not replace the body's result.
+#[inline]
 pub fn release<K>(held: Guard<K>) -> impl Future<Output = ()> {
     held.finish()
 }

@@ -1,11 +1,12 @@
 //! The clients of a scope, and those of the test around it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use zklock_core::Client;
+
+use super::clients::Clients;
 
 tokio::task_local! {
     pub(super) static SCOPED: Scoped;
@@ -39,7 +40,7 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 #[must_use = "a scope does nothing until `run` is called"]
 pub struct Scope {
-    clients: BTreeMap<Option<String>, Client>,
+    clients: Clients,
 }
 
 impl Scope {
@@ -67,7 +68,7 @@ impl Scope {
     /// The same as that of `future`.
     pub fn run<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         let Scoped { scope, ambient } = scoped();
-        let mut clients = scope.map_or_else(BTreeMap::new, |scope| scope.clients.clone());
+        let mut clients = scope.map_or_else(Clients::new, |scope| scope.clients.clone());
         clients.extend(self.clients);
         SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
     }
@@ -81,32 +82,33 @@ pub(super) struct Scoped {
 }
 
 impl Scoped {
-    /// Returns the client of this name; the default client has no name.
-    fn get(&self, name: &Option<String>) -> Option<Client> {
-        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).cloned());
-        scoped.or_else(|| self.ambient.as_ref()?.get(name))
+    /// Looks at the client of this name; the default client has no name.
+    fn look_for<T>(&self, name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
+        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).map(look));
+        scoped.or_else(|| self.ambient.as_ref()?.look_for(name, look))
     }
 
-    /// Returns all clients by name, of which the default client has none.
-    pub(super) fn all(&self) -> BTreeMap<Option<String>, Client> {
-        let mut clients = self
-            .ambient
-            .as_ref()
-            .map_or_else(BTreeMap::new, |ambient| ambient.read(|scope| scope.clients.clone()));
-        clients.extend(self.scope.iter().flat_map(|scope| scope.clients.clone()));
+    /// Returns all clients.
+    pub(super) fn all(&self) -> Clients {
+        let ambient = self.ambient.as_ref();
+        let mut clients =
+            ambient.map_or_else(Clients::new, |ambient| ambient.read(|scope| scope.clients.clone()));
+        if let Some(scope) = &self.scope {
+            clients.extend(scope.clients.clone());
+        }
         clients
     }
 }
 
-/// Returns the client of this name that is found here; the default client has no name.
-pub(super) fn scoped_client(name: &Option<String>) -> Option<Client> {
+/// Looks at the client of this name that is found here; the default client has no name.
+pub(super) fn look_for_scoped<T>(name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
     // The clients of a task come with those of its test.
-    let (found, is_of_test) =
-        SCOPED.try_with(|scoped| (scoped.get(name), scoped.ambient.is_some())).unwrap_or_default();
+    let look_here = |scoped: &Scoped| (scoped.look_for(name, look), scoped.ambient.is_some());
+    let (found, is_of_test) = SCOPED.try_with(look_here).unwrap_or((None, false));
     if found.is_some() || is_of_test {
         return found;
     }
-    AMBIENT.with_borrow(|ambient| ambient.as_ref()?.get(name))
+    AMBIENT.with_borrow(|ambient| ambient.as_ref()?.look_for(name, look))
 }
 
 /// Returns the clients that are found here. They can be carried into another task.
@@ -123,8 +125,8 @@ pub(super) fn scoped() -> Scoped {
 pub(crate) struct Ambient(Arc<RwLock<Scope>>);
 
 impl Ambient {
-    fn get(&self, name: &Option<String>) -> Option<Client> {
-        self.read(|scope| scope.clients.get(name).cloned())
+    fn look_for<T>(&self, name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
+        self.read(|scope| scope.clients.get(name).map(look))
     }
 
     fn read<T>(&self, look: impl FnOnce(&Scope) -> T) -> T {

@@ -8,36 +8,35 @@ use std::time::Duration;
 use futures_lite::future::block_on;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
-use zklock_core::{
-    Client, Guard, LockError, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard,
-};
+use zklock_core::{Guard, LockError, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard};
 
 use super::named::LockPath;
+use super::source::Source;
 use super::{Answer, Once, Path, Start, Term, Wait};
 
 pub use zklock_core::Member;
 
 /// Takes the mutex of an annotated function.
-pub fn lock(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<MutexGuard, LockError> {
+pub fn lock(client: impl Source, path: Path, wait: Wait) -> Result<MutexGuard, LockError> {
     let path = path?;
     block_for(&path, super::lock(client, Ok(path.clone()), wait))
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
-pub fn read(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
+pub fn read(client: impl Source, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
     let path = path?;
     block_for(&path, super::read(client, Ok(path.clone()), wait))
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
-pub fn write(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<WriteGuard, LockError> {
+pub fn write(client: impl Source, path: Path, wait: Wait) -> Result<WriteGuard, LockError> {
     let path = path?;
     block_for(&path, super::write(client, Ok(path.clone()), wait))
 }
 
 /// Takes permits of the semaphore of an annotated function, all or none.
 pub fn permits(
-    client: Result<Client, LockError>,
+    client: impl Source,
     path: Path,
     permits: (u32, Permits),
     wait: Wait,
@@ -48,7 +47,7 @@ pub fn permits(
 
 /// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
 pub fn lock_all(
-    client: Result<Client, LockError>,
+    client: impl Source,
     paths: impl AsRef<[Path]> + IntoIterator<Item = Path>,
     member: fn(String) -> Member,
     wait: Wait,
@@ -60,7 +59,7 @@ pub fn lock_all(
 /// Takes the lock of a function unless its period is known to have begun, and begins the period.
 pub fn begin<K>(
     once: Once,
-    client: Result<Client, LockError>,
+    client: impl Source,
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Start<Guard<K>> {
     let path = once.path().to_owned();
@@ -88,22 +87,18 @@ pub fn run<K, T>(held: &Guard<K>, body: impl FnOnce() -> T) -> Result<T, LockErr
 /// Releases the lock after the body; a failure does not replace the body's result.
 pub fn release<K>(held: Guard<K>) {
     // Where blocking is not allowed, this drops the guard, which releases the lock in the background.
-    block(held.finish());
+    block(async { held.finish().await });
 }
 
 /// Tells whether this replica leads. The first call joins the election; later calls answer from memory.
-pub fn ask_to_lead(client: Result<Client, LockError>, path: Path) -> Answer {
+pub fn ask_to_lead(client: impl Source, path: Path) -> Answer {
     let asked = path
         .and_then(|path| block_for(&path, async { Ok(super::ask_to_lead(client, Ok(path.clone())).await) }));
     asked.unwrap_or_else(Answer::Failed)
 }
 
 /// Waits until this replica leads.
-pub fn wait_to_lead(
-    client: Result<Client, LockError>,
-    path: Path,
-    wait: Option<Duration>,
-) -> Result<Term, LockError> {
+pub fn wait_to_lead(client: impl Source, path: Path, wait: Option<Duration>) -> Result<Term, LockError> {
     let path = path?;
     block_for(&path, super::wait_to_lead(client, Ok(path.clone()), wait))
 }

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use futures_lite::future::or;
 use percent_encoding::utf8_percent_encode;
-use zklock_core::{Client, Guard, LockError};
+use zklock_core::{Guard, LockError};
 
 use super::named::LockPath;
 use super::paths::ESCAPED;
+use super::source::Source;
 use super::{Path, Term};
 
 /// An annotated function, after which its default tick is named.
@@ -172,7 +173,7 @@ pub enum Start<H> {
 /// Takes the lock of a function unless its period is known to have begun, and begins the period.
 pub async fn begin<K>(
     once: Once,
-    client: Result<Client, LockError>,
+    client: impl Source,
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Start<Guard<K>> {
     match begin_under(&once, client, taken).await {
@@ -184,12 +185,12 @@ pub async fn begin<K>(
 
 async fn begin_under<K>(
     once: &Once,
-    client: Result<Client, LockError>,
+    client: impl Source,
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Result<Option<Guard<K>>, LockError> {
     let tick = once.tick()?;
     // Without a client, taking the lock returns an error that names the lock.
-    let Ok(client) = client else { return taken.await.map(Some) };
+    let Ok(client) = client.client() else { return taken.await.map(Some) };
     if client.is_begun(tick, once.period)? {
         return Ok(None);
     }

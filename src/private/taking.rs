@@ -1,17 +1,19 @@
 //! The functions by which generated code takes its locks.
 
 use std::borrow::Cow;
-use std::future::{Future, ready};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::future::Either;
 use zklock_core::{
-    Client, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, ValidPath,
-    WriteGuard,
+    Client, ClientId, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard,
+    ValidPath, WriteGuard,
 };
 
 use super::Path;
 use super::named::LockPath;
+use super::source::Source;
 use crate::global::about;
 
 /// The wait of an annotated function for its lock.
@@ -46,11 +48,11 @@ impl Wait {
 
 /// Takes the mutex of an annotated function.
 pub fn lock(
-    client: Result<Client, LockError>,
+    client: impl Source,
     path: Path,
     wait: Wait,
 ) -> impl Future<Output = Result<MutexGuard, LockError>> {
-    entered(Asked::of(client, path, wait), Client::mutex_again, |asked| async move {
+    entered((client, path, wait), ClientId::mutex_again, |asked| async move {
         let mutex = asked.client.mutex_at(&asked.below).named(asked.path.label());
         match asked.wait.bound(&asked.client) {
             Some(wait) => mutex.lock_timeout(wait).await,
@@ -61,11 +63,11 @@ pub fn lock(
 
 /// Takes the read-write lock of an annotated function, for reading.
 pub fn read(
-    client: Result<Client, LockError>,
+    client: impl Source,
     path: Path,
     wait: Wait,
 ) -> impl Future<Output = Result<ReadGuard, LockError>> {
-    entered(Asked::of(client, path, wait), Client::read_again, |asked| async move {
+    entered((client, path, wait), ClientId::read_again, |asked| async move {
         let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
         match asked.wait.bound(&asked.client) {
             Some(wait) => lock.read_timeout(wait).await,
@@ -76,11 +78,11 @@ pub fn read(
 
 /// Takes the read-write lock of an annotated function, for writing.
 pub fn write(
-    client: Result<Client, LockError>,
+    client: impl Source,
     path: Path,
     wait: Wait,
 ) -> impl Future<Output = Result<WriteGuard, LockError>> {
-    entered(Asked::of(client, path, wait), Client::write_again, |asked| async move {
+    entered((client, path, wait), ClientId::write_again, |asked| async move {
         let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
         match asked.wait.bound(&asked.client) {
             Some(wait) => lock.write_timeout(wait).await,
@@ -99,8 +101,7 @@ struct Asked {
 }
 
 impl Asked {
-    #[inline]
-    fn of(client: Result<Client, LockError>, path: Path, wait: Wait) -> Result<Self, LockError> {
+    fn of(client: impl Source, path: Path, wait: Wait) -> Result<Self, LockError> {
         let path = path?;
         let client = known(client, &path)?;
         let below = path.below(&client)?;
@@ -110,22 +111,46 @@ impl Asked {
 
 /// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise.
 #[inline]
-fn entered<G, F: Future<Output = Result<G, LockError>>>(
-    asked: Result<Asked, LockError>,
-    again: impl FnOnce(&Client, &ValidPath) -> Option<G>,
+fn entered<G: Unpin, F: Future<Output = Result<G, LockError>>>(
+    (client, path, wait): (impl Source, Path, Wait),
+    again: impl FnOnce(ClientId, &str) -> Option<G>,
     take: impl FnOnce(Asked) -> F,
-) -> impl Future<Output = Result<G, LockError>> {
-    let asked = match asked {
-        Ok(asked) => asked,
-        Err(error) => return Either::Left(ready(Err(error))),
-    };
-    let held = if asked.wait.is_valid() { again(&asked.client, &asked.below) } else { None };
-    match held {
-        Some(held) => Either::Left(ready(Ok(held))),
+) -> Entered<G, F> {
+    // By reference, and before the path is validated: entering again takes less time than either.
+    if let Ok(path) = &path
+        && wait.is_valid()
+        && let Some(held) = client.id().and_then(|client| again(client, path))
+    {
+        return Entered::Again(Some(held));
+    }
+    match Asked::of(client, path, wait) {
         // Boxed, so that the futures of calls are small.
-        None => Either::Right(Box::pin(take(asked))),
+        Ok(asked) => Entered::Waits(Box::pin(take(asked))),
+        Err(error) => Entered::Failed(Some(Box::new(error))),
     }
 }
+
+/// The entry into a lock. An error is boxed, so that the futures of calls are small.
+enum Entered<G, F> {
+    Again(Option<G>),
+    Waits(Pin<Box<F>>),
+    Failed(Option<Box<LockError>>),
+}
+
+impl<G: Unpin, F: Future<Output = Result<G, LockError>>> Future for Entered<G, F> {
+    type Output = Result<G, LockError>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Again(held) => Poll::Ready(Ok(held.take().expect(ENDED))),
+            Self::Waits(taken) => taken.as_mut().poll(context),
+            Self::Failed(error) => Poll::Ready(Err(*error.take().expect(ENDED))),
+        }
+    }
+}
+
+const ENDED: &str = "a future is not polled after its end";
 
 /// Returns the number of permits that is the value of an expression.
 pub fn number(of: impl Into<Permits>) -> Permits {
@@ -134,7 +159,7 @@ pub fn number(of: impl Into<Permits>) -> Permits {
 
 /// Takes permits of the semaphore of an annotated function, all or none.
 pub async fn permits(
-    client: Result<Client, LockError>,
+    client: impl Source,
     path: Path,
     (wanted, of): (u32, Permits),
     wait: Wait,
@@ -150,7 +175,7 @@ pub async fn permits(
 
 /// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
 pub async fn lock_all(
-    client: Result<Client, LockError>,
+    client: impl Source,
     paths: impl IntoIterator<Item = Path>,
     member: fn(String) -> Member,
     wait: Wait,
@@ -169,8 +194,8 @@ pub async fn lock_all(
 }
 
 /// Returns the client. If there is none, the error names the lock at `path`.
-fn known(client: Result<Client, LockError>, path: &str) -> Result<Client, LockError> {
-    client.map_err(|error| about(error, path))
+fn known(client: impl Source, path: &str) -> Result<Client, LockError> {
+    client.client().map_err(|error| about(error, path))
 }
 
 /// Returns the guard of a lock that was free, and an error for a contended one.

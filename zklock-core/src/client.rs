@@ -16,7 +16,8 @@ mod staged;
 pub(crate) mod worker;
 
 use std::fmt;
-use std::sync::Arc;
+use std::num::NonZero;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::error::LockError;
@@ -55,6 +56,20 @@ pub(crate) use self::staged::connected;
 #[derive(Clone)]
 pub struct Client {
     owner: Arc<Owner>,
+}
+
+/// The identity of a client, which keeps nothing alive, for generated code. A client that comes later can have it once
+/// this client, and all of its guards, are dropped.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientId(pub NonZero<usize>);
+
+impl ClientId {
+    /// Returns whether this is the client of this worker.
+    #[inline]
+    pub(crate) fn is_of(self, worker: &Weak<Worker>) -> bool {
+        worker.as_ptr().addr() == self.0.get()
+    }
 }
 
 /// The owner of the worker, which it stops when the last handle is dropped.
@@ -152,6 +167,13 @@ impl Client {
     /// The slot for the readers of ticks, which calls of this client share.
     pub(crate) fn readers(&self) -> &Slot {
         &self.owner.readers
+    }
+
+    /// Returns the identity of this client.
+    #[doc(hidden)]
+    #[inline]
+    pub fn id(&self) -> ClientId {
+        ClientId(std::ptr::NonNull::from(&**self.worker()).addr())
     }
 
     /// Returns whether both handles belong to the same client.

@@ -198,9 +198,12 @@ impl<K> Guard<K> {
 
     /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not
     /// replace the body's result.
+    ///
+    /// The release begins with this call, and the caller polls the future at once.
     #[doc(hidden)]
-    pub async fn finish(self) {
-        hold::finish_all(self.holds).await;
+    #[inline]
+    pub fn finish(self) -> impl Future<Output = ()> + Send + use<K> {
+        hold::finish(self.holds)
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -1,7 +1,7 @@
 //! Reentrancy: the tree of holds of one logical call.
 //!
 //! Each entry into a lock is a *hold*. Holds belong to the logical call rather than to a thread or a task:
-//! a task-local scope carries them along with the future that runs under the lock. Inside that future, the
+//! a scope carries them along with the future that runs under the lock. Inside that future, the
 //! same lock is entered again without a request. The new hold is a child of the nearest hold of that lock.
 //! A hold admits one child at a time, or several children that read:
 //!
@@ -51,15 +51,18 @@ use self::waiting::turn_of;
 
 pub(crate) use self::door::{Door, UNNAMED};
 pub(crate) use self::ending::OnRevoke;
-pub(crate) use self::enter::{enter, enter_again};
+pub(crate) use self::enter::{enter, enter_again_to_run};
 pub(crate) use self::entry::Entry;
+pub(crate) use self::finishing::finish;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::holds::Holds;
-pub(crate) use self::release::{Releasing, begin_release, finish_all, release_all};
+pub(crate) use self::release::{Releasing, begin_release, release_all};
+pub(crate) use self::scope::held;
 #[cfg(test)]
 pub(crate) use self::scope::length;
-pub(crate) use self::scope::{held, scope, scope_blocking, scope_blocking_in_term, scope_in_term};
-pub use self::scope::{inherit, inherit_blocking};
+pub use self::scoped::{inherit, inherit_blocking};
+pub(crate) use self::scoped::{scope, scope_at_once, scope_blocking, scope_blocking_in_term, scope_in_term};
+pub(crate) use self::sought::Sought;
 pub(crate) use self::together::{Together, enter_together, fit_together};
 pub(crate) use self::waiting::confirm;
 
@@ -68,12 +71,15 @@ mod door;
 mod ending;
 mod enter;
 mod entry;
+mod finishing;
 mod gate;
 mod held;
 mod holds;
 mod node;
 mod release;
 mod scope;
+mod scoped;
+mod sought;
 mod spanned;
 mod stake;
 mod together;
@@ -85,26 +91,32 @@ mod waiting;
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
-    standing: Standing,
     /// The own ties of an inner hold, made before something is entered inside of it. They have its place in the hold
     /// around it.
     own: OnceLock<Arc<Ties>>,
     /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
     is_visit: AtomicBool,
-    /// The ties of the hold around this one. The first hold has its own here.
-    ties: Arc<Ties>,
+    standing: Standing,
     /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
     stake: Stake,
 }
 
 /// The relation of a hold to the hold around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Standing {
-    /// It is the first hold of a lock.
-    First,
-    /// The hold around it has admitted it in this way.
-    Inside(Again),
+    /// It is the first hold of a lock, with its own ties.
+    First(Arc<Ties>),
+    /// The hold around it, which has these ties, has admitted it in this way.
+    Inside(Again, Arc<Ties>),
     Ended,
+}
+
+/// The ties that a hold has left behind.
+struct Left {
+    /// The own ties of an inner hold that has some.
+    own: Option<Arc<Ties>>,
+    /// The ties of the hold around it. The first hold has its own here.
+    around: Arc<Ties>,
 }
 
 impl Hold {
@@ -114,11 +126,20 @@ impl Hold {
 
     /// Returns this holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.ties.node.share()
+        self.ties().node.share()
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.ties.client
+        &self.ties().client
+    }
+
+    /// Returns the ties of the hold around this one. The first hold has its own here.
+    #[inline]
+    fn ties(&self) -> &Arc<Ties> {
+        match &self.standing {
+            Standing::First(ties) | Standing::Inside(_, ties) => ties,
+            Standing::Ended => unreachable!("a hold that has ended is not used"),
+        }
     }
 
     /// Returns a token that is cancelled when this hold ends.
@@ -161,7 +182,7 @@ impl Hold {
         let stake = ties.node.writing.as_ref();
         let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();
         let (own, is_visit) = Default::default();
-        Self { entry, standing: Standing::First, own, is_visit, ties, stake }
+        Self { entry, own, is_visit, standing: Standing::First(ties), stake }
     }
 
     /// Returns the hold of an entry that the hold with these ties has admitted. If that hold has ended meanwhile, gives the
@@ -177,7 +198,7 @@ impl Hold {
             return None;
         };
         let (own, is_visit) = Default::default();
-        Some(Self { entry, standing: Standing::Inside(again), own, is_visit, ties, stake })
+        Some(Self { entry, own, is_visit, standing: Standing::Inside(again, ties), stake })
     }
 
     /// Returns the hold of an entry that has this place inside of others.
@@ -186,9 +207,9 @@ impl Hold {
         entry: Entry,
         (place, ending): (Place, Option<Arc<Ending>>),
     ) -> Self {
-        let standing = Standing::Inside(place.again());
+        let again = place.again();
         let own = OnceLock::from(ties.inner(entry, place, ending));
-        Self { entry, standing, own, is_visit: AtomicBool::default(), ties, stake }
+        Self { entry, own, is_visit: AtomicBool::default(), standing: Standing::Inside(again, ties), stake }
     }
 
     #[inline]
@@ -217,15 +238,15 @@ impl Hold {
     }
 
     fn own_ties(&self) -> &Arc<Ties> {
-        let Standing::Inside(again) = self.standing else { return &self.ties };
+        let Standing::Inside(again, around) = &self.standing else { return self.ties() };
         self.own.get_or_init(|| match again {
             Again::Alone => {
                 self.is_visit.store(true, Ordering::Relaxed);
-                self.ties.node.visits.ties(|| self.ties.of_visit())
+                around.node.visits.ties(|| around.of_visit())
             }
             Again::Shared => {
-                let place = Place::admitted(self.ties.node.clone(), again);
-                self.ties.inner(self.entry, place, None)
+                let place = Place::admitted(around.node.clone(), *again);
+                around.inner(self.entry, place, None)
             }
         })
     }
@@ -234,37 +255,40 @@ impl Hold {
     /// one that is not alone.
     #[inline]
     fn visit(&self) -> Option<Visit> {
-        if self.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
-            return None;
+        match &self.standing {
+            Standing::Inside(Again::Alone, around) if self.own.get().is_none() => {
+                // Before a scope refers to the visit.
+                self.is_visit.store(true, Ordering::Relaxed);
+                Some(Visit::present(&around.node))
+            }
+            _ => None,
         }
-        // Before a scope refers to the visit.
-        self.is_visit.store(true, Ordering::Relaxed);
-        Some(Visit::present(&self.ties.node))
     }
 
-    /// Ends this hold, and returns the own ties of an inner hold that has some. A hold that has ended stays as it is.
+    /// Ends this hold, and returns its ties, unless it has ended before.
     #[inline]
-    fn leave(&mut self) -> Option<Arc<Ties>> {
-        let again = match mem::replace(&mut self.standing, Standing::Ended) {
-            Standing::First => {
-                self.ties.node.end();
-                return None;
+    fn leave(&mut self) -> Option<Left> {
+        let (again, around) = match mem::replace(&mut self.standing, Standing::Ended) {
+            Standing::First(ties) => {
+                ties.node.end();
+                return Some(Left { own: None, around: ties });
             }
-            Standing::Inside(again) => again,
+            Standing::Inside(again, around) => (again, around),
             Standing::Ended => return None,
         };
-        let of_visit = if *self.is_visit.get_mut() { self.ties.node.visits.end() } else { None };
+        let of_visit = if *self.is_visit.get_mut() { around.node.visits.end() } else { None };
         let own = self.own.take().or(of_visit);
         match &own {
             Some(own) => own.node.end(),
-            None => self.ties.node.gate.leave(again),
+            None => around.node.gate.leave(again),
         }
-        own
+        Some(Left { own, around })
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
+    #[inline]
     fn span_for_body(&self) -> Option<Span> {
-        self.own.get().unwrap_or(&self.ties).span.for_body()
+        self.own.get().unwrap_or_else(|| self.ties()).span.for_body()
     }
 
     /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
@@ -273,10 +297,10 @@ impl Hold {
         // The ties of the hold around this one have a part in the span too.
         let own = self.own_ties().clone();
         if mem::take(self.is_visit.get_mut()) {
-            drop(self.ties.node.visits.end());
+            drop(self.ties().node.visits.end());
         }
-        (self.ties, self.standing, self.own) = (own, Standing::First, OnceLock::new());
-        self.ties.span.give_up()
+        (self.standing, self.own) = (Standing::First(own), OnceLock::new());
+        self.ties().span.give_up()
     }
 }
 
@@ -340,7 +364,7 @@ mod tests {
         for (entry, again) in [(Entry::Write, Again::Alone), (Entry::Read, Again::Shared)] {
             let writer = lock.write().await.unwrap();
             let node = writer.holds()[0].node().clone();
-            let ties = node.admit(again).expect("nothing is in the way");
+            let ties = node.admit(again, Tenure::is_held).expect("nothing is in the way");
             // Another entry keeps the lock.
             let reader = writer.holds()[0].own_ties().clone();
             drop(writer);

@@ -105,4 +105,11 @@ impl Client {
     pub fn leads(&self, path: &str) -> bool {
         roster::leads(self, path)
     }
+
+    /// Returns whether this client's candidate at `path` has its answer from the election, and does not lead, for generated
+    /// code.
+    #[doc(hidden)]
+    pub fn follows(&self, path: &str) -> bool {
+        roster::follows(self, path)
+    }
 }

@@ -31,6 +31,8 @@ mod tasks;
 mod tick;
 mod token;
 
+#[doc(hidden)]
+pub use client::ClientId;
 pub use client::config::Config;
 pub use client::queueing::{Queueing, Release};
 pub use client::{Client, Readiness};

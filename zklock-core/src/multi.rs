@@ -190,7 +190,7 @@ impl MultiLock {
     /// background.
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MultiGuard) -> T) -> Result<T, LockError> {
         let guard = self.lock().await?;
-        let value = guard.run(body(&guard)).await?;
+        let value = guard.run_at_once(body(&guard)).await?;
         guard.finish().await;
         Ok(value)
     }

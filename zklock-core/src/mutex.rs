@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{Count, Permits};
-use crate::client::Client;
+use crate::client::{Client, ClientId};
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
-use crate::hold::{self, Door, Entry};
+use crate::hold::{self, Door, Entry, Sought};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
@@ -78,11 +78,14 @@ impl Client {
     pub fn mutex_at(&self, path: &ValidPath) -> Mutex {
         Mutex::reentrant(self.clone(), path.0.clone())
     }
+}
 
-    /// Enters that mutex again if the current call holds it and nothing is in the way.
+impl ClientId {
+    /// Enters the mutex at this path again if the current call holds it and nothing is in the way, to run a
+    /// body at once.
     #[doc(hidden)]
-    pub fn mutex_again(&self, path: &ValidPath) -> Option<MutexGuard> {
-        hold::enter_again(self, &path.0, Entry::Mutex).map(MutexGuard::new)
+    pub fn mutex_again(self, path: &str) -> Option<MutexGuard> {
+        hold::enter_again_to_run(Sought::new(self, path, Entry::Mutex)).map(MutexGuard::new)
     }
 }
 
@@ -258,7 +261,7 @@ impl Mutex {
     /// ```
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MutexGuard) -> T) -> Result<T, LockError> {
         let guard = self.lock().await?;
-        let value = guard.run(body(&guard)).await?;
+        let value = guard.run_at_once(body(&guard)).await?;
         guard.finish().await;
         Ok(value)
     }

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::Client;
+use crate::client::{Client, ClientId};
 use crate::error::LockError;
 use crate::guard::{Guard, OnePath};
-use crate::hold::{self, Door, Entry};
+use crate::hold::{self, Door, Entry, Sought};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
@@ -84,17 +84,21 @@ impl Client {
     pub fn rwlock_at(&self, path: &ValidPath) -> RwLock {
         RwLock::new(self.clone(), path.0.clone())
     }
+}
 
-    /// Enters that lock again for reading if the current call holds it and nothing is in the way.
+impl ClientId {
+    /// Enters the lock at this path again for reading if the current call holds it and nothing is in the way, to run a body
+    /// at once.
     #[doc(hidden)]
-    pub fn read_again(&self, path: &ValidPath) -> Option<ReadGuard> {
-        hold::enter_again(self, &path.0, Entry::Read).map(ReadGuard::new)
+    pub fn read_again(self, path: &str) -> Option<ReadGuard> {
+        hold::enter_again_to_run(Sought::new(self, path, Entry::Read)).map(ReadGuard::new)
     }
 
-    /// Enters that lock again for writing if the current call holds it and nothing is in the way.
+    /// Enters the lock at this path again for writing if the current call holds it and nothing is in the way, to run a body
+    /// at once.
     #[doc(hidden)]
-    pub fn write_again(&self, path: &ValidPath) -> Option<WriteGuard> {
-        hold::enter_again(self, &path.0, Entry::Write).map(WriteGuard::new)
+    pub fn write_again(self, path: &str) -> Option<WriteGuard> {
+        hold::enter_again_to_run(Sought::new(self, path, Entry::Write)).map(WriteGuard::new)
     }
 }
 
@@ -257,7 +261,7 @@ impl RwLock {
     /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_read<T>(&self, body: impl AsyncFnOnce(&ReadGuard) -> T) -> Result<T, LockError> {
         let guard = self.read().await?;
-        let value = guard.run(body(&guard)).await?;
+        let value = guard.run_at_once(body(&guard)).await?;
         guard.finish().await;
         Ok(value)
     }
@@ -277,7 +281,7 @@ impl RwLock {
     /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_write<T>(&self, body: impl AsyncFnOnce(&WriteGuard) -> T) -> Result<T, LockError> {
         let guard = self.write().await?;
-        let value = guard.run(body(&guard)).await?;
+        let value = guard.run_at_once(body(&guard)).await?;
         guard.finish().await;
         Ok(value)
     }

@@ -43,6 +43,16 @@ impl<K> Guard<K> {
         run_while(|| self.check(), || self.lost(), self.scope(future))
     }
 
+    /// Does the same as [`run`](Self::run) for a caller that polls the future at once, such as generated code.
+    #[doc(hidden)]
+    #[inline]
+    pub fn run_at_once<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        run_while(|| self.check(), || self.lost(), hold::scope_at_once(&self.holds, future))
+    }
+
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
     ///
     /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock

@@ -42,6 +42,8 @@ impl<T: Ends> Chain<T> {
 }
 
 impl<T> Chain<T> {
+    pub(super) const EMPTY: Self = Self(None);
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         let links = std::iter::successors(self.0.as_ref(), |link| link.outer.as_ref());
         links.map(|link| &link.value)
@@ -55,7 +57,7 @@ impl<T> Chain<T> {
 
 impl<T> Default for Chain<T> {
     fn default() -> Self {
-        Self(None)
+        Self::EMPTY
     }
 }
 

@@ -12,14 +12,14 @@ use crate::client::Client;
 use crate::cohort::{self, Grant, Grants};
 use crate::error::{LockError, Phase};
 use crate::events::{Attempt, Witness};
-use crate::lease::LeaseState;
-use crate::path::NodePath;
+use crate::lease::{LeaseState, Tenure};
 use crate::session::drive::Contention;
 
 use super::door::Door;
-use super::entry::{Entry, Relation};
+use super::entry::Relation;
 use super::node::{Node, Place};
 use super::scope::{admitted, nearest};
+use super::sought::Sought;
 use super::spanned::{self, Spanned};
 use super::waiting::{confirm, turn_of};
 use super::{Hold, Holds};
@@ -49,7 +49,7 @@ impl Door {
     /// Enters the lock again if the current call holds it and nothing is in the way.
     #[inline]
     fn again(&self, client: &Client) -> Option<Holds> {
-        enter_again(client, &self.path, self.entry)
+        enter_again(Sought::at(client, self), Tenure::is_held)
     }
 
     fn wait<'a>(&'a self, client: &'a Client, wait: Duration) -> Waiting<'a> {
@@ -80,11 +80,18 @@ impl Door {
     }
 }
 
-/// Enters a lock again if the current call holds it and nothing is in the way.
+/// Enters a lock again if the current call holds it and nothing is in the way, to run a body at once.
+///
+/// The lease clock is not read here: the body's first step is preceded by a reading, which would only repeat this one.
 #[inline]
-pub(crate) fn enter_again(client: &Client, path: &NodePath, entry: Entry) -> Option<Holds> {
-    let (ties, again) = admitted(client, (path, entry))?;
-    Hold::inside(ties, entry, again).map(Holds::One)
+pub(crate) fn enter_again_to_run(sought: Sought<'_>) -> Option<Holds> {
+    enter_again(sought, Tenure::is_unbroken)
+}
+
+#[inline]
+fn enter_again(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<Holds> {
+    let (ties, again) = admitted(sought, is_held)?;
+    Hold::inside(ties, sought.entry, again).map(Holds::One)
 }
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
@@ -136,7 +143,7 @@ impl<'a> Visitor<'a> {
     }
 
     fn nearest(&self) -> Option<(Arc<Node>, Relation)> {
-        nearest(self.client, (&self.door.path, self.door.entry))
+        nearest(Sought::at(self.client, self.door))
     }
 
     async fn enter(&self, begin: impl FnOnce() -> Attempt) -> Result<Option<Holds>, LockError> {

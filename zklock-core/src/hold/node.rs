@@ -8,12 +8,12 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::cohort::Grant;
 use crate::lease::{Share, Tenure};
-use crate::path::NodePath;
 
 use super::chain::{Chain, Ends};
 use super::ending::Ending;
 use super::entry::{Again, Entry, Relation};
 use super::gate::Gate;
+use super::sought::Sought;
 use super::spanned::Spanned;
 use super::stake::Writing;
 use super::visits::Visits;
@@ -95,24 +95,24 @@ impl Node {
 
     /// Returns the relation of an entry to this hold, or `None` if it is another lock or the hold has ended.
     #[inline]
-    pub(super) fn relation(&self, client: &Client, (path, entry): (&NodePath, Entry)) -> Option<Relation> {
-        Relation::of(self.entry, entry).filter(|_| !self.is_over() && self.is_at(client, path))
+    pub(super) fn relation(&self, sought: Sought<'_>) -> Option<Relation> {
+        Relation::of(self.entry, sought.entry).filter(|_| !self.is_over() && self.is_at(sought))
     }
 
-    /// Returns whether this is a hold of the lock of this client at this path.
+    /// Returns whether this is a hold of the lock that is sought.
     #[inline]
-    pub(super) fn is_at(&self, client: &Client, path: &NodePath) -> bool {
-        std::ptr::eq(self.worker.as_ptr(), Arc::as_ptr(client.worker())) && self.tenure().path().is_same(path)
+    pub(super) fn is_at(&self, sought: Sought<'_>) -> bool {
+        sought.client.is_of(&self.worker) && self.tenure().path().is_below(sought.path)
     }
 
     /// Admits an entry if this node is held, and nothing is in the way of the entry. Returns the ties, which the entry
     /// shares. It runs no code of users.
     #[inline]
-    pub(super) fn admit(&self, again: Again) -> Option<Arc<Ties>> {
+    pub(super) fn admit(&self, again: Again, is_held: impl Fn(&Tenure) -> bool) -> Option<Arc<Ties>> {
         if !self.gate.admit(again) {
             return None;
         }
-        let ties = if self.tenure().is_held() { self.ties() } else { None };
+        let ties = if is_held(self.tenure()) { self.ties() } else { None };
         if ties.is_none() {
             self.gate.leave(again);
         }

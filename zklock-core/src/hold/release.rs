@@ -8,16 +8,15 @@ use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
 use crate::client::Client;
-use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::Share;
+use crate::lease::{Share, Tenure};
 
-use super::Hold;
 use super::holds::{Holds, Members};
 use super::node::{Node, Ties};
 use super::spanned::Closing;
+use super::{Hold, Left};
 
 /// A release that has begun.
 pub(crate) enum Releasing {
@@ -30,11 +29,11 @@ pub(crate) enum Releasing {
 /// failure, and the others are logged.
 pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
-        Holds::One(hold) => match hold.end_here() {
-            End::Shared(node) => Releasing::Done(node.tenure().check()),
+        Holds::One(hold) => match hold.end_here(tenure_of) {
+            End::Shared(tenure) => Releasing::Done(tenure.check()),
             end => Releasing::UnderWay(Box::pin(released(end))),
         },
-        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), released))),
+        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), tenure_of, released))),
     }
 }
 
@@ -47,50 +46,34 @@ pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
     released.await
 }
 
-/// Ends all holds after a body, beginning with the last one, and logs the failures. It does not wait for the servers,
-/// unless the client is configured so.
-pub(crate) async fn finish_all(holds: Holds) {
-    let ended = match holds[0].client().worker().settings().release {
-        Release::Acknowledged => release_all(holds).await,
-        Release::Background => finish_each(holds).await,
-    };
-    if let Err(error) = ended {
-        log(&error);
-    }
-}
-
-async fn finish_each(holds: Holds) -> Result<(), LockError> {
-    match holds {
-        Holds::One(hold) => match hold.end_here() {
-            End::Shared(_) => Ok(()),
-            end => Box::pin(end.finish()).await,
-        },
-        Holds::Many(members) => Box::pin(each(members.into_vec(), End::finish)).await,
-    }
-}
-
-async fn each<F: Future<Output = Result<(), LockError>>>(
+pub(super) async fn each<S, F: Future<Output = Result<(), LockError>>>(
     members: Vec<Hold>,
-    end: impl Fn(End) -> F,
+    shared: impl Fn(&Node) -> S,
+    end: impl Fn(End<S>) -> F,
 ) -> Result<(), LockError> {
-    let outcomes = join_all(end_together(members).into_iter().map(end)).await;
+    let outcomes = join_all(end_together(members, shared).into_iter().map(end)).await;
     let mut failures = outcomes.into_iter().filter_map(Result::err);
     let first = failures.next();
     failures.for_each(|error| log(&error));
     first.map_or(Ok(()), Err)
 }
 
-fn log(error: &LockError) {
+/// Returns the lease of a hold, which is looked at after the hold has ended.
+fn tenure_of(node: &Node) -> Arc<Tenure> {
+    node.tenure().clone()
+}
+
+pub(super) fn log(error: &LockError) {
     tracing::warn!(%error, "release failed");
 }
 
 /// Ends holds, beginning with the last one. The locks of which these were the last holds are given back together.
-fn end_together(holds: Vec<Hold>) -> Vec<End> {
+fn end_together<S>(holds: Vec<Hold>, shared: impl Fn(&Node) -> S) -> Vec<End<S>> {
     let mut grants = Vec::new();
     let ends: Vec<_> = holds
         .into_iter()
         .rev()
-        .map(|hold| match hold.part() {
+        .map(|hold| match hold.part(&shared) {
             Part::Kept(end) => Ok(end),
             Part::Last(grant, rest) => {
                 grants.push(grant);
@@ -99,7 +82,7 @@ fn end_together(holds: Vec<Hold>) -> Vec<End> {
         })
         .collect();
     let mut releases = Grant::give_back_together(grants).into_iter();
-    let ended = |end: Result<End, Rest>| match end {
+    let ended = |end: Result<End<S>, Rest>| match end {
         Ok(end) => Some(end),
         Err(rest) => releases.next().map(|release| End::GivenBack(release, rest)),
     };
@@ -107,16 +90,16 @@ fn end_together(holds: Vec<Hold>) -> Vec<End> {
 }
 
 /// A hold that has ended.
-enum Part {
-    Kept(End),
+enum Part<S> {
+    Kept(End<S>),
     /// It was the last one of its lock, which is to be given back.
     Last(Grant, Rest),
 }
 
 /// The end of a hold.
-enum End {
-    /// Others hold the lock as before.
-    Shared(Arc<Node>),
+pub(super) enum End<S> {
+    /// Others hold the lock as before. Contains what the caller has taken from the hold.
+    Shared(S),
     /// The last hold for writing has ended, and holds for reading are left.
     LetsReadersIn(Arc<Grant>, Rest),
     /// The last hold has ended, and the lock is given back.
@@ -124,14 +107,14 @@ enum End {
 }
 
 /// The rest of a hold, which is kept until its release has ended.
-struct Rest {
+pub(super) struct Rest {
     span: Option<Closing>,
     client: Client,
 }
 
-impl End {
+impl<S> End<S> {
     /// Waits until the request that gives the lock back has been handed to the connection.
-    async fn finish(self) -> Result<(), LockError> {
+    pub(super) async fn finish(self) -> Result<(), LockError> {
         match self {
             Self::Shared(_) => {}
             Self::LetsReadersIn(grant, rest) => let_readers_in_later(grant, &rest),
@@ -148,28 +131,28 @@ impl End {
 
 impl Hold {
     /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
-    /// holds for reading are left.
-    fn end_here(self) -> End {
-        match self.part() {
+    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the hold.
+    #[inline]
+    pub(super) fn end_here<S>(self, shared: impl FnOnce(&Node) -> S) -> End<S> {
+        match self.part(shared) {
             Part::Kept(end) => end,
             Part::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
         }
     }
 
-    fn part(mut self) -> Part {
+    #[inline]
+    fn part<S>(mut self, shared: impl FnOnce(&Node) -> S) -> Part<S> {
         // A request to release is not reported any more.
-        let own = self.leave();
-        let (outer, stake) = (self.ties.clone(), mem::take(&mut self.stake));
-        drop(self);
-        let last_writing = stake.give_up();
+        let Left { own, around } = self.leave().expect("a hold ends once");
+        let last_writing = mem::take(&mut self.stake).give_up();
         let ties = match own {
             Some(own) => {
-                drop(outer);
+                drop(around);
                 own
             }
-            None => outer,
+            None => around,
         };
-        let node = ties.node.clone();
+        let shared = shared(&ties.node);
         // Kept, so that an entry that fails meanwhile does not release the lock.
         let last =
             last_writing.map(|client| (ties.grant.clone(), Rest { span: ties.span.closing(), client }));
@@ -177,31 +160,31 @@ impl Hold {
             (Some(ties), last) => {
                 let was_last_writer = last.is_some();
                 drop(last);
-                ties.part(was_last_writer)
+                ties.part(was_last_writer, shared)
             }
             (None, Some((grant, rest))) => Part::Kept(End::LetsReadersIn(grant, rest)),
-            (None, None) => Part::Kept(End::Shared(node)),
+            (None, None) => Part::Kept(End::Shared(shared)),
         }
     }
 }
 
 impl Ties {
-    fn part(self, was_last_writer: bool) -> Part {
-        let Self { span, grant, node, client, .. } = self;
+    fn part<S>(self, was_last_writer: bool, shared: S) -> Part<S> {
+        let Self { span, grant, client, .. } = self;
         let rest = Rest { span: span.give_up(), client };
         if was_last_writer && Arc::strong_count(&grant) > 1 {
             return Part::Kept(End::LetsReadersIn(grant, rest));
         }
         match Arc::into_inner(grant) {
             Some(grant) => Part::Last(grant, rest),
-            None => Part::Kept(End::Shared(node)),
+            None => Part::Kept(End::Shared(shared)),
         }
     }
 }
 
 impl Drop for Members {
     fn drop(&mut self) {
-        for end in end_together(mem::take(&mut self.0)) {
+        for end in end_together(mem::take(&mut self.0), |_| ()) {
             if let End::LetsReadersIn(grant, rest) = end {
                 let_readers_in_later(grant, &rest);
             }
@@ -211,10 +194,10 @@ impl Drop for Members {
 
 /// Waits until another call of this client has the lock or the servers have released it, or until they have applied the
 /// downgrade.
-async fn released(end: End) -> Result<(), LockError> {
+async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
     // The work runs on the client's thread, where it continues even if the caller's future is dropped.
     let (outcome, rest) = match end {
-        End::Shared(node) => return node.tenure().check(),
+        End::Shared(tenure) => return tenure.check(),
         End::LetsReadersIn(grant, rest) => {
             let (share, within) = (grant.share().clone(), rest.client.default_wait());
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;

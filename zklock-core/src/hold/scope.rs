@@ -1,81 +1,32 @@
-//! The task-local scope that carries the holds of a logical call.
+//! The scope that carries the holds of a logical call: that of the call which this thread runs at present.
 
-use std::future::Future;
+use std::cell::RefCell;
+use std::mem;
 use std::sync::Arc;
 
-use tracing::{Instrument, Span};
+use tracing::Span;
 
-use crate::client::Client;
-use crate::path::NodePath;
+use crate::lease::Tenure;
 
 use super::Hold;
 use super::chain::Chain;
-use super::entry::{Again, Entry, Relation};
+use super::entry::{Again, Relation};
 use super::held::{Frame, Held, Leading};
 use super::node::{Node, Ties};
+use super::sought::Sought;
 use super::visit::Visit;
 
-tokio::task_local! {
+thread_local! {
     /// The locks and terms of the call that is being polled.
-    static SCOPE: Scope;
+    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope::OUTSIDE) };
 }
 
 /// The locks and terms around a call.
-#[derive(Clone, Default)]
-struct Scope {
+#[derive(Clone)]
+pub(super) struct Scope {
     /// The innermost one, if it is an entry into a lock that the call has entered before, and was alone there.
     visit: Option<Visit>,
     frames: Chain<Frame>,
-}
-
-/// Runs a future inside these holds, and their span.
-pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
-    SCOPE.scope(inside(holds), future.instrument(around(holds)))
-}
-
-/// Calls a function inside these holds, and their span.
-pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
-    around(holds).in_scope(|| SCOPE.sync_scope(inside(holds), function))
-}
-
-/// Runs a future inside this term. Calls find the term until the future ends.
-pub(crate) fn scope_in_term<F: Future>(
-    term: Arc<dyn Leading>,
-    future: F,
-) -> impl Future<Output = F::Output> + use<F> {
-    let body = Arc::new(());
-    let scoped = SCOPE.scope(inside_term(&term, &body), future);
-    async move {
-        let _alive = (term, body);
-        scoped.await
-    }
-}
-
-/// Calls a function inside this term. Calls find the term until the function returns.
-pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
-    let body = Arc::new(());
-    SCOPE.sync_scope(inside_term(&term, &body), function)
-}
-
-/// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
-///
-/// A task that is spawned without this function does not have those holds, and contends like any
-/// other caller.
-///
-/// # Cancel safety
-///
-/// The same as that of `future`.
-pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    SCOPE.scope(current(), future)
-}
-
-/// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
-/// call.
-///
-/// This is [`inherit`] for code that is not async.
-pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let scope = current();
-    move || SCOPE.sync_scope(scope, function)
 }
 
 /// Returns the locks and terms of the current call that have not ended, beginning with the innermost.
@@ -87,7 +38,7 @@ pub(crate) fn held() -> impl Iterator<Item = Held> {
 }
 
 /// Returns the scope of the current call with these holds in it.
-fn inside(holds: &[Hold]) -> Scope {
+pub(super) fn inside(holds: &[Hold]) -> Scope {
     if let [hold] = holds
         && let Some(visit) = hold.visit()
     {
@@ -96,7 +47,7 @@ fn inside(holds: &[Hold]) -> Scope {
     with_frame(Frame::of(holds.iter().map(Hold::node).cloned()))
 }
 
-fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
+pub(super) fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
     with_frame(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
 }
 
@@ -104,11 +55,14 @@ fn with_frame(frame: Frame) -> Scope {
     Scope { visit: None, frames: current().into_frames().with(frame) }
 }
 
-fn current() -> Scope {
-    SCOPE.try_with(Clone::clone).unwrap_or_default()
+/// Returns the scope of the current call, which can be carried elsewhere.
+pub(super) fn current() -> Scope {
+    SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or(Scope::OUTSIDE)
 }
 
 impl Scope {
+    const OUTSIDE: Self = Self { visit: None, frames: Chain::EMPTY };
+
     /// Returns the list of what is around a call, to which more is added.
     fn into_frames(self) -> Chain<Frame> {
         let Self { visit, frames } = self;
@@ -117,58 +71,133 @@ impl Scope {
             None => frames,
         }
     }
+
+    /// Calls a function with the innermost hold, besides the visit, that is related to an entry of this lock.
+    #[inline]
+    fn look_for<T>(&self, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
+        for frame in self.frames.iter() {
+            for node in frame.nodes() {
+                if let Some(relation) = node.relation(sought) {
+                    return Some(found(node, relation));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The scope of a body, while the thread is outside of it. Inside, it keeps what the thread had before.
+pub(super) enum Place {
+    /// A scope that is carried with the body.
+    Carried(Scope),
+    /// A visit that has not been entered before, or is being entered for the first time, in the scope around it. A body
+    /// that ends in its first step needs no list of its own.
+    Here(Option<Visit>),
+}
+
+impl Place {
+    /// Returns the place of a body that begins at once, inside of these holds.
+    pub(super) fn at_once(holds: &[Hold]) -> Self {
+        match holds {
+            [hold] => hold.visit().map(|visit| Self::Here(Some(visit))),
+            _ => None,
+        }
+        .unwrap_or_else(|| Self::Carried(inside(holds)))
+    }
+
+    /// Makes this the scope of the current call until the returned value is dropped.
+    #[inline]
+    pub(super) fn enter(&mut self) -> Entered<'_> {
+        if !self.swap() {
+            self.carry();
+            self.swap();
+        }
+        Entered(self)
+    }
+
+    /// Prepares the scope for a step that may be taken elsewhere.
+    pub(super) fn carry(&mut self) {
+        if let Self::Here(visit) = self {
+            *self = Self::Carried(Scope { visit: visit.take(), frames: current().into_frames() });
+        }
+    }
+
+    /// Exchanges this scope with that of the thread. Returns `false` if there is a visit already around the visit.
+    fn swap(&mut self) -> bool {
+        let swapped = SCOPE.try_with(|scope| {
+            let scope = &mut *scope.borrow_mut();
+            match self {
+                Self::Carried(own) => mem::swap(scope, own),
+                Self::Here(Some(_)) if scope.visit.is_some() => return false,
+                Self::Here(visit) => mem::swap(&mut scope.visit, visit),
+            }
+            true
+        });
+        // A thread that ends has no scope any more.
+        swapped.unwrap_or(true)
+    }
+}
+
+/// The stay of a thread in a scope.
+pub(super) struct Entered<'a>(&'a mut Place);
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.swap();
+    }
 }
 
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
-fn around(holds: &[Hold]) -> Span {
+#[inline]
+pub(super) fn around(holds: &[Hold]) -> Span {
     holds.iter().rev().find_map(Hold::span_for_body).unwrap_or_else(Span::none)
 }
 
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
-pub(super) fn nearest(client: &Client, lock: (&NodePath, Entry)) -> Option<(Arc<Node>, Relation)> {
+pub(super) fn nearest(sought: Sought<'_>) -> Option<(Arc<Node>, Relation)> {
     // Cloned, because other code may enter scopes.
     let found = |node: &Arc<Node>, relation| (node.clone(), relation);
-    look_for(client, lock, found)
+    look_for(sought, found)
 }
 
 /// Admits an entry into the innermost hold of the current call that is related to it, if that is an entry again, the lock
 /// is held and nothing is in the way. Returns the ties of that hold.
 #[inline]
-pub(super) fn admitted(client: &Client, lock: (&NodePath, Entry)) -> Option<(Arc<Ties>, Again)> {
+pub(super) fn admitted(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<(Arc<Ties>, Again)> {
     let admit = |node: &Arc<Node>, relation| match relation {
-        Relation::Again(again) => node.admit(again).map(|ties| (ties, again)),
+        Relation::Again(again) => node.admit(again, &is_held).map(|ties| (ties, again)),
         Relation::Upgrade | Relation::Reentrant => None,
     };
-    look_for(client, lock, admit).flatten()
+    look_for(sought, admit).flatten()
 }
 
 /// Calls a function with the innermost hold of the current call that is related to an entry of this lock. The function
 /// must not run other code, which may enter scopes.
 #[inline]
-fn look_for<T>(
-    client: &Client,
-    lock: (&NodePath, Entry),
-    found: impl Fn(&Arc<Node>, Relation) -> T,
-) -> Option<T> {
-    if let Some(node) = visited(client, lock.0)
-        && let Some(relation) = node.relation(client, lock)
-    {
-        return Some(found(&node, relation));
+fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
+    let innermost = with_scope(|scope| match &scope.visit {
+        Some(visit) if visit.outer().is_at(sought) => Some(Err(visit.clone())),
+        _ => scope.look_for(sought, &found).map(Ok),
+    });
+    match innermost? {
+        Ok(found) => Some(found),
+        Err(visit) => {
+            // Outside of the scope, as the node of the visit may have to be made.
+            if let Some(node) = visit.node()
+                && let Some(relation) = node.relation(sought)
+            {
+                return Some(found(&node, relation));
+            }
+            with_scope(|scope| scope.look_for(sought, &found))
+        }
     }
-    let nearest = |scope: &Scope| {
-        let mut nodes = scope.frames.iter().flat_map(Frame::nodes);
-        nodes.find_map(|node| node.relation(client, lock).map(|relation| found(node, relation)))
-    };
-    SCOPE.try_with(nearest).ok().flatten()
 }
 
-/// Returns the node of the innermost hold of the current call if it is a visit of this lock.
 #[inline]
-fn visited(client: &Client, path: &NodePath) -> Option<Arc<Node>> {
-    let visit =
-        |scope: &Scope| scope.visit.as_ref().filter(|visit| visit.outer().is_at(client, path)).cloned();
-    SCOPE.try_with(visit).ok().flatten()?.node()
+fn with_scope<T>(look: impl FnOnce(&Scope) -> Option<T>) -> Option<T> {
+    SCOPE.try_with(|scope| look(&scope.borrow())).ok().flatten()
 }
 
 /// Returns the length of the current call's list.
@@ -186,6 +215,7 @@ mod tests {
     use super::*;
     use crate::Mutex;
     use crate::client::connected;
+    use crate::hold::inherit;
 
     /// Takes the lock, spawns its successor inside of it, and reports the longest scope.
     fn generation(

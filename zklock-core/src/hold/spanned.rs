@@ -12,9 +12,9 @@ use crate::lease::Share;
 use super::door::Door;
 
 /// The part of some ties in the span of their lock. It is dropped before the lock is given back, because later holders may
-/// lose that.
+/// lose that. A lock without a span has none, and no mutex, which each body would lock.
 #[derive(Debug)]
-pub(super) struct Spanned(Mutex<Option<Arc<Part>>>);
+pub(super) struct Spanned(Option<Box<Mutex<Option<Arc<Part>>>>>);
 
 /// It is shared, so that entering again allocates nothing for it.
 #[derive(Debug)]
@@ -37,17 +37,22 @@ pub(super) fn open(door: &Door, grants: &[Arc<Grant>]) -> Option<Arc<HoldSpan>> 
 impl Spanned {
     pub(super) fn part(span: Option<&Arc<HoldSpan>>, grant: &Grant) -> Self {
         let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), share: grant.share().clone() };
-        Self(Mutex::new(span.map(|span| Arc::new(part(span)))))
+        Self::of(span.map(|span| Arc::new(part(span))))
+    }
+
+    fn of(part: Option<Arc<Part>>) -> Self {
+        Self(part.map(|part| Box::new(Mutex::new(Some(part)))))
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
+    #[inline]
     pub(super) fn for_body(&self) -> Option<Span> {
         self.present()?.span.for_body()
     }
 
     /// Gives this part up. The caller keeps the span open until the release has ended.
     pub(super) fn give_up(&self) -> Option<Closing> {
-        let part = self.lock().take()?;
+        let part = self.lock()?.take()?;
         let tenure = part.share.tenure();
         if let Some(reason) = tenure.loss() {
             part.span.note(&tenure.lost_error(reason));
@@ -60,18 +65,20 @@ impl Spanned {
         self.present().map(|part| Closing(part.span.clone()))
     }
 
+    #[inline]
     fn present(&self) -> Option<Arc<Part>> {
-        self.lock().clone()
+        self.lock()?.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Part>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn lock(&self) -> Option<MutexGuard<'_, Option<Arc<Part>>>> {
+        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Clone for Spanned {
     fn clone(&self) -> Self {
-        Self(Mutex::new(self.present()))
+        Self::of(self.present())
     }
 }
 

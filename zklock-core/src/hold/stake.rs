@@ -49,10 +49,12 @@ impl Stake {
 
     /// Gives up the stake, and returns the client if this was the last one. The caller then has to downgrade or release
     /// the lease.
+    #[inline]
     pub(super) fn give_up(mut self) -> Option<Client> {
         self.end().map(|(_, client)| client)
     }
 
+    #[inline]
     fn end(&mut self) -> Option<(Arc<Writing>, Client)> {
         let (writing, client) = self.writing.take()?;
         (writing.writers.fetch_sub(1, Ordering::AcqRel) == 1).then_some((writing, client))
@@ -60,6 +62,7 @@ impl Stake {
 }
 
 impl Drop for Stake {
+    #[inline]
     fn drop(&mut self) {
         // The client ends last.
         let Some((writing, _client)) = self.end() else { return };

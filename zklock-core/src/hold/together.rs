@@ -15,6 +15,7 @@ use super::Hold;
 use super::door::Door;
 use super::enter::announce;
 use super::scope::nearest;
+use super::sought::Sought;
 use super::spanned::{self, Spanned};
 
 /// The outcome of an entry into several locks at once.
@@ -31,7 +32,7 @@ pub(crate) fn fit_together(client: &Client, doors: &[Door]) -> bool {
     let is_place = |door: &Door| matches!(door.wanted, Wanted::Place(_));
     (2..=MOST_MEMBERS).contains(&doors.len())
         && doors.iter().map(bytes).sum::<usize>() <= MOST_BYTES
-        && doors.iter().all(|door| is_place(door) && nearest(client, (&door.path, door.entry)).is_none())
+        && doors.iter().all(|door| is_place(door) && nearest(Sought::at(client, door)).is_none())
 }
 
 /// Enters locks that [fit together](fit_together), if nobody holds one of them or waits for it. It leaves nothing behind

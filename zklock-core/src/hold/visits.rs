@@ -5,24 +5,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The entries alone inside of a hold, of which there is one at a time. `T` are the ties of such an entry, which has its
 /// place inside of the hold by them. They are made on demand.
+///
+/// An entry that ends without ties, as most do, locks nothing.
 #[derive(Debug)]
 pub(super) struct Visits<T> {
-    /// The number of entries that have ended. It changes under the mutex.
-    ended: AtomicU64,
+    /// Twice the number of entries that have ended, and [`TIED`] if the present entry may have ties, which are then looked
+    /// at under the mutex.
+    state: AtomicU64,
     /// The ties of the present entry.
     ties: Mutex<Option<Arc<T>>>,
 }
+
+/// The bit of the state that says that the present entry may have ties. It is set under the mutex.
+const TIED: u64 = 1;
 
 impl<T> Visits<T> {
     /// Returns the number of entries that have ended.
     #[inline]
     pub(super) fn ended(&self) -> u64 {
-        self.ended.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) / 2
     }
 
     /// Returns the ties of the present entry, for the entry itself.
     pub(super) fn ties(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
-        self.lock().get_or_insert_with(make).clone()
+        let mut ties = self.lock();
+        self.state.fetch_or(TIED, Ordering::AcqRel);
+        ties.get_or_insert_with(make).clone()
     }
 
     /// Calls a function with the ties of the entry before which this many have ended, unless it has ended too. It cannot
@@ -34,8 +42,12 @@ impl<T> Visits<T> {
         look: impl FnOnce(&T) -> R,
     ) -> Option<R> {
         let mut ties = self.lock();
-        if self.ended() != nth {
-            return None;
+        let (bare, tied) = (nth * 2, (nth * 2) | TIED);
+        // From now on, the entry needs the mutex to end.
+        match self.state.compare_exchange(bare, tied, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {}
+            Err(state) if state == tied => {}
+            Err(_) => return None,
         }
         if ties.is_none() {
             *ties = make();
@@ -44,9 +56,15 @@ impl<T> Visits<T> {
     }
 
     /// Ends the present entry, and returns its ties. Without ties, the caller gives its admission up.
+    #[inline]
     pub(super) fn end(&self) -> Option<Arc<T>> {
+        let bare = self.ended() * 2;
+        // Only the present entry ends, so the number stays the same meanwhile.
+        if self.state.compare_exchange(bare, bare + 2, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return None;
+        }
         let mut ties = self.lock();
-        self.ended.fetch_add(1, Ordering::AcqRel);
+        self.state.store(bare + 2, Ordering::Release);
         ties.take()
     }
 
@@ -57,6 +75,45 @@ impl<T> Visits<T> {
 
 impl<T> Default for Visits<T> {
     fn default() -> Self {
-        Self { ended: AtomicU64::new(0), ties: Mutex::new(None) }
+        Self { state: AtomicU64::new(0), ties: Mutex::new(None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_has_ties_until_it_ends() {
+        let visits = Visits::default();
+        assert_eq!(visits.ended(), 0);
+        assert!(visits.end().is_none());
+        assert_eq!((visits.ended(), visits.with(0, || Some(Arc::new(7)), |ties| *ties)), (1, None));
+        assert_eq!(visits.with(1, || Some(Arc::new(7)), |ties| *ties), Some(7));
+        assert_eq!(*visits.ties(|| Arc::new(8)), 7);
+        assert_eq!((visits.end().as_deref(), visits.ended()), (Some(&7), 2));
+        assert!(visits.end().is_none());
+    }
+
+    /// Otherwise, something is inside of an entry that has given its admission up.
+    #[test]
+    fn an_entry_that_ends_meanwhile_has_ties_exactly_if_somebody_has_seen_them() {
+        let (visits, begins) = (Visits::default(), Barrier::new(2));
+        let look = |nth| {
+            begins.wait();
+            visits.with(nth, || Some(Arc::new(nth)), |ties| *ties)
+        };
+        for nth in 0..2_000 {
+            let (seen, ties) = thread::scope(|scope| {
+                let seen = scope.spawn(|| look(nth));
+                begins.wait();
+                let ties = visits.end();
+                (seen.join().unwrap(), ties)
+            });
+            assert_eq!(seen, ties.map(|ties| *ties));
+        }
     }
 }

@@ -119,6 +119,11 @@ impl LeaderLatch {
         }
     }
 
+    /// Returns whether the election's answer, from memory, is that another candidate leads. It runs no code of users.
+    pub(super) fn follows(&self) -> bool {
+        self.position.has_changed().is_ok() && matches!(&*self.position.borrow(), Position::Follows)
+    }
+
     /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
         // A campaign that was dropped with the client's thread has not published its end.

@@ -47,6 +47,12 @@ pub(super) fn leads(client: &Client, path: &str) -> bool {
     Roster::of(client).at(path).is_some_and(|candidate| candidate.latch.is_leader())
 }
 
+/// Returns whether the client is a candidate at `path` and, by the election's answer in memory, does not lead.
+pub(super) fn follows(client: &Client, path: &str) -> bool {
+    // Under the lock, as no code of users runs.
+    Roster::of(client).read().get(path).is_some_and(|candidate| candidate.latch.follows())
+}
+
 struct Candidate {
     path: NodePath,
     latch: LeaderLatch,

@@ -159,39 +159,49 @@ impl Tenure {
 
     /// Returns the current state, by the lease clock and without I/O.
     pub(crate) fn state(&self) -> LeaseState {
-        if let Some(reason) = self.loss.get() {
-            return LeaseState::Lost(*reason);
-        }
-        if self.session.is_over() {
-            return LeaseState::Lost(self.lose(LossReason::SessionEnded));
-        }
-        if self.session.clock().remaining().is_zero() {
-            return LeaseState::Lost(self.lose(LossReason::LeaseExpired));
-        }
-        let link = self.session.link();
-        if link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire) {
-            LeaseState::Held
-        } else {
-            LeaseState::Suspended
+        match self.loss_by_now() {
+            Some(reason) => LeaseState::Lost(reason),
+            None if self.is_confirmed() => LeaseState::Held,
+            None => LeaseState::Suspended,
         }
     }
 
     /// Returns whether the state is known to be held, and marks nothing as lost.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        let session = &self.session;
-        self.loss.get().is_none() && !session.clock().remaining().is_zero() && {
-            let link = session.link();
-            link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
-        }
+        self.session.clock().is_valid() && self.is_unbroken()
+    }
+
+    /// Returns whether the state is known to be held if the lease has not expired, which the caller asks the clock.
+    #[inline]
+    pub(crate) fn is_unbroken(&self) -> bool {
+        self.loss.get().is_none() && self.is_confirmed()
+    }
+
+    /// Returns whether the servers have confirmed the lease since the connection last broke.
+    #[inline]
+    fn is_confirmed(&self) -> bool {
+        let link = self.session.link();
+        link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
     }
 
     /// Fails if the lock is lost.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), LockError> {
-        match self.state() {
-            LeaseState::Lost(reason) => Err(self.lost_error(reason)),
-            LeaseState::Held | LeaseState::Suspended => Ok(()),
+        self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
+    }
+
+    /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
+    #[inline]
+    fn loss_by_now(&self) -> Option<LossReason> {
+        let known = self.loss();
+        if known.is_some() {
+            return known;
         }
+        if self.session.is_over() {
+            return Some(self.lose(LossReason::SessionEnded));
+        }
+        (!self.session.clock().is_valid()).then(|| self.lose(LossReason::LeaseExpired))
     }
 
     /// Waits until the lock is lost.

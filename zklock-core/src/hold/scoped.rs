@@ -1,0 +1,221 @@
+//! Runs code inside of holds and terms, which the calls in it find.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
+
+use super::Hold;
+use super::held::Leading;
+use super::scope::{Place, around, current, inside, inside_term};
+
+/// Runs a future inside these holds, and their span.
+pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
+    Scoped::new(Place::Carried(inside(holds)), future.instrument(around(holds)))
+}
+
+/// Runs a future inside these holds, and their span. The caller polls it at once, and not inside of another scope.
+#[inline]
+pub(crate) fn scope_at_once<F: Future>(holds: &[Hold], future: F) -> Scoped<Instrumented<F>> {
+    Scoped::new(Place::at_once(holds), future.instrument(around(holds)))
+}
+
+/// Calls a function inside these holds, and their span.
+pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
+    around(holds).in_scope(|| call(Place::at_once(holds), function))
+}
+
+/// Runs a future inside this term. Calls find the term until the future ends.
+pub(crate) fn scope_in_term<F: Future>(
+    term: Arc<dyn Leading>,
+    future: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    let body = Arc::new(());
+    let scoped = Scoped::new(Place::Carried(inside_term(&term, &body)), future);
+    async move {
+        let _alive = (term, body);
+        scoped.await
+    }
+}
+
+/// Calls a function inside this term. Calls find the term until the function returns.
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
+    let body = Arc::new(());
+    call(Place::Carried(inside_term(&term, &body)), function)
+}
+
+/// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
+///
+/// A task that is spawned without this function does not have those holds, and contends like any
+/// other caller.
+///
+/// # Cancel safety
+///
+/// The same as that of `future`.
+pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    Scoped::new(Place::Carried(current()), future)
+}
+
+/// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
+/// call.
+///
+/// This is [`inherit`] for code that is not async.
+pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let place = Place::Carried(current());
+    move || call(place, function)
+}
+
+fn call<T>(mut place: Place, function: impl FnOnce() -> T) -> T {
+    let _entered = place.enter();
+    function()
+}
+
+pin_project! {
+    /// A future whose steps are taken, and which is dropped, inside of a scope.
+    pub(crate) struct Scoped<F> {
+        place: Place,
+        // `None` once it has ended.
+        #[pin]
+        future: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Scoped<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if this.future.is_some() {
+                let _entered = this.place.enter();
+                this.future.set(None);
+            }
+        }
+    }
+}
+
+impl<F> Scoped<F> {
+    #[inline]
+    fn new(place: Place, future: F) -> Self {
+        Self { place, future: Some(future) }
+    }
+}
+
+impl<F: Future> Future for Scoped<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let entered = this.place.enter();
+        let future = this.future.as_mut().as_pin_mut().expect("a future is not polled after its end");
+        let outcome = future.poll(context);
+        if outcome.is_ready() {
+            this.future.set(None);
+        }
+        drop(entered);
+        if outcome.is_pending() {
+            this.place.carry();
+        }
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::{pending, poll_fn};
+    use std::pin::pin;
+    use std::rc::Rc;
+    use std::task::Poll;
+
+    use tokio::sync::oneshot;
+
+    use crate::client::connected;
+    use crate::held;
+
+    fn paths() -> Vec<String> {
+        held().iter().map(|held| held.path().to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn each_body_finds_the_holds_around_it_and_leaves_them_behind() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let inner = async || {
+            assert_eq!(held().len(), 3);
+            mutex.run(async |_| assert_eq!(held().len(), 4)).await.unwrap();
+            assert_eq!(held().len(), 3);
+        };
+        let outer = async || {
+            assert_eq!(held().len(), 2);
+            mutex.run(async |_| inner().await).await.unwrap();
+            assert_eq!(held().len(), 2);
+        };
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            mutex.run(async |_| outer().await).await.unwrap();
+            assert_eq!(held().len(), 1);
+            let visit = mutex.lock().await.unwrap();
+            visit.run_blocking(|| assert_eq!(held().len(), 2)).unwrap();
+            assert_eq!(held().len(), 1);
+        };
+        first.scope(inside).await;
+        assert!(held().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_body_keeps_the_holds_around_its_first_step_although_it_goes_on_elsewhere() {
+        let (_server, client) = connected().await;
+        let around = client.mutex("/a").unwrap().lock().await.unwrap();
+        let mutex = client.mutex("/b").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let visit = first.scope(mutex.lock()).await.unwrap();
+        let (go_on, goes_on) = oneshot::channel();
+        let body = async {
+            let before = paths();
+            goes_on.await.unwrap();
+            (before, paths())
+        };
+        let mut run = pin!(visit.run_at_once(body));
+        let step = poll_fn(|context| Poll::Ready(run.as_mut().poll(context).is_pending()));
+        assert!(around.scope(async { first.scope(step).await }).await, "the body waits");
+        assert!(paths().is_empty());
+        go_on.send(()).unwrap();
+        let all = ["/b", "/b", "/a"].map(str::to_owned).to_vec();
+        assert_eq!(run.await.unwrap(), (all.clone(), all));
+    }
+
+    #[tokio::test]
+    async fn what_a_body_drops_finds_its_holds() {
+        struct Looks(Rc<Cell<usize>>);
+
+        impl Drop for Looks {
+            fn drop(&mut self) {
+                self.0.set(held().len());
+            }
+        }
+
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            let visit = mutex.lock().await.unwrap();
+            for waits in [false, true] {
+                let found = Rc::new(Cell::new(0));
+                let looks = Looks(found.clone());
+                let body = async move {
+                    let _looks = looks;
+                    if waits {
+                        pending::<()>().await;
+                    }
+                };
+                let mut run = Box::pin(visit.run_at_once(body));
+                assert_eq!(futures_util::poll!(&mut run).is_pending(), waits);
+                drop(run);
+                assert_eq!(found.get(), 2);
+            }
+        };
+        first.scope(inside).await;
+    }
+}
