@@ -32,14 +32,13 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
-use crate::lease::{self, Share, Tenure};
+use crate::lease::{Share, Tenure};
 
 use self::ending::Ending;
 use self::entry::Again;
@@ -77,6 +76,7 @@ mod held;
 mod holds;
 mod node;
 mod release;
+mod revocation;
 mod scope;
 mod scoped;
 mod sought;
@@ -139,28 +139,6 @@ impl Hold {
         match &self.standing {
             Standing::First(ties) | Standing::Inside(_, ties) => ties,
             Standing::Ended => unreachable!("a hold that has ended is not used"),
-        }
-    }
-
-    /// Returns a token that is cancelled when this hold ends.
-    pub(crate) fn end(&self) -> CancellationToken {
-        self.ending().token()
-    }
-
-    /// Keeps a callback until this hold ends.
-    pub(crate) fn keep(&self, callback: &Arc<OnRevoke>) {
-        self.ending().keep(callback.clone());
-    }
-
-    fn ending(&self) -> Arc<Ending> {
-        // This hold lives, so its node has an end.
-        self.node().ending().unwrap_or_default()
-    }
-
-    /// Starts a task that watches the node's data for a request to release, unless there is one already.
-    pub(crate) fn watch_revocation(&self) {
-        if self.tenure().claim_revocations() {
-            self.client().worker().spawn(lease::watch_revocation(self.tenure().clone()));
         }
     }
 

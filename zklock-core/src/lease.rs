@@ -16,6 +16,7 @@ mod keeper;
 mod node;
 mod nodes;
 mod permit;
+mod present;
 mod readiness;
 mod revoking;
 mod seat;

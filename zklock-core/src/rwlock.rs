@@ -87,15 +87,13 @@ impl Client {
 }
 
 impl ClientId {
-    /// Enters the lock at this path again for reading if the current call holds it and nothing is in the way, to run a body
-    /// at once.
+    /// Enters the lock at this path again for reading, to run a body at once, if the call holds it and nothing is in the way.
     #[doc(hidden)]
     pub fn read_again(self, path: &str) -> Option<ReadGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Read)).map(ReadGuard::new)
     }
 
-    /// Enters the lock at this path again for writing if the current call holds it and nothing is in the way, to run a body
-    /// at once.
+    /// Enters the lock at this path again for writing, to run a body at once, if the call holds it and nothing is in the way.
     #[doc(hidden)]
     pub fn write_again(self, path: &str) -> Option<WriteGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Write)).map(WriteGuard::new)

@@ -1,7 +1,7 @@
 //! The state that the holders and the keeper of one lease share.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::change::Signal;
@@ -12,7 +12,7 @@ use crate::queue::acquisition::Node;
 use crate::queue::contender::Name;
 use crate::session::sentry::Sentry;
 use crate::session::ward::Key;
-use crate::session::{Attendance, Health, Session};
+use crate::session::{Attendance, Session};
 use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
@@ -22,7 +22,6 @@ use super::holders::Holders;
 use super::node::LockNode;
 use super::seat::Seat;
 use super::stage::Progress;
-use super::state::LeaseState;
 use super::writes::Writes;
 
 /// The state that the holders and the keeper of one lease share.
@@ -155,53 +154,6 @@ impl Tenure {
 
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
-    }
-
-    /// Returns the current state, by the lease clock and without I/O.
-    pub(crate) fn state(&self) -> LeaseState {
-        match self.loss_by_now() {
-            Some(reason) => LeaseState::Lost(reason),
-            None if self.is_confirmed() => LeaseState::Held,
-            None => LeaseState::Suspended,
-        }
-    }
-
-    /// Returns whether the state is known to be held, and marks nothing as lost.
-    #[inline]
-    pub(crate) fn is_held(&self) -> bool {
-        self.session.clock().is_valid() && self.is_unbroken()
-    }
-
-    /// Returns whether the state is known to be held if the lease has not expired, which the caller asks the clock.
-    #[inline]
-    pub(crate) fn is_unbroken(&self) -> bool {
-        self.loss.get().is_none() && self.is_confirmed()
-    }
-
-    /// Returns whether the servers have confirmed the lease since the connection last broke.
-    #[inline]
-    fn is_confirmed(&self) -> bool {
-        let link = self.session.link();
-        link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
-    }
-
-    /// Fails if the lock is lost.
-    #[inline]
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
-    }
-
-    /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
-    #[inline]
-    fn loss_by_now(&self) -> Option<LossReason> {
-        let known = self.loss();
-        if known.is_some() {
-            return known;
-        }
-        if self.session.is_over() {
-            return Some(self.lose(LossReason::SessionEnded));
-        }
-        (!self.session.clock().is_valid()).then(|| self.lose(LossReason::LeaseExpired))
     }
 
     /// Waits until the lock is lost.

@@ -1,0 +1,58 @@
+//! The state of a lease at present, which each step of a body under a lock asks for.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::{LockError, LossReason};
+use crate::session::Health;
+
+use super::state::LeaseState;
+use super::tenure::Tenure;
+
+impl Tenure {
+    /// Returns the current state, by the lease clock and without I/O.
+    pub(crate) fn state(&self) -> LeaseState {
+        match self.loss_by_now() {
+            Some(reason) => LeaseState::Lost(reason),
+            None if self.is_confirmed() => LeaseState::Held,
+            None => LeaseState::Suspended,
+        }
+    }
+
+    /// Returns whether the state is known to be held, and marks nothing as lost.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.session.clock().is_valid() && self.is_unbroken()
+    }
+
+    /// Returns whether the state is known to be held if the lease has not expired, which the caller asks the clock.
+    #[inline]
+    pub(crate) fn is_unbroken(&self) -> bool {
+        self.loss().is_none() && self.is_confirmed()
+    }
+
+    /// Returns whether the servers have confirmed the lease since the connection last broke.
+    #[inline]
+    fn is_confirmed(&self) -> bool {
+        let link = self.session.link();
+        link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Fails if the lock is lost.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
+    }
+
+    /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
+    #[inline]
+    fn loss_by_now(&self) -> Option<LossReason> {
+        let known = self.loss();
+        if known.is_some() {
+            return known;
+        }
+        if self.session.is_over() {
+            return Some(self.lose(LossReason::SessionEnded));
+        }
+        (!self.session.clock().is_valid()).then(|| self.lose(LossReason::LeaseExpired))
+    }
+}
