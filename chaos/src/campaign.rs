@@ -188,7 +188,6 @@ fn ring_on_signals(runtime: &Runtime, end: &Bell) -> Outcome {
 fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
     field.chronicle.say("all faults end");
     for number in 0..fleet.len() {
-        fleet.links(number).clear();
         fleet.links_mut(number).heal();
         fleet.go_on(number)?;
     }

@@ -189,8 +189,8 @@ async fn begin_under<K>(
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Result<Option<Guard<K>>, LockError> {
     let tick = once.tick()?;
-    // Without a client, taking the lock returns an error that names the lock.
-    let Ok(client) = client.client() else { return taken.await.map(Some) };
+    // Taking the lock looks for the client on its own, and might find one that is installed meanwhile.
+    let client = client.client().map_err(|error| about(error, once.path()))?;
     if client.is_begun(tick, once.period)? {
         return Ok(None);
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use rstest_reuse::apply;
 use zklock::LossReason;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{How, Proxy, Rule};
 
 use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 const PATH: &str = "/orders";
 
 /// Makes the next connection of the proxy open a new session instead of restoring one.
-fn replace_the_next_session(proxy: &Proxy) {
+fn replace_the_next_session(proxy: &Proxy) -> Rule {
     // The frame has the protocol's version, the last transaction, the timeout, the session and its password.
     const SESSION: std::ops::Range<usize> = 16..24;
     const PASSWORD: std::ops::Range<usize> = 28..44;
@@ -21,7 +21,7 @@ fn replace_the_next_session(proxy: &Proxy) {
         frame[SESSION].fill(0);
         frame[PASSWORD].fill(0);
         frame
-    });
+    })
 }
 
 #[apply(on_both_servers)]
@@ -58,4 +58,31 @@ async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old
     assert_eq!(Some(holder.session_id), client.session_id(), "it holds by a node of its present session");
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_its_own(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    let session = client.session_id();
+    let replaced = replace_the_next_session(&proxy);
+    proxy.cut(How::Rst);
+    soon(replaced.struck()).await;
+    // Nothing is held, so nothing shows that the session is another one.
+    let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
+    let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
+    let locking = tokio::spawn({
+        let mutex = client.mutex(PATH).unwrap();
+        async move { mutex.lock_timeout(Duration::MAX).await }
+    });
+    soon(lost.struck()).await;
+    soon(catching_up.struck()).await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+    locking.abort();
+    catching_up.release();
+    until(|| async { space.children(PATH).await.is_empty() }, "the node is gone").await;
+    until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "the next session is open")
+        .await;
 }

@@ -29,8 +29,7 @@ enum Remedy {
     Run { process: usize },
     GoOn { process: usize },
     Restore { process: usize },
-    Clear { process: usize },
-    ClearAll,
+    RestoreAll,
 }
 
 impl<'a> Player<'a> {
@@ -117,13 +116,15 @@ impl<'a> Player<'a> {
             }
             Fault::LostReply { process, request, .. } => {
                 let number = self.began(&fault, process);
-                self.fleet.links(process).lose_reply(request);
-                self.end_in(lasts, number, Remedy::Clear { process });
+                self.fleet.links_mut(process).impair(number, Impairment::LostReply(request));
+                self.end_in(lasts, number, Remedy::Restore { process });
             }
             Fault::BrokenRequest { request, .. } => {
                 let number = self.field.chronicle.began(&fault, "at all processes");
-                (0..self.fleet.len()).for_each(|process| self.fleet.links(process).break_behind(request));
-                self.end_in(lasts, number, Remedy::ClearAll);
+                for process in 0..self.fleet.len() {
+                    self.fleet.links_mut(process).impair(number, Impairment::Broken(request));
+                }
+                self.end_in(lasts, number, Remedy::RestoreAll);
             }
             Fault::SkewClock { process, rate } => {
                 let number = self.began(&fault, process);
@@ -159,8 +160,9 @@ impl<'a> Player<'a> {
             Remedy::Run { process } => self.fleet.run(process, Clock::True)?,
             Remedy::GoOn { process } => self.fleet.go_on(process)?,
             Remedy::Restore { process } => self.fleet.links_mut(process).restore(number),
-            Remedy::Clear { process } => self.fleet.links(process).clear(),
-            Remedy::ClearAll => (0..self.fleet.len()).for_each(|process| self.fleet.links(process).clear()),
+            Remedy::RestoreAll => {
+                (0..self.fleet.len()).for_each(|process| self.fleet.links_mut(process).restore(number));
+            }
         }
         Ok(())
     }

@@ -23,6 +23,11 @@ pub(crate) enum Impairment {
     Silence(Vec<usize>, Side),
     /// Everything is late, and later at each further server.
     Delay(Duration),
+    /// The next reply of each server to such a request is lost with its connection. It is the next one once more when
+    /// another fault of the links ends meanwhile.
+    LostReply(Request),
+    /// Connections end right behind each such request.
+    Broken(Request),
 }
 
 impl Links {
@@ -51,7 +56,7 @@ impl Links {
     /// Ends the fault with this number. Those of other faults stay.
     pub(crate) fn restore(&mut self, number: u64) {
         self.present.retain(|(present, _)| *present != number);
-        self.proxies.iter().for_each(Proxy::heal);
+        self.mend();
         self.present.iter().for_each(|(_, impairment)| self.apply(impairment));
     }
 
@@ -65,6 +70,16 @@ impl Links {
                 };
                 servers.iter().for_each(|server| self.proxies[*server].blackhole(direction));
             }
+            Impairment::LostReply(request) => {
+                for proxy in &self.proxies {
+                    proxy.on_reply(opcode(*request)).cut(How::Fin);
+                }
+            }
+            Impairment::Broken(request) => {
+                for proxy in &self.proxies {
+                    proxy.on_request(opcode(*request)).always().cut_after(How::Fin);
+                }
+            }
             Impairment::Delay(delay) => {
                 for (nth, proxy) in (1..).zip(&self.proxies) {
                     proxy.delay(Direction::Both, *delay * nth / 2);
@@ -73,29 +88,17 @@ impl Links {
         }
     }
 
-    /// Loses the next reply to a request from each server.
-    pub(crate) fn lose_reply(&self, request: Request) {
-        for proxy in &self.proxies {
-            proxy.on_reply(opcode(request)).cut(How::Fin);
-        }
-    }
-
-    /// Ends connections right behind each such request.
-    pub(crate) fn break_behind(&self, request: Request) {
-        for proxy in &self.proxies {
-            proxy.on_request(opcode(request)).always().cut_after(How::Fin);
-        }
-    }
-
     /// Ends all faults.
     pub(crate) fn heal(&mut self) {
         self.present.clear();
-        self.proxies.iter().for_each(Proxy::heal);
+        self.mend();
     }
 
-    /// Removes the rules for replies.
-    pub(crate) fn clear(&self) {
-        self.proxies.iter().for_each(Proxy::clear);
+    fn mend(&self) {
+        for proxy in &self.proxies {
+            proxy.heal();
+            proxy.clear();
+        }
     }
 
     /// Returns the sessions of the process.

@@ -176,6 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_another_path_with_the_same_hash_is_another_value() {
+        let (registry, [path, other]) =
+            (Registry::default(), ["/a", "/b"].map(|path| NodePath::new("", path).unwrap()));
+        let (first, stranger) = (registry.get(&path, 1, Value), registry.get(&other, 2, Value));
+        {
+            let (hash, mut shard) = registry.shards.of(&path);
+            shard.get_mut(&hash).expect("it has a value").push(Arc::downgrade(&stranger));
+        }
+        assert!(registry.at(&path).iter().all(|value| Arc::ptr_eq(value, &first)));
+        assert!(!Arc::ptr_eq(&registry.get(&path, 2, Value), &stranger));
+    }
+
+    #[test]
     fn a_value_that_is_made_while_another_one_of_its_key_ends_stays() {
         let (registry, path) = (Registry::default(), NodePath::new("", "/a").unwrap());
         let Ok(Value(entry)) = Arc::try_unwrap(registry.get(&path, 1, Value)) else {

@@ -87,7 +87,7 @@ impl Scope {
 }
 
 /// The scope of a body, while the thread is outside of it. Inside, it keeps what the thread had before.
-pub(super) enum Place {
+pub(super) enum Stay {
     /// A scope that is carried with the body.
     Carried(Scope),
     /// A visit that has not been entered before, or is being entered for the first time, in the scope around it. A body
@@ -95,7 +95,7 @@ pub(super) enum Place {
     Here(Option<Visit>),
 }
 
-impl Place {
+impl Stay {
     /// Returns the place of a body that begins at once, inside of these holds.
     pub(super) fn at_once(holds: &[Hold]) -> Self {
         match holds {
@@ -139,7 +139,7 @@ impl Place {
 }
 
 /// The stay of a thread in a scope.
-pub(super) struct Entered<'a>(&'a mut Place);
+pub(super) struct Entered<'a>(&'a mut Stay);
 
 impl Drop for Entered<'_> {
     #[inline]

@@ -11,22 +11,22 @@ use tracing::instrument::Instrumented;
 
 use super::Hold;
 use super::held::Leading;
-use super::scope::{Place, around, current, inside, inside_term};
+use super::scope::{Stay, around, current, inside, inside_term};
 
 /// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
-    Scoped::new(Place::Carried(inside(holds)), future.instrument(around(holds)))
+    Scoped::new(Stay::Carried(inside(holds)), future.instrument(around(holds)))
 }
 
 /// Runs a future inside these holds, and their span. The caller polls it at once, and not inside of another scope.
 #[inline]
 pub(crate) fn scope_at_once<F: Future>(holds: &[Hold], future: F) -> Scoped<Instrumented<F>> {
-    Scoped::new(Place::at_once(holds), future.instrument(around(holds)))
+    Scoped::new(Stay::at_once(holds), future.instrument(around(holds)))
 }
 
 /// Calls a function inside these holds, and their span.
 pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
-    around(holds).in_scope(|| call(Place::at_once(holds), function))
+    around(holds).in_scope(|| call(Stay::at_once(holds), function))
 }
 
 /// Runs a future inside this term. Calls find the term until the future ends.
@@ -35,7 +35,7 @@ pub(crate) fn scope_in_term<F: Future>(
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
-    let scoped = Scoped::new(Place::Carried(inside_term(&term, &body)), future);
+    let scoped = Scoped::new(Stay::Carried(inside_term(&term, &body)), future);
     async move {
         let _alive = (term, body);
         scoped.await
@@ -45,7 +45,7 @@ pub(crate) fn scope_in_term<F: Future>(
 /// Calls a function inside this term. Calls find the term until the function returns.
 pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
     let body = Arc::new(());
-    call(Place::Carried(inside_term(&term, &body)), function)
+    call(Stay::Carried(inside_term(&term, &body)), function)
 }
 
 /// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
@@ -57,7 +57,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl F
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Place::Carried(current()), future)
+    Scoped::new(Stay::Carried(current()), future)
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
@@ -65,19 +65,19 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 ///
 /// This is [`inherit`] for code that is not async.
 pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let place = Place::Carried(current());
-    move || call(place, function)
+    let stay = Stay::Carried(current());
+    move || call(stay, function)
 }
 
-fn call<T>(mut place: Place, function: impl FnOnce() -> T) -> T {
-    let _entered = place.enter();
+fn call<T>(mut stay: Stay, function: impl FnOnce() -> T) -> T {
+    let _entered = stay.enter();
     function()
 }
 
 pin_project! {
     /// A future whose steps are taken, and which is dropped, inside of a scope.
     pub(crate) struct Scoped<F> {
-        place: Place,
+        stay: Stay,
         // `None` once it has ended.
         #[pin]
         future: Option<F>,
@@ -87,7 +87,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if this.future.is_some() {
-                let _entered = this.place.enter();
+                let _entered = this.stay.enter();
                 this.future.set(None);
             }
         }
@@ -96,8 +96,8 @@ pin_project! {
 
 impl<F> Scoped<F> {
     #[inline]
-    fn new(place: Place, future: F) -> Self {
-        Self { place, future: Some(future) }
+    fn new(stay: Stay, future: F) -> Self {
+        Self { stay, future: Some(future) }
     }
 }
 
@@ -107,7 +107,7 @@ impl<F: Future> Future for Scoped<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let entered = this.place.enter();
+        let entered = this.stay.enter();
         let future = this.future.as_mut().as_pin_mut().expect("a future is not polled after its end");
         let outcome = future.poll(context);
         if outcome.is_ready() {
@@ -115,7 +115,7 @@ impl<F: Future> Future for Scoped<F> {
         }
         drop(entered);
         if outcome.is_pending() {
-            this.place.carry();
+            this.stay.carry();
         }
         outcome
     }
@@ -125,10 +125,12 @@ impl<F: Future> Future for Scoped<F> {
 mod tests {
     use std::cell::Cell;
     use std::future::{pending, poll_fn};
+    use std::panic::AssertUnwindSafe;
     use std::pin::pin;
     use std::rc::Rc;
     use std::task::Poll;
 
+    use futures_util::future::FutureExt;
     use tokio::sync::oneshot;
 
     use crate::client::connected;
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_body_drops_finds_its_holds() {
+    async fn a_value_that_a_body_drops_finds_its_holds() {
         struct Looks(Rc<Cell<usize>>);
 
         impl Drop for Looks {
@@ -217,5 +219,28 @@ mod tests {
             }
         };
         first.scope(inside).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_panics_leaves_its_holds_behind() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            let visit = mutex.lock().await.unwrap();
+            for waits in [false, true] {
+                let body = async move {
+                    if waits {
+                        tokio::task::yield_now().await;
+                    }
+                    assert_eq!(held().len(), 0, "two are held, and it panics");
+                };
+                assert!(AssertUnwindSafe(visit.run_at_once(body)).catch_unwind().await.is_err());
+                assert_eq!(held().len(), 1);
+            }
+            panic!("the body of the first hold panics, too");
+        };
+        assert!(AssertUnwindSafe(first.scope(inside)).catch_unwind().await.is_err());
+        assert!(held().is_empty());
     }
 }

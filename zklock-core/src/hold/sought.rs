@@ -9,7 +9,7 @@ use super::entry::Entry;
 #[derive(Clone, Copy)]
 pub(crate) struct Sought<'a> {
     pub(super) client: ClientId,
-    /// The path of the lock below the namespace of the client. It need not be valid, as no lock is held at another one.
+    /// The path of the lock below the namespace of the client. A path that is not valid is found nowhere.
     pub(super) path: &'a str,
     pub(super) entry: Entry,
 }

@@ -14,7 +14,7 @@ use super::door::Door;
 /// The part of some ties in the span of their lock. It is dropped before the lock is given back, because later holders may
 /// lose that. A lock without a span has none, and no mutex, which each body would lock.
 #[derive(Debug)]
-pub(super) struct Spanned(Option<Box<Mutex<Option<Arc<Part>>>>>);
+pub(super) struct Spanned(Option<Mutex<Option<Arc<Part>>>>);
 
 /// It is shared, so that entering again allocates nothing for it.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Spanned {
     }
 
     fn of(part: Option<Arc<Part>>) -> Self {
-        Self(part.map(|part| Box::new(Mutex::new(Some(part)))))
+        Self(part.map(|part| Mutex::new(Some(part))))
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.

@@ -24,7 +24,8 @@ impl Tenure {
         self.session.clock().is_valid() && self.is_unbroken()
     }
 
-    /// Returns whether the state is known to be held if the lease has not expired, which the caller asks the clock.
+    /// Returns whether the state is known to be held, apart from the time: the caller has to ask the clock whether the
+    /// lease has expired.
     #[inline]
     pub(crate) fn is_unbroken(&self) -> bool {
         self.loss().is_none() && self.is_confirmed()

@@ -23,6 +23,7 @@ use super::succession::Loan;
 use super::{Health, Ownership, Session};
 
 mod convoy;
+mod locating;
 mod numbers;
 mod outcome;
 mod requests;

@@ -33,7 +33,7 @@ enum State {
     Over,
 }
 
-/// Bytes with the time at which they came.
+/// Bytes with the time at which they came. There are none at the end of a connection, as in a read.
 struct Parcel {
     came: Instant,
     bytes: Vec<u8>,
@@ -133,9 +133,11 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 
 fn read(mut source: &TcpStream, parcels: &SyncSender<Parcel>) {
     let mut buffer = [0; 16 * 1024];
-    while let Ok(length @ 1..) = source.read(&mut buffer) {
+    loop {
+        // A connection that breaks has come to its end, too.
+        let length = source.read(&mut buffer).unwrap_or_default();
         let parcel = Parcel { came: Instant::now(), bytes: buffer[..length].to_vec() };
-        if parcels.send(parcel).is_err() {
+        if parcels.send(parcel).is_err() || length == 0 {
             return;
         }
     }
@@ -143,12 +145,10 @@ fn read(mut source: &TcpStream, parcels: &SyncSender<Parcel>) {
 
 fn write(mut target: &TcpStream, parcels: &Receiver<Parcel>, valve: &Valve) {
     for Parcel { came, bytes } in parcels {
-        if !valve.pass(came) || target.write_all(&bytes).is_err() {
+        if !valve.pass(came) || bytes.is_empty() || target.write_all(&bytes).is_err() {
             return;
         }
     }
-    // The end of a connection is data, too.
-    valve.pass(Instant::now());
 }
 
 /// The most parcels that one direction of a connection keeps.

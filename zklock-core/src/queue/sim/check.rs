@@ -12,17 +12,17 @@ impl World {
     pub(super) fn check_end(&self, index: usize, end: &End) {
         let peer = &self.peers[index];
         match (end, peer.session) {
-            (End::Withdrawn | End::Unnumbered | End::Mixed(_), Session::Alive) => {
+            (End::Withdrawn | End::Unnumbered | End::Mixed(_), Session::Alive | Session::Replaced) => {
                 let is_fenced = peer.late.is_none() || peer.fence == Fence::Leaky;
                 assert!(is_fenced, "a contender ended before its create was fenced");
                 assert_eq!(self.count_nodes_of(index), 0, "a contender that ended left a node");
             }
-            (End::Abandoned, Session::Alive) => {}
+            (End::Abandoned, Session::Alive | Session::Replaced) => {}
             (End::Lost, Session::Expired | Session::ReplacementExpired) => {
                 assert_eq!(self.count_nodes_of(index), 0);
             }
-            // The client closes a session that it did not ask for, and its nodes end with it.
-            (_, Session::Replaced) => {}
+            // The client closes a session that it did not ask for as soon as it sees it, and its nodes end with it.
+            (End::Lost, Session::Replaced) => {}
             unexpected => panic!("unexpected end: {:?}", unexpected.0),
         }
     }

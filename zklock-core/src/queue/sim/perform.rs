@@ -3,7 +3,7 @@
 use super::server::Server;
 use super::step::Step;
 use super::world::{Cancelled, Fence, Link, Peer, Session, World, id_of};
-use crate::queue::acquisition::{Acquisition, Action, End, Event, Sight};
+use crate::queue::acquisition::{Acquisition, Action, End, Event, Node, Sight};
 use crate::queue::claim::Role;
 use crate::queue::contender::Contender;
 use crate::queue::turn::Obstacle;
@@ -167,9 +167,9 @@ impl World {
                 peer.action = None;
                 peer.memory.leave(peer.machine.last_number());
                 self.check_end(index, &end);
-                if end == End::Abandoned || self.peers[index].session == Session::Replaced {
-                    // A node that cannot be deleted ends with its session, and a session that replaces another one is
-                    // closed.
+                let is_replaced = self.peers[index].session == Session::Replaced;
+                if end == End::Abandoned || (is_replaced && end == End::Lost) {
+                    // A node that cannot be deleted ends with its session.
                     self.expire(index);
                 }
             }
@@ -228,8 +228,11 @@ impl World {
                     return Some(Event::ParentMissing);
                 };
                 let mine = |name: &String| Contender::parse(name).is_some_and(|c| c.is_of(*id));
-                let mine = children.into_iter().filter(mine);
-                Some(Event::Located(mine.filter_map(|name| self.server.stat(&name)).collect()))
+                let mine = children.into_iter().filter(mine).filter_map(|name| self.server.stat(&name));
+                let mine = mine.collect::<Vec<_>>();
+                // As the driver does, which asks whose the nodes of the connection are.
+                let is_own = |node: &Node| node.owner == Server::session_of(index);
+                Some(if mine.iter().all(is_own) { Event::Located(mine) } else { Event::SessionLost })
             }
             Action::List => Some(self.server.list().map_or(Event::ParentMissing, Event::Listed)),
             Action::Watch(ahead) => {

@@ -177,7 +177,12 @@ impl Server {
     }
 
     pub(super) fn expire_replacement(&mut self, index: usize) {
-        self.expire_session(Self::session_of(self.connections.len() + index));
+        self.expire_session(self.replacement_of(index));
+    }
+
+    /// Returns the id of the session that replaces that of a peer.
+    pub(super) fn replacement_of(&self, index: usize) -> i64 {
+        Self::session_of(self.connections.len() + index)
     }
 
     fn expire_session(&mut self, session: i64) {

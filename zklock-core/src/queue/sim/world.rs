@@ -120,7 +120,8 @@ impl World {
     }
 
     pub(super) fn count_nodes_of(&self, index: usize) -> usize {
-        self.server.nodes().iter().filter(|node| node.owner == Server::session_of(index)).count()
+        let sessions = [Server::session_of(index), self.server.replacement_of(index)];
+        self.server.nodes().iter().filter(|node| sessions.contains(&node.owner)).count()
     }
 
     pub(super) fn is_behind(&self, index: usize) -> bool {

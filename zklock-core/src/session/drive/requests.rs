@@ -64,11 +64,7 @@ impl Driver {
                 Ok(()) | Err(Fault::NoNode) => Event::Prepared,
                 Err(fault) => self.failed(fault),
             },
-            Action::Locate(id) => match ops.locate(dir.full(), id).await {
-                Ok(nodes) => Event::Located(nodes),
-                Err(Fault::NoNode) => Event::ParentMissing,
-                Err(fault) => self.failed(fault),
-            },
+            Action::Locate(id) => self.locate(id).await,
             Action::List => self.list().await,
             Action::Delete(names) => self.delete(names).await,
             Action::Downgrade(replacement) => self.replace(replacement).await,
@@ -112,11 +108,7 @@ impl Driver {
             self.loan = None;
         }
         match node {
-            Ok(node) if node.owner != self.session.id() => {
-                tracing::warn!(path = %self.path, "the server silently replaced the session");
-                self.session.give_up();
-                Event::SessionLost
-            }
+            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
             Ok(node) => {
                 self.keep_watching(&node, queue);
                 let sight = match last {
