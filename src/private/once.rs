@@ -278,6 +278,18 @@ mod tests {
         check(&["/a,b@c", "/%2F"], "/zklock-ticks/billing::jobs::sweep/a%2Cb%40c,%252F");
     }
 
+    #[tokio::test]
+    async fn a_call_without_a_client_takes_no_lock_although_one_is_installed_meanwhile() {
+        let once = Once { path: "/jobs".into(), tick: Ok("/t".into()), period: Duration::from_secs(1) };
+        let none = Err(LockError::NotInstalled { name: None, path: None });
+        let taken = async { unreachable!("the lock is taken") };
+        let outcome = begin_under::<()>(&once, none, taken).await;
+        assert!(
+            matches!(&outcome, Err(LockError::NotInstalled { path: Some(path), .. }) if path == "/jobs"),
+            "{outcome:?}"
+        );
+    }
+
     #[test]
     fn an_invalid_path_has_no_tick() {
         let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };

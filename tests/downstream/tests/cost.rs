@@ -91,8 +91,8 @@ async fn an_annotated_call_under_its_lock_allocates_no_path_if_that_is_constant(
         assert_eq!(at_once(settle(7)), 0);
         // Others may read beside it: the scope of the body, what the scope refers to, and what keeps the lock for it.
         assert_eq!(at_once(look_up(7)), 3);
-        // The path is formatted, put below the namespace, and shared.
-        assert_eq!(at_once(settle_one(7)), 3);
+        // The path is formatted.
+        assert_eq!(at_once(settle_one(7)), 1);
     };
     orders.scope(async { order.scope(async { catalogue.scope(inside).await }).await }).await;
 }
