@@ -12,6 +12,8 @@ use futures_lite::future::or;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Guard, LockError};
 
+use crate::global::about;
+
 use super::named::LockPath;
 use super::paths::ESCAPED;
 use super::source::Source;
