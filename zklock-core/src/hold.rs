@@ -87,28 +87,29 @@ mod visit;
 mod visits;
 mod waiting;
 
-/// One entry into a lock.
+/// One entry into a lock. It is small, because each call that waits has room for it.
 #[derive(Debug)]
 pub(crate) struct Hold {
     entry: Entry,
+    standing: Standing,
     /// The own ties of an inner hold, made before something is entered inside of it. They have its place in the hold
     /// around it.
     own: OnceLock<Arc<Ties>>,
     /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
     is_visit: AtomicBool,
-    standing: Standing,
+    /// The ties of the hold around this one. The first hold has its own here. `None` once this hold has ended.
+    ties: Option<Arc<Ties>>,
     /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
     stake: Stake,
 }
 
 /// The relation of a hold to the hold around it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// It is the first hold of a lock, with its own ties.
-    First(Arc<Ties>),
-    /// The hold around it, which has these ties, has admitted it in this way.
-    Inside(Again, Arc<Ties>),
-    Ended,
+    /// It is the first hold of a lock.
+    First,
+    /// The hold around it has admitted it in this way.
+    Inside(Again),
 }
 
 /// The ties that a hold has left behind.
@@ -136,10 +137,7 @@ impl Hold {
     /// Returns the ties of the hold around this one. The first hold has its own here.
     #[inline]
     fn ties(&self) -> &Arc<Ties> {
-        match &self.standing {
-            Standing::First(ties) | Standing::Inside(_, ties) => ties,
-            Standing::Ended => unreachable!("a hold that has ended is not used"),
-        }
+        self.ties.as_ref().expect("a hold that has ended is not used")
     }
 
     /// Enters this write hold again for reading.
@@ -160,7 +158,7 @@ impl Hold {
         let stake = ties.node.writing.as_ref();
         let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();
         let (own, is_visit) = Default::default();
-        Self { entry, own, is_visit, standing: Standing::First(ties), stake }
+        Self { entry, standing: Standing::First, own, is_visit, ties: Some(ties), stake }
     }
 
     /// Returns the hold of an entry that the hold with these ties has admitted. If that hold has ended meanwhile, gives the
@@ -176,7 +174,7 @@ impl Hold {
             return None;
         };
         let (own, is_visit) = Default::default();
-        Some(Self { entry, own, is_visit, standing: Standing::Inside(again, ties), stake })
+        Some(Self { entry, standing: Standing::Inside(again), own, is_visit, ties: Some(ties), stake })
     }
 
     /// Returns the hold of an entry that has this place inside of others.
@@ -185,9 +183,9 @@ impl Hold {
         entry: Entry,
         (place, ending): (Place, Option<Arc<Ending>>),
     ) -> Self {
-        let again = place.again();
+        let standing = Standing::Inside(place.again());
         let own = OnceLock::from(ties.inner(entry, place, ending));
-        Self { entry, own, is_visit: AtomicBool::default(), standing: Standing::Inside(again, ties), stake }
+        Self { entry, standing, own, is_visit: AtomicBool::default(), ties: Some(ties), stake }
     }
 
     #[inline]
@@ -216,14 +214,14 @@ impl Hold {
     }
 
     fn own_ties(&self) -> &Arc<Ties> {
-        let Standing::Inside(again, around) = &self.standing else { return self.ties() };
+        let (Standing::Inside(again), around) = (self.standing, self.ties()) else { return self.ties() };
         self.own.get_or_init(|| match again {
             Again::Alone => {
                 self.is_visit.store(true, Ordering::Relaxed);
                 around.node.visits.ties(|| around.of_visit())
             }
             Again::Shared => {
-                let place = Place::admitted(around.node.clone(), *again);
+                let place = Place::admitted(around.node.clone(), again);
                 around.inner(self.entry, place, None)
             }
         })
@@ -233,26 +231,21 @@ impl Hold {
     /// one that is not alone.
     #[inline]
     fn visit(&self) -> Option<Visit> {
-        match &self.standing {
-            Standing::Inside(Again::Alone, around) if self.own.get().is_none() => {
-                // Before a scope refers to the visit.
-                self.is_visit.store(true, Ordering::Relaxed);
-                Some(Visit::present(&around.node))
-            }
-            _ => None,
+        if self.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
+            return None;
         }
+        // Before a scope refers to the visit.
+        self.is_visit.store(true, Ordering::Relaxed);
+        Some(Visit::present(&self.ties().node))
     }
 
     /// Ends this hold, and returns its ties, unless it has ended before.
     #[inline]
     fn leave(&mut self) -> Option<Left> {
-        let (again, around) = match mem::replace(&mut self.standing, Standing::Ended) {
-            Standing::First(ties) => {
-                ties.node.end();
-                return Some(Left { own: None, around: ties });
-            }
-            Standing::Inside(again, around) => (again, around),
-            Standing::Ended => return None,
+        let around = self.ties.take()?;
+        let Standing::Inside(again) = self.standing else {
+            around.node.end();
+            return Some(Left { own: None, around });
         };
         let of_visit = if *self.is_visit.get_mut() { around.node.visits.end() } else { None };
         let own = self.own.take().or(of_visit);
@@ -277,7 +270,7 @@ impl Hold {
         if mem::take(self.is_visit.get_mut()) {
             drop(self.ties().node.visits.end());
         }
-        (self.standing, self.own) = (Standing::First(own), OnceLock::new());
+        (self.ties, self.standing, self.own) = (Some(own), Standing::First, OnceLock::new());
         self.ties().span.give_up()
     }
 }
