@@ -17,6 +17,7 @@
 
 mod bounds;
 mod exclusion;
+mod expiry;
 mod members;
 mod outcomes;
 mod periods;

@@ -17,13 +17,15 @@ pub struct Bounds {
     pub notice: u64,
     /// The time for which a fault has consequences after its end. Turns are not checked in it.
     pub recovery: u64,
+    /// The time in which servers that do not stop end the session of a process that has died.
+    pub expiry: u64,
     /// The parts of a million by which the clocks of the servers and of the records may differ.
     pub clock_ppm: u64,
 }
 
 impl Default for Bounds {
-    /// Returns the documented bounds, with a second for the machine, 30 s for the consequences of faults, and twice that
-    /// for a process.
+    /// Returns the documented bounds, with a second for the machine, 30 s for the consequences of faults, twice that
+    /// for a process, and 7 s for the end of a session with a timeout of 5 s.
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
         Self {
@@ -34,6 +36,7 @@ impl Default for Bounds {
             turn: SECOND / 20,
             notice: SECOND,
             recovery: 30 * SECOND,
+            expiry: 7 * SECOND,
             clock_ppm: 10_000,
         }
     }

@@ -132,6 +132,7 @@ mod tests {
         turn: 50,
         notice: 10,
         recovery: 100,
+        expiry: 0,
         clock_ppm: 0,
     };
 

@@ -8,6 +8,7 @@ use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
 use super::bounds::Bounds;
+use super::expiry::Expiry;
 use super::tokens::class;
 
 /// Checks that no place in a lock stays free while calls wait for it in vain, as it does behind a node that nobody
@@ -19,9 +20,10 @@ use super::tokens::class;
 /// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
 ///
 /// A call that fails waits in vain, too. Calls that the servers may explain are excused: they differed about the queue of
-/// the lock while the call waited, or within [`Bounds::recovery`] before.
+/// the lock while the call waited, or within [`Bounds::recovery`] before, or they stopped so often that the session of a
+/// dead process that had used the lock may not have ended.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
-    let holds = history.holds_by_lock();
+    let (holds, expiry) = (history.holds_by_lock(), Expiry::of(history, bounds));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for call in history.calls() {
         if let Some(until) = waited_in_vain(history, call) {
@@ -40,10 +42,11 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
             let inside = |(call, until): &&(&Call, u64)| {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
-            let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) = calls
-                .iter()
-                .filter(inside)
-                .partition(|(call, until)| is_explained(history, bounds, call, *until));
+            let is_explained = |(call, until): &&(&Call, u64)| {
+                is_disputed(history, bounds, call, *until) || expiry.explains(call, *until)
+            };
+            let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) =
+                calls.iter().filter(inside).partition(is_explained);
             let verdict = match (shown.len() >= CALLS, excused.len() + shown.len() >= CALLS) {
                 (true, _) => Verdict::Broken,
                 (false, true) => Verdict::Excused,
@@ -64,7 +67,7 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
 const CALLS: usize = 3;
 
 /// Returns whether the servers differed about the queue of a call's lock until shortly before the call, or during it.
-fn is_explained(history: &History, bounds: &Bounds, call: &Call, until: u64) -> bool {
+fn is_disputed(history: &History, bounds: &Bounds, call: &Call, until: u64) -> bool {
     let differences = history.campaign().differences.get(&*call.asked.lock);
     let explains = |at: &u64| *at <= until && call.asked.at < at.saturating_add(bounds.recovery);
     differences.is_some_and(|times| times.iter().any(explains))
@@ -157,6 +160,39 @@ mod tests {
         assert_eq!([found(3, "a", &[70]), found(3, "a", &[21]), found(3, "a", &[99])], [(0, 1); 3]);
         assert_eq!([found(3, "b", &[70]), found(3, "a", &[20]), found(4, "a", &[21])], [(1, 0); 3]);
         assert_eq!(found(2, "a", &[70]), (0, 0));
+    }
+
+    #[test]
+    fn calls_are_excused_while_servers_that_stop_may_keep_the_session_of_a_dead_process_that_used_the_lock() {
+        let dies_under = |lock: &str, faults: &[(&str, u64, Option<u64>)]| {
+            let killed = Event::ProcessKilled { process: "1.0".parse().unwrap() };
+            let granted = Event::Granted { token: None, until: None };
+            let story = Story::default().asks_for(FIRST, lock, Kind::Mutex, 5).at(10, FIRST, granted);
+            let story = faults.iter().zip(0..).fold(story.campaign(20, killed), |story, (fault, number)| {
+                let (kind, began, ended) = (fault.0.to_owned(), fault.1, fault.2);
+                let begins = Event::FaultBegan { fault: number, kind, description: String::new() };
+                let story = story.campaign(began, begins);
+                match ended {
+                    Some(at) => story.campaign(at, Event::FaultEnded { fault: number }),
+                    None => story,
+                }
+            });
+            let story = in_vain(story, 0..3, 70);
+            let bounds = Bounds { recovery: 50, expiry: 30, slack: 0, ..Bounds::default() };
+            let findings = vacancy(&story.history(), &bounds);
+            (findings.violations.len(), findings.excused.len())
+        };
+        let (broken, excused) = ((1, 0), (0, 1));
+        let dies = |faults: &[(&str, u64, Option<u64>)]| dies_under("a", faults);
+        assert_eq!(dies(&[]), broken);
+        assert_eq!(dies(&[("kill-leader", 30, Some(61))]), excused);
+        assert_eq!(dies(&[("rolling-restart", 30, None)]), excused);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 49, Some(69))]), excused);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 75, Some(80))]), (0, 1));
+        assert_eq!(dies(&[("kill-leader", 30, Some(40))]), broken, "it has ended before the first call");
+        assert_eq!(dies(&[("kill-leader", 50, Some(80))]), broken, "it has ended before the servers stop");
+        assert_eq!(dies(&[("cut", 30, Some(61))]), broken, "no server stops");
+        assert_eq!(dies_under("b", &[("kill-leader", 30, Some(61))]), broken, "it used another lock");
     }
 
     #[test]

@@ -54,6 +54,7 @@ mod tests {
         turn: 50,
         notice: 0,
         recovery: 0,
+        expiry: 0,
         clock_ppm: 0,
     };
     const CALL: &str = "1.0/0/0";
