@@ -120,10 +120,8 @@ impl<'a> Player<'a> {
                 self.end_in(lasts, number, Remedy::Restore { process });
             }
             Fault::BrokenRequest { request, .. } => {
-                let number = self.field.chronicle.began(&fault, "at all processes");
-                for process in 0..self.fleet.len() {
-                    self.fleet.links_mut(process).impair(number, Impairment::Broken(request));
-                }
+                let number = self.field.chronicle.began(&fault, "at all processes of zklock");
+                self.fleet.break_behind(number, request);
                 self.end_in(lasts, number, Remedy::RestoreAll);
             }
             Fault::SkewClock { process, rate } => {

@@ -25,7 +25,7 @@ pub(crate) enum Fault {
     SlowLink { process: usize, delay: Duration, lasts: Duration },
     /// The reply to one of the next requests of a process is lost with its connection.
     LostReply { process: usize, request: Request, lasts: Duration },
-    /// The connections of all processes end right behind each request of one kind, which the servers still get.
+    /// The connections of all processes of zklock end right behind each request of one kind, which the servers still get.
     BrokenRequest { request: Request, lasts: Duration },
     /// An outsider ends the session of a process.
     EndSession { process: usize },
