@@ -99,8 +99,9 @@ impl Fleet {
         &self.running
     }
 
-    pub(crate) fn links(&self, number: usize) -> &Links {
-        &self.members[number].links
+    pub(crate) fn links_of_zklock(&mut self) -> impl Iterator<Item = &mut Links> {
+        let of_zklock = self.members.iter_mut().filter(|member| member.library == Library::Zklock);
+        of_zklock.map(|member| &mut member.links)
     }
 
     pub(crate) fn links_mut(&mut self, number: usize) -> &mut Links {

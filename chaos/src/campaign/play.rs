@@ -82,7 +82,8 @@ impl<'a> Player<'a> {
     }
 
     fn begin(&mut self, fault: Fault) -> Outcome {
-        let (lasts, links) = (fault.lasts(), |fleet: &'_ Fleet, process| fleet.links(process).sessions());
+        let (lasts, links) =
+            (fault.lasts(), |fleet: &'_ mut Fleet, process| fleet.links_mut(process).sessions());
         match fault.clone() {
             Fault::KillClient { process, .. } => {
                 let number = self.began(&fault, process);
@@ -101,7 +102,7 @@ impl<'a> Player<'a> {
             }
             Fault::Cut { process, side } => {
                 let number = self.began(&fault, process);
-                self.fleet.links(process).cut(side);
+                self.fleet.links_mut(process).cut(side);
                 self.field.chronicle.ended(number);
             }
             Fault::Silence { process, servers, side, .. } => {
@@ -121,7 +122,10 @@ impl<'a> Player<'a> {
             }
             Fault::BrokenRequest { request, .. } => {
                 let number = self.field.chronicle.began(&fault, "at all processes of zklock");
-                self.fleet.break_behind(number, request);
+                // Curator looks for a lost contender without a request that a quorum answers, and may leave its
+                // node behind.
+                let links = self.fleet.links_of_zklock();
+                links.for_each(|links| links.impair(number, Impairment::Broken(request)));
                 self.end_in(lasts, number, Remedy::RestoreAll);
             }
             Fault::SkewClock { process, rate } => {

@@ -3,13 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use zklock_testkit::history::Library;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, Error, How, Proxy};
 
 use crate::schedule::{Request, Side};
-
-use super::Fleet;
 
 /// The links of one process, in the order of the servers.
 #[derive(Debug)]
@@ -110,17 +107,6 @@ impl Links {
         sessions.sort_unstable();
         sessions.dedup();
         sessions
-    }
-}
-
-impl Fleet {
-    /// Ends the connections of all processes of zklock right behind each such request, until the fault with this number
-    /// ends. Curator looks for a lost contender without a request that a quorum answers, and may leave its node in the
-    /// queue.
-    pub(crate) fn break_behind(&mut self, number: u64, request: Request) {
-        for member in self.members.iter_mut().filter(|member| member.library == Library::Zklock) {
-            member.links.impair(number, Impairment::Broken(request));
-        }
     }
 }
 
