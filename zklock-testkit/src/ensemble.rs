@@ -100,8 +100,7 @@ impl Ensemble {
     /// Delays all data that passes between a server, counted from zero, and the others in either direction, if one of them
     /// leads and the other one follows it. Votes are not delayed, and neither are its clients.
     ///
-    /// A follower that is delayed answers reads from a state that the leader has left behind. A leader that is delayed
-    /// needs twice as long for each write, and its followers are behind it.
+    /// A follower that is delayed answers reads from a state that the leader has left behind.
     ///
     /// # Panics
     ///

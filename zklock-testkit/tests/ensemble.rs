@@ -99,6 +99,11 @@ fn serves(server: &ZooKeeper) -> bool {
 
 /// Returns the followers once there are two. A server that is behind or slow to answer may be missing at
 /// first.
+fn index_of(ensemble: &Ensemble, server: &ZooKeeper) -> usize {
+    let is_it = |other: &ZooKeeper| other.address() == server.address();
+    ensemble.servers().iter().position(is_it).expect("it is one of the ensemble")
+}
+
 fn both_followers(ensemble: &Ensemble) -> Vec<&ZooKeeper> {
     let both = || ensemble.followers().ok().filter(|followers| followers.len() == 2);
     eventually(SERVE_WITHIN, both).expect("two servers follow")
@@ -177,7 +182,7 @@ fn a_follower_that_is_cut_off_answers_reads_until_it_gives_its_leader_up_and_cat
     let ensemble = ticks.separable().start().unwrap();
     let (leader, far) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
     create(leader, "/before", "by all");
-    let index = ensemble.servers().iter().position(|server| server.address() == far.address()).unwrap();
+    let index = index_of(&ensemble, far);
     assert_has(far, "/before", "by all");
     let mut session = Session::open(far);
     let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
@@ -197,21 +202,23 @@ fn a_follower_that_is_cut_off_answers_reads_until_it_gives_its_leader_up_and_cat
 fn a_follower_that_is_delayed_answers_reads_from_a_state_that_the_leader_has_left_behind() {
     let ensemble = Ensemble::builder().separable().start().unwrap();
     let (leader, far) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
-    create(leader, "/before", "by all");
-    let index = ensemble.servers().iter().position(|server| server.address() == far.address()).unwrap();
-    assert_has(far, "/before", "by all");
     let mut session = Session::open(far);
     let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
-    let (delay, begin) = (Duration::from_millis(400), Instant::now());
-    ensemble.delay(index, delay);
-    create(leader, "/late", "by one");
-    assert_eq!(read("/late"), Err(ErrorCode::NO_NODE));
-    wait_until("it has the node", || read("/late").is_ok());
-    // The proposal and its commit are late, one right after the other.
+    let delay = Duration::from_millis(400);
+    ensemble.delay(index_of(&ensemble, far), delay);
+    let (mut late, mut begin) = ("/late".to_owned(), Instant::now());
+    // On a busy machine, the read itself may come late.
+    wait_until("a read comes before the node", || {
+        late.push('+');
+        begin = Instant::now();
+        create(leader, &late, "by one");
+        read(&late) == Err(ErrorCode::NO_NODE)
+    });
+    wait_until("it has the node", || read(&late).is_ok());
     assert!(begin.elapsed() >= delay, "{:?}", begin.elapsed());
     assert_eq!(both_followers(&ensemble).len(), 2);
 
-    ensemble.join(index);
+    ensemble.join(index_of(&ensemble, far));
     create(leader, "/after", "by all");
     assert_has(far, "/after", "by all");
 }
