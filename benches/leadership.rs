@@ -1,7 +1,7 @@
 //! Measures what it costs to ask who leads, in time and in requests.
 //!
 //! ```text
-//! cargo bench --bench leadership
+//! cargo bench -p zklock --bench leadership
 //! ```
 //!
 //! prints one line for each way to ask; `--help` says what the figures mean.
@@ -30,7 +30,7 @@ use program::Failure;
 /// after ten minutes and send a heartbeat only once a minute, and a measurement that takes longer than ten
 /// seconds fails.
 #[derive(Parser)]
-#[command(name = "leadership", bin_name = "cargo bench --bench leadership --")]
+#[command(name = "leadership", bin_name = "cargo bench -p zklock --bench leadership --")]
 struct Options {
     /// The number of batches.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]

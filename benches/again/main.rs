@@ -1,7 +1,7 @@
 //! Measures what it costs to enter a lock again, and other calls that zklock answers from memory.
 //!
 //! ```text
-//! cargo bench --bench again
+//! cargo bench -p zklock --bench again
 //! ```
 //!
 //! prints one line for each kind of call; `--help` says what the figures mean.
@@ -32,7 +32,7 @@ use timing::{Cost, Timing};
 /// cost of the same function without the attribute is subtracted instead. `is_leader`: a follower is asked. `skipped`: a
 /// call of a function under `#[leader_only]` on the follower.
 #[derive(Parser)]
-#[command(name = "again", bin_name = "cargo bench --bench again --")]
+#[command(name = "again", bin_name = "cargo bench -p zklock --bench again --")]
 struct Options {
     /// The number of batches.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]

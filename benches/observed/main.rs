@@ -1,8 +1,8 @@
 //! Measures what it costs to observe locks.
 //!
 //! ```text
-//! cargo bench --bench observed
-//! cargo bench --bench observed --features tracing/max_level_off
+//! cargo bench -p zklock --bench observed
+//! cargo bench -p zklock --bench observed --features tracing/max_level_off
 //! ```
 //!
 //! prints one line for each observer; `--help` says what the figures mean.
@@ -32,7 +32,7 @@ use program::Failure;
 /// log lines and no spans. `spans`: it takes spans, and writes nothing. `events`: a listener takes events. With the
 /// feature `tracing/max_level_off`, the spans are not compiled, and `nobody` shows their cost by the difference.
 #[derive(Parser)]
-#[command(name = "observed", bin_name = "cargo bench --bench observed --")]
+#[command(name = "observed", bin_name = "cargo bench -p zklock --bench observed --")]
 struct Options {
     /// The number of batches.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
