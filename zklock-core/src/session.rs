@@ -163,6 +163,12 @@ impl Session {
         self.roll.ownership(&self.ops, path, epoch).await
     }
 
+    /// Lists the nodes of the connection's session whose paths begin with this, or returns `None` if the servers do not
+    /// know the request.
+    pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        self.roll.below(&self.ops, prefix).await
+    }
+
     /// Ends the session after a request showed that it is over, before the client library reports the end.
     pub(crate) fn give_up(&self) {
         self.tell_lost();

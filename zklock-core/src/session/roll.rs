@@ -78,13 +78,18 @@ impl RollCall {
         Ok(nodes)
     }
 
-    /// Lists the nodes of the session now. Returns `None` if a server did not know the request. It is not asked again,
-    /// because it closes the connection behind its answer.
+    /// Lists the nodes of the session now. Returns `None` if a server did not know the request.
     pub(super) async fn fresh(&self, ops: &Ops) -> Result<Option<Vec<String>>, Fault> {
+        self.below(ops, "/").await
+    }
+
+    /// Lists the nodes of the session whose paths begin with this. Returns `None` if a server did not know the request. It
+    /// is not asked again, because it closes the connection behind its answer.
+    pub(super) async fn below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
         if !self.is_known() {
             return Ok(None);
         }
-        let nodes = ops.ephemerals("/").await?;
+        let nodes = ops.ephemerals(prefix).await?;
         self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
         Ok(nodes)
     }

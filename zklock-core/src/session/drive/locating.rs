@@ -36,7 +36,7 @@ impl Driver {
 async fn has_replacement(session: &Session, queue: &NodePath, nodes: &[Node]) -> Result<bool, Fault> {
     for node in nodes.iter().filter(|node| node.owner != session.id()) {
         let path = queue.child(&node.name);
-        let present = session.ops().ephemerals(&path).await?;
+        let present = session.ephemerals(&path).await?;
         if present.is_some_and(|present| present.contains(&path)) {
             return Ok(true);
         }
