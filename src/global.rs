@@ -3,11 +3,10 @@
 //! Uses no other module.
 
 mod clients;
+mod identity;
 mod scope;
 
 use std::future::Future;
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::task::JoinHandle;
 use zklock_core::{Client, ClientId, LockError, Readiness};
 
 use self::clients::Clients;
+use self::identity::Identity;
 #[cfg(feature = "testing")]
 pub(crate) use self::scope::Ambient;
 pub use self::scope::Scope;
@@ -24,9 +24,9 @@ use self::scope::{SCOPED, look_for_scoped, scoped};
 /// The installed clients.
 static INSTALLED: RwLock<Clients> = RwLock::new(Clients::new());
 
-/// The identity of the default one of the installed clients, or zero. It changes under their lock. A call that enters a
-/// lock again needs no more than this, and so neither locks nor counts anything that all threads share.
-static DEFAULT: AtomicUsize = AtomicUsize::new(0);
+/// The identity of the default one of the installed clients. It changes under their lock. A call that enters a lock again
+/// needs no more than this, and so neither locks nor counts anything that all threads share.
+static DEFAULT: Identity = Identity::none();
 
 /// Installs the default client of this process, which annotated functions use.
 ///
@@ -169,7 +169,7 @@ pub async fn shutdown(grace: Duration) {
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     // A concurrent shutdown may have removed the clients, and new ones may have been installed since.
     installed.remove(&clients);
-    publish_default(&installed);
+    DEFAULT.set(installed.get(None).map(Client::id));
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
@@ -178,19 +178,13 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
         return Err(LockError::AlreadyInstalled { name });
     }
     installed.insert(name, client);
-    publish_default(&installed);
+    DEFAULT.set(installed.get(None).map(Client::id));
     Ok(())
-}
-
-fn publish_default(installed: &Clients) {
-    let id = installed.get(None).map(Client::id);
-    DEFAULT.store(id.map_or(0, |ClientId(id)| id.get()), Ordering::Release);
 }
 
 /// Returns the identity of the client that [`client`] returns.
 pub(crate) fn client_id() -> Option<ClientId> {
-    let installed = || NonZero::new(DEFAULT.load(Ordering::Acquire)).map(ClientId);
-    look_for_scoped(None, Client::id).or_else(installed)
+    look_for_scoped(None, Client::id).or_else(|| DEFAULT.get())
 }
 
 fn found(name: Option<&str>) -> Result<Client, LockError> {
@@ -207,5 +201,35 @@ pub(crate) fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zklock_core::Config;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+
+    /// No other test of this binary may install a client.
+    #[tokio::test]
+    async fn the_identity_is_that_of_the_client_that_is_found() {
+        let server = EmbeddedServer::start().unwrap();
+        let connect = || Config::new(server.connect_string()).connect();
+        let (first, second, tenant) =
+            (connect().await.unwrap(), connect().await.unwrap(), connect().await.unwrap());
+        assert_eq!(client_id(), None);
+        install_as("reporting", second.clone()).unwrap();
+        assert_eq!(client_id(), None, "a named client is not the default one");
+        install(first.clone()).unwrap();
+        assert_eq!(client_id(), Some(first.id()));
+        assert_eq!(scope(tenant.clone(), async { client_id() }).await, Some(tenant.id()));
+        install(second.clone()).unwrap_err();
+        assert_eq!(client_id(), Some(first.id()));
+        shutdown(Duration::ZERO).await;
+        assert_eq!(client_id(), None);
+        install(second.clone()).unwrap();
+        assert_eq!(client_id(), Some(second.id()));
+        shutdown(Duration::ZERO).await;
     }
 }

@@ -62,15 +62,15 @@ pub fn begin<K>(
     client: impl Source,
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Start<Guard<K>> {
-    let path = once.path().to_owned();
-    let begun = block_for(&path, async { Ok(super::begin(once, client, taken).await) });
+    let path = once.path().map(str::to_owned);
+    let begun = path.and_then(|path| block_for(&path, async { Ok(super::begin(once, client, taken).await) }));
     begun.unwrap_or_else(Start::Failed)
 }
 
 /// Begins the period of a function that the leader runs.
 pub fn begin_term(once: Once, term: Term) -> Start<Term> {
-    let path = once.path().to_owned();
-    let begun = block_for(&path, async { Ok(super::begin_term(once, term).await) });
+    let path = once.path().map(str::to_owned);
+    let begun = path.and_then(|path| block_for(&path, async { Ok(super::begin_term(once, term).await) }));
     begun.unwrap_or_else(Start::Failed)
 }
 

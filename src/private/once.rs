@@ -125,7 +125,7 @@ const TICKS: &str = "/zklock-ticks";
 #[derive(Debug)]
 pub struct Once {
     /// The path of the lock, or of the first of several locks.
-    path: Cow<'static, str>,
+    path: Result<Cow<'static, str>, LockError>,
     tick: Path,
     period: Duration,
 }
@@ -146,8 +146,8 @@ impl Once {
         Self { path: first(paths), tick: function.tick(type_name::<Of>(), paths), period }
     }
 
-    pub(super) fn path(&self) -> &str {
-        &self.path
+    pub(super) fn path(&self) -> Result<&str, LockError> {
+        self.path.as_deref().map_err(LockError::clone)
     }
 
     fn tick(&self) -> Result<&str, LockError> {
@@ -155,10 +155,10 @@ impl Once {
     }
 }
 
-/// Returns the first path. An invalid path is replaced by an empty one, because taking the lock reports it.
-fn first(paths: &[Path]) -> Cow<'static, str> {
-    let first = paths.first().and_then(|path| path.as_ref().ok()).cloned();
-    first.map(LockPath::into_path).unwrap_or_default()
+/// Returns the first path, which is empty if there is none.
+fn first(paths: &[Path]) -> Result<Cow<'static, str>, LockError> {
+    let first = paths.first().cloned().transpose()?;
+    Ok(first.map(LockPath::into_path).unwrap_or_default())
 }
 
 /// The decision whether a function may start.
@@ -190,9 +190,9 @@ async fn begin_under<K>(
     client: impl Source,
     taken: impl Future<Output = Result<Guard<K>, LockError>>,
 ) -> Result<Option<Guard<K>>, LockError> {
-    let tick = once.tick()?;
+    let (path, tick) = (once.path()?, once.tick()?);
     // Taking the lock looks for the client on its own, and might find one that is installed meanwhile.
-    let client = client.client().map_err(|error| about(error, once.path()))?;
+    let client = client.client().map_err(|error| about(error, path))?;
     if client.is_begun(tick, once.period)? {
         return Ok(None);
     }
@@ -282,12 +282,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_without_a_client_takes_no_lock_although_one_is_installed_meanwhile() {
-        let once = Once { path: "/jobs".into(), tick: Ok("/t".into()), period: Duration::from_secs(1) };
+        let once = Once::at(Ok("/t".into()), &[Ok("/jobs".into())], Duration::from_secs(1));
         let none = Err(LockError::NotInstalled { name: None, path: None });
         let taken = async { unreachable!("the lock is taken") };
         let outcome = begin_under::<()>(&once, none, taken).await;
         assert!(
             matches!(&outcome, Err(LockError::NotInstalled { path: Some(path), .. }) if path == "/jobs"),
+            "{outcome:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_invalid_path_is_reported_before_a_missing_client() {
+        let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
+        let once = Once::at(Ok("/t".into()), &[Err(invalid)], Duration::from_secs(1));
+        let none = Err(LockError::NotInstalled { name: None, path: None });
+        let outcome = begin_under::<()>(&once, none, async { unreachable!("the lock is taken") }).await;
+        assert!(
+            matches!(&outcome, Err(LockError::InvalidPath { path, .. }) if path == "/a/{id}"),
             "{outcome:?}"
         );
     }
