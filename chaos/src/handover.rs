@@ -99,8 +99,7 @@ struct Pair {
 impl Round<'_> {
     async fn play(&self, cut: Cut) -> Outcome<Vec<i64>> {
         let (leader, follower) = self.servers()?;
-        let near = &self.ensemble.servers()[follower];
-        let proxy = Proxy::start(near.address())?;
+        let proxy = Proxy::start(follower.address())?;
         let mut pairs = JoinSet::new();
         let (ready, mut waiting) = tokio::sync::mpsc::channel(self.runs as usize);
         for nth in 0..self.runs as usize {
@@ -125,17 +124,14 @@ impl Round<'_> {
         margins
     }
 
-    /// Returns the leader, and the number of a follower. Waits until both serve.
-    fn servers(&self) -> Outcome<(&ZooKeeper, usize)> {
+    /// Returns the leader and a follower. Waits until all servers serve.
+    fn servers(&self) -> Outcome<(&ZooKeeper, &ZooKeeper)> {
         let leader = self.ensemble.leader()?;
-        let all = || self.ensemble.servers().iter().enumerate();
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let followers = self.ensemble.followers()?;
-            let follower =
-                all().find(|(_, server)| followers.iter().any(|it| it.address() == server.address()));
-            if let (Some((follower, _)), true) = (follower, followers.len() + 1 == all().count()) {
-                return Ok((leader, follower));
+            if followers.len() + 1 == self.ensemble.servers().len() {
+                return Ok((leader, followers[0]));
             }
             std::thread::sleep(TICK);
         }

@@ -85,41 +85,43 @@ impl Ensemble {
         Ok(self.quorum()?.followers)
     }
 
-    /// Cuts a server, counted from zero, off from the others: nothing passes between a leader and a follower if it is one
-    /// of them. Its clients still reach it, and votes still pass.
+    /// Cuts a server off from the others: nothing passes between a leader and a follower if it is one of them. Its clients
+    /// still reach it, and votes still pass.
     ///
     /// A follower that is cut off answers reads until it gives its leader up.
     ///
     /// # Panics
     ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
-    pub fn separate(&self, index: usize) {
-        self.links_of(index).for_each(Relay::shut);
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
+    pub fn separate(&self, server: &ZooKeeper) {
+        self.links_of(server).for_each(Relay::shut);
     }
 
-    /// Delays all data that passes between a server, counted from zero, and the others in either direction, if one of them
-    /// leads and the other one follows it. Votes are not delayed, and neither are its clients.
+    /// Delays all data that passes between a server and the others in either direction, if one of them leads and the other
+    /// one follows it. Votes are not delayed, and neither are its clients.
     ///
     /// A follower that is delayed answers reads from a state that the leader has left behind.
     ///
     /// # Panics
     ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
-    pub fn delay(&self, index: usize, delay: Duration) {
-        self.links_of(index).for_each(|relay| relay.delay(delay));
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
+    pub fn delay(&self, server: &ZooKeeper, delay: Duration) {
+        self.links_of(server).for_each(|relay| relay.delay(delay));
     }
 
     /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
     ///
     /// # Panics
     ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`].
-    pub fn join(&self, index: usize) {
-        self.links_of(index).for_each(Relay::open);
+    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
+    pub fn join(&self, server: &ZooKeeper) {
+        self.links_of(server).for_each(Relay::open);
     }
 
-    fn links_of(&self, index: usize) -> impl Iterator<Item = &Relay> {
+    fn links_of(&self, server: &ZooKeeper) -> impl Iterator<Item = &Relay> {
         assert!(!self.links.is_empty(), "the ensemble was built without `separable`");
+        let index = self.servers.iter().position(|other| other.address() == server.address());
+        let index = index.expect("the server is one of the ensemble");
         self.links.iter().filter(move |link| link.ends.contains(&index)).map(|link| &link.relay)
     }
 

@@ -97,13 +97,6 @@ fn serves(server: &ZooKeeper) -> bool {
     server.four_letter("srvr").is_ok_and(|answer| answer.contains("Mode: "))
 }
 
-/// Returns the followers once there are two. A server that is behind or slow to answer may be missing at
-/// first.
-fn index_of(ensemble: &Ensemble, server: &ZooKeeper) -> usize {
-    let is_it = |other: &ZooKeeper| other.address() == server.address();
-    ensemble.servers().iter().position(is_it).expect("it is one of the ensemble")
-}
-
 fn both_followers(ensemble: &Ensemble) -> Vec<&ZooKeeper> {
     let both = || ensemble.followers().ok().filter(|followers| followers.len() == 2);
     eventually(SERVE_WITHIN, both).expect("two servers follow")
@@ -182,18 +175,17 @@ fn a_follower_that_is_cut_off_answers_reads_until_it_gives_its_leader_up_and_cat
     let ensemble = ticks.separable().start().unwrap();
     let (leader, far) = (ensemble.leader().unwrap(), both_followers(&ensemble)[0]);
     create(leader, "/before", "by all");
-    let index = index_of(&ensemble, far);
     assert_has(far, "/before", "by all");
     let mut session = Session::open(far);
     let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
-    ensemble.separate(index);
+    ensemble.separate(far);
     create(leader, "/missed", "by one");
     assert!(matches!(read("/before"), Ok(Response::Data { .. })));
     assert_eq!(read("/missed"), Err(ErrorCode::NO_NODE));
     wait_until("it gives its leader up", || !serves(far));
     assert_eq!(ensemble.leader().unwrap().address(), leader.address());
 
-    ensemble.join(index);
+    ensemble.join(far);
     both_followers(&ensemble);
     assert_has(far, "/missed", "by one");
 }
@@ -205,7 +197,7 @@ fn a_follower_that_is_delayed_answers_reads_from_a_state_that_the_leader_has_lef
     let mut session = Session::open(far);
     let mut read = |path: &str| session.ask(&Request::GetData { path: path.to_owned(), watch: false });
     let delay = Duration::from_millis(400);
-    ensemble.delay(index_of(&ensemble, far), delay);
+    ensemble.delay(far, delay);
     let (mut late, mut begin) = ("/late".to_owned(), Instant::now());
     // On a busy machine, the read itself may come late.
     wait_until("a read comes before the node", || {
@@ -218,7 +210,7 @@ fn a_follower_that_is_delayed_answers_reads_from_a_state_that_the_leader_has_lef
     assert!(begin.elapsed() >= delay, "{:?}", begin.elapsed());
     assert_eq!(both_followers(&ensemble).len(), 2);
 
-    ensemble.join(index_of(&ensemble, far));
+    ensemble.join(far);
     create(leader, "/after", "by all");
     assert_has(far, "/after", "by all");
 }

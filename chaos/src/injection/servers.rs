@@ -58,13 +58,11 @@ pub(super) fn delay(
     target: Target,
     (delay, lasts): (Duration, Duration),
 ) -> Outcome {
-    let server = field.server(target)?.address();
-    let index = field.ensemble.servers().iter().position(|other| other.address() == server);
-    let index = index.ok_or("the server is not one of the ensemble")?;
-    let number = field.chronicle.began(fault, &format!("at {server}"));
-    field.ensemble.delay(index, delay);
+    let server = field.server(target)?;
+    let number = field.chronicle.began(fault, &format!("at {}", server.address()));
+    field.ensemble.delay(server, delay);
     field.end.wait(lasts);
-    field.ensemble.join(index);
+    field.ensemble.join(server);
     field.chronicle.ended(number);
     Ok(())
 }
