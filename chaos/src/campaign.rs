@@ -128,7 +128,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     let gauges = Gauges::begin(fleet.running(), &field.ensemble, (plan.length, &end))?;
-    let replicas = Replicas::begin(&field)?;
+    let replicas = Replicas::begin(&field, fleet.connections())?;
     let failed = played(&field, &mut fleet, &plan);
     // It has not rung if the play failed.
     end.ring();

@@ -4,6 +4,7 @@
 //! Uses the floors below: `journal`, `schedule` and `workload`.
 
 mod clocks;
+mod connections;
 mod links;
 
 use std::fs::File;
@@ -23,6 +24,7 @@ use crate::journal::{Journal, at_rest};
 use crate::workload::{Pace, Workload};
 
 pub(crate) use self::clocks::{Clock, Skew};
+pub(crate) use self::connections::{Connections, Owner};
 pub(crate) use self::links::{Impairment, Links};
 
 /// The orders that all processes have in common.

@@ -124,6 +124,11 @@ pub(crate) async fn nodes(
     Ok(nodes)
 }
 
+/// Returns the session that a node belongs to at a server, or `None` if the node does not exist.
+pub(crate) async fn owner(conversation: &mut Conversation, path: &str) -> io::Result<Option<i64>> {
+    Ok(stat(conversation, path).await?.map(|stat| stat.ephemeral_owner))
+}
+
 /// Commits a transaction that changes nothing. The server then has all changes that were committed before, whereas a leader
 /// that has been deposed, and does not know it yet, still answers a `sync`.
 async fn catch_up(conversation: &mut Conversation) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Event;
+use super::event::{Event, Library};
 use super::record::Record;
 use super::source::{Process, Source};
 
@@ -98,6 +98,8 @@ pub struct Campaign {
     pub broken: BTreeMap<String, Vec<(u64, Option<u64>)>>,
     /// The times at which the servers differed about the queue of each lock.
     pub differences: BTreeMap<String, Vec<u64>>,
+    /// The times at which nodes of Curator had been in the queue of each lock for long.
+    pub curator_stands: BTreeMap<String, Vec<u64>>,
     /// The paths that were left at the end, or `None` if the campaign did not look.
     pub left: Option<Vec<String>>,
 }
@@ -132,6 +134,9 @@ impl Campaign {
                 self.broken.entry(lock.clone()).or_default().push((at, *zxid));
             }
             Event::ServersDiffer { lock, .. } => self.differences.entry(lock.clone()).or_default().push(at),
+            Event::NodeStands { lock, library: Library::Curator, .. } => {
+                self.curator_stands.entry(lock.clone()).or_default().push(at);
+            }
             Event::SessionEnded { process } => self.life(*process).sessions_ended.push(at),
             Event::ProcessStarted { process } => self.life(*process).started = Some(at),
             Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),

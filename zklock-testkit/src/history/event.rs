@@ -152,6 +152,16 @@ pub enum Event {
         /// The address of the server that does not have it.
         lacks: String,
     },
+    /// A node has been in the queue of a lock for so long that the call which made it is over, or about to be. The campaign
+    /// notes it again as long as it sees it.
+    NodeStands {
+        /// The name of the lock.
+        lock: String,
+        /// The path of the node.
+        node: String,
+        /// The library of the process whose session the node belongs to.
+        library: Library,
+    },
     /// The campaign makes a server end the session of a process, with the same consequences for all of its holds. The
     /// time is taken before the request.
     SessionEnded {
@@ -327,6 +337,7 @@ mod tests {
                 has: "127.0.0.1:1".to_owned(),
                 lacks: "127.0.0.1:2".to_owned(),
             },
+            Event::NodeStands { lock: lock.clone(), node: "/a/b".to_owned(), library: Library::Curator },
             Event::LockBroken { lock, zxid: Some(7) },
             Event::SessionEnded { process },
             Event::ProcessStarted { process },

@@ -6,7 +6,7 @@ use std::fmt;
 use super::access::{Outcome, Way};
 use super::call::End;
 use super::check::{Margin, longest_wait, margins};
-use super::event::{Event, Why};
+use super::event::{Event, Library, Why};
 use super::hold::Ending;
 use super::merged::History;
 use super::source::{CallId, Process, Source};
@@ -46,6 +46,8 @@ pub struct Summary {
     pub faults: BTreeMap<String, u64>,
     /// The nodes about which the servers differed.
     pub differences: BTreeSet<String>,
+    /// The nodes that stood in a queue for long, each with the library of its process.
+    pub standing: BTreeSet<(Library, String)>,
     /// The call that waited longest, and its wait in nanoseconds.
     pub longest_wait: Option<(CallId, u64)>,
     /// The process that had no processor for longest, and the time in nanoseconds.
@@ -100,6 +102,7 @@ impl Summary {
             Event::Started { .. } => self.starts += 1,
             Event::FaultBegan { kind, .. } => *self.faults.entry(kind.clone()).or_default() += 1,
             Event::ServersDiffer { node, .. } => drop(self.differences.insert(node.clone())),
+            Event::NodeStands { node, library, .. } => drop(self.standing.insert((*library, node.clone()))),
             Event::Other => self.unknown += 1,
             _ => {}
         }
@@ -142,6 +145,10 @@ impl fmt::Display for Summary {
         writeln!(f, "faults: {}", listed(&self.faults))?;
         if !self.differences.is_empty() {
             writeln!(f, "the servers differed about {} nodes", self.differences.len())?;
+        }
+        if !self.standing.is_empty() {
+            let of_curator = self.standing.iter().filter(|(library, _)| *library == Library::Curator).count();
+            writeln!(f, "{} nodes stood for long, {of_curator} of Curator", self.standing.len())?;
         }
         if let Some((call, waited)) = self.longest_wait {
             writeln!(f, "longest wait: {} by {call}", millis(waited))?;

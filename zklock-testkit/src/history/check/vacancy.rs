@@ -21,7 +21,8 @@ use super::tokens::class;
 ///
 /// A call that fails waits in vain, too. Calls that the servers may explain are excused: they differed about the queue of
 /// the lock while the call waited, or within [`Bounds::recovery`] before, or they stopped so often that the session of a
-/// dead process that had used the lock may not have ended.
+/// dead process that had used the lock may not have ended. So are calls that waited while a node of Curator had been in
+/// the queue for long.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
     let (holds, expiry) = (history.holds_by_lock(), Expiry::of(history, bounds));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
@@ -43,7 +44,9 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
             let is_explained = |(call, until): &&(&Call, u64)| {
-                is_disputed(history, bounds, call, *until) || expiry.explains(call, *until)
+                is_disputed(history, bounds, call, *until)
+                    || is_behind_curator(history, call, *until)
+                    || expiry.explains(call, *until)
             };
             let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) =
                 calls.iter().filter(inside).partition(is_explained);
@@ -73,6 +76,12 @@ fn is_disputed(history: &History, bounds: &Bounds, call: &Call, until: u64) -> b
     differences.is_some_and(|times| times.iter().any(explains))
 }
 
+/// Returns whether a node of Curator had been in the queue of a call's lock for long while the call waited.
+fn is_behind_curator(history: &History, call: &Call, until: u64) -> bool {
+    let stands = history.campaign().curator_stands.get(&*call.asked.lock);
+    stands.is_some_and(|times| times.iter().any(|at| (call.asked.at..=until).contains(at)))
+}
+
 /// Returns the time at which a call had waited for its whole bound, or had failed.
 fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
     let until = call.in_vain()?;
@@ -100,7 +109,7 @@ fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Why};
+    use super::super::super::event::{Event, Library, Why};
     use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
@@ -160,6 +169,22 @@ mod tests {
         assert_eq!([found(3, "a", &[70]), found(3, "a", &[21]), found(3, "a", &[99])], [(0, 1); 3]);
         assert_eq!([found(3, "b", &[70]), found(3, "a", &[20]), found(4, "a", &[21])], [(1, 0); 3]);
         assert_eq!(found(2, "a", &[70]), (0, 0));
+    }
+
+    #[test]
+    fn calls_are_excused_if_a_node_of_curator_stands_in_the_queue_meanwhile() {
+        let found = |library, lock: &str, times: &[u64]| {
+            let stands = Event::NodeStands { lock: lock.to_owned(), node: "/q/n".to_owned(), library };
+            let story = in_vain(Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1), 0..3, 70);
+            let story = times.iter().fold(story, |story, at| story.campaign(*at, stands.clone()));
+            let findings = vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() });
+            (findings.violations.len(), findings.excused.len())
+        };
+        assert_eq!(found(Library::Curator, "a", &[70, 85, 99]), (0, 1));
+        assert_eq!(found(Library::Curator, "a", &[85]), (0, 1), "too few calls are left");
+        assert_eq!(found(Library::Curator, "a", &[69, 100]), (1, 0), "before the calls, and after them");
+        assert_eq!(found(Library::Curator, "b", &[70, 85, 99]), (1, 0), "at another lock");
+        assert_eq!(found(Library::Zklock, "a", &[70, 85, 99]), (1, 0));
     }
 
     #[test]
