@@ -132,7 +132,7 @@ async fn enter_pool(
     client: &Client,
     (path, permits): (&NodePath, &Permits),
     bounds: Bounds,
-    (patience, witness): (&impl Fn() -> Patience, &Witness),
+    (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
 ) -> Result<Option<Grants>, LockError> {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
     let pool = cohorts.pool(client.worker(), path, &permits.count, bounds);

@@ -3,7 +3,6 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -19,39 +18,43 @@ use super::rules::{Served, Turned};
 
 impl<R: Local> Cohort<R> {
     /// Waits in line for the lock.
-    pub(super) async fn enter(
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+    pub(super) fn enter(
         self: Arc<Self>,
         side: Side,
-        (patience, witness): (&impl Fn() -> Patience, &Witness),
-    ) -> Result<Option<Arc<Grant>>, LockError> {
-        let (mut place, since) = (None, Instant::now());
-        loop {
-            let (reply, answer) = oneshot::channel();
-            let caller = Caller { reply, wait: patience().wait, since, news: News::of(witness) };
-            let waiting = match self.arrive(side, patience(), (place, caller)) {
-                Ok(id) => Waiting { cohort: &self, id },
-                Err(Turned::Contended) => return Ok(None),
-                Err(Turned::Closed) => return Err(self.closed()),
-            };
-            place = Some(waiting.id);
-            let answer = answer.await;
-            mem::forget(waiting);
-            match answer {
-                Ok(Answer::Granted(grant)) => match grant.tenure().check() {
-                    Ok(()) => {
-                        // The thread that has sent the grant may not have told so yet. An end comes before the
-                        // beginning of the next hold.
-                        grant.share().succeed();
-                        return Ok(Some(grant));
-                    }
-                    // It was lost before the caller could see it, such as during a pause of the process. The
-                    // call goes back to its place in line.
-                    Err(lost) if patience().left().is_zero() => return Err(lost),
-                    Err(_) => {}
-                },
-                Ok(Answer::Contended) => return Ok(None),
-                Ok(Answer::Failed(error)) => return Err(*error),
-                Err(_) => return Err(self.closed()),
+        (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
+    ) -> impl Future<Output = Result<Option<Arc<Grant>>, LockError>> + Send {
+        async move {
+            let mut place = None;
+            loop {
+                let (reply, answer) = oneshot::channel();
+                let (patience_now, news) = (patience(), News::of(witness));
+                let caller = Caller { reply, wait: patience_now.wait, since: patience_now.since(), news };
+                let waiting = match self.arrive(side, patience_now, (place, caller)) {
+                    Ok(id) => Waiting { cohort: &self, id },
+                    Err(Turned::Contended) => return Ok(None),
+                    Err(Turned::Closed) => return Err(self.closed()),
+                };
+                let answer = answer.await;
+                place = Some(waiting.id);
+                mem::forget(waiting);
+                match answer {
+                    Ok(Answer::Granted(grant)) => match grant.tenure().check() {
+                        Ok(()) => {
+                            // The thread that has sent the grant may not have told so yet. An end comes before the
+                            // beginning of the next hold.
+                            grant.share().succeed();
+                            return Ok(Some(grant));
+                        }
+                        // It was lost before the caller could see it, such as during a pause of the process. The
+                        // call goes back to its place in line.
+                        Err(lost) if patience().left().is_zero() => return Err(lost),
+                        Err(_) => {}
+                    },
+                    Ok(Answer::Contended) => return Ok(None),
+                    Ok(Answer::Failed(error)) => return Err(*error),
+                    Err(_) => return Err(self.closed()),
+                }
             }
         }
     }

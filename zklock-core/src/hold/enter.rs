@@ -59,7 +59,7 @@ impl Door {
         };
         let visitor = Visitor::at(client, self, patience);
         Box::pin(async move {
-            let holds = visitor.enter(|| self.attempt(client, None)).await?;
+            let holds = visitor.enter(Visitor::attempt).await?;
             // Not expected: only an attempt that does not wait returns `None`.
             holds.ok_or_else(|| visitor.timeout())
         })
@@ -71,7 +71,7 @@ impl Door {
             return Ok(Some(hold));
         }
         let patience = Patience::new(client.default_wait(), Contention::Leave);
-        Box::pin(enter(client, self, patience, || self.attempt(client, None))).await
+        Box::pin(async { Visitor::at(client, self, patience).enter(Visitor::attempt).await }).await
     }
 
     /// Begins an attempt to acquire the lock. `group` is the id of the call if it takes several locks.
@@ -103,7 +103,7 @@ pub(crate) async fn enter(
     patience: Patience,
     begin: impl FnOnce() -> Attempt,
 ) -> Result<Option<Holds>, LockError> {
-    Visitor::at(client, door, patience).enter(begin).await
+    Visitor::at(client, door, patience).enter(|_| begin()).await
 }
 
 /// A call that is about to enter a lock. Its futures are small, because many calls may wait for one lock.
@@ -142,31 +142,44 @@ impl<'a> Visitor<'a> {
         }
     }
 
+    /// Begins an attempt to acquire one lock.
+    fn attempt(&self) -> Attempt {
+        self.door.attempt(self.client, None)
+    }
+
     fn nearest(&self) -> Option<(Arc<Node>, Relation)> {
         nearest(Sought::at(self.client, self.door))
     }
 
-    async fn enter(&self, begin: impl FnOnce() -> Attempt) -> Result<Option<Holds>, LockError> {
-        if self.nearest().is_some() {
-            match Box::pin(self.enter_again()).await? {
-                Again::Entered(hold) => return Ok(Some(Holds::One(hold))),
-                Again::Contended => return Ok(None),
-                Again::Outside => {}
+    /// Enters the lock again if the current call holds it, and acquires it otherwise.
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+    fn enter(
+        &self,
+        begin: impl FnOnce(&Self) -> Attempt,
+    ) -> impl Future<Output = Result<Option<Holds>, LockError>> {
+        async move {
+            if self.nearest().is_some() {
+                match Box::pin(self.enter_again()).await? {
+                    Again::Entered(hold) => return Ok(Some(Holds::One(hold))),
+                    Again::Contended => return Ok(None),
+                    Again::Outside => {}
+                }
             }
-        }
-        let attempt = begin();
-        match self.acquire(&attempt.witness()).await {
-            Ok(Some(grants)) => {
-                announce(attempt, &grants);
-                Ok(Some(self.holds(grants)))
-            }
-            Ok(None) => {
-                attempt.contended();
-                Ok(None)
-            }
-            Err(error) => {
-                attempt.failed(&error);
-                Err(error)
+            let attempt = begin(self);
+            let (witness, patience) = (attempt.witness(), || self.patience());
+            match self.acquire((&patience, &witness)).await {
+                Ok(Some(grants)) => {
+                    announce(attempt, &grants);
+                    Ok(Some(self.holds(grants)))
+                }
+                Ok(None) => {
+                    attempt.contended();
+                    Ok(None)
+                }
+                Err(error) => {
+                    attempt.failed(&error);
+                    Err(error)
+                }
             }
         }
     }
@@ -213,11 +226,13 @@ impl<'a> Visitor<'a> {
         Ok(Again::Outside)
     }
 
-    async fn acquire(&self, witness: &Witness) -> Result<Option<Grants>, LockError> {
+    fn acquire<'v>(
+        &'v self,
+        waited: (&'v (impl Fn() -> Patience + Sync), &'v Witness),
+    ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         let Self { client, door, .. } = *self;
         let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
-        let patience = || self.patience();
-        cohort::enter(client, (&door.path, &door.wanted), queueing, (&patience, witness)).await
+        cohort::enter(client, (&door.path, &door.wanted), queueing, waited)
     }
 
     /// Returns the first holds of a lock that was acquired, and opens their span.
