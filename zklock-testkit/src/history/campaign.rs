@@ -32,8 +32,8 @@ pub struct Life {
     pub stops: Vec<Stop>,
     /// The times for which the process had no processor, as it says itself. They include those for which it was stopped.
     pub stalls: Vec<Stop>,
-    /// The times at which the campaign ended the session of the process.
-    pub sessions_ended: Vec<u64>,
+    /// The times at which the campaign ended a session of the process.
+    pub sessions_ended: Vec<Force>,
 }
 
 /// The end of a process.
@@ -52,6 +52,28 @@ pub struct Stop {
     pub from: u64,
     /// The time at which the process went on, or `None` if it never did.
     pub to: Option<u64>,
+}
+
+/// A request of the campaign that takes effect between its beginning and its answer, or a moment later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Force {
+    /// The time before the request.
+    pub began: u64,
+    /// The time after the answer, or `None` if there is none.
+    pub answered: Option<u64>,
+}
+
+impl Force {
+    fn begins(at: u64) -> Self {
+        Self { began: at, answered: None }
+    }
+
+    /// Takes note of the answer. Returns `false` if there is one already.
+    fn is_answered_by(&mut self, at: u64) -> bool {
+        let is_first = self.answered.is_none();
+        self.answered.get_or_insert(at);
+        is_first
+    }
 }
 
 impl Life {
@@ -95,7 +117,7 @@ pub struct Campaign {
     /// The lives of the processes.
     pub lives: BTreeMap<Process, Life>,
     /// The times at which each lock was broken by force, with the zxid of the creation of the deleted node, if it is known.
-    pub broken: BTreeMap<String, Vec<(u64, Option<u64>)>>,
+    pub broken: BTreeMap<String, Vec<(Force, Option<u64>)>>,
     /// The times at which the servers differed about the queue of each lock.
     pub differences: BTreeMap<String, Vec<u64>>,
     /// The times at which nodes of Curator had been in the queue of each lock for long.
@@ -131,13 +153,22 @@ impl Campaign {
             }),
             Event::FaultEnded { fault } => self.end_fault(*fault, at),
             Event::LockBroken { lock, zxid } => {
-                self.broken.entry(lock.clone()).or_default().push((at, *zxid));
+                let forces = self.broken.entry(lock.clone()).or_default();
+                let same = forces.iter_mut().rev().find(|(_, other)| other == zxid);
+                if !same.is_some_and(|(force, _)| force.is_answered_by(at)) {
+                    forces.push((Force::begins(at), *zxid));
+                }
             }
             Event::ServersDiffer { lock, .. } => self.differences.entry(lock.clone()).or_default().push(at),
             Event::NodeStands { lock, library: Library::Curator, .. } => {
                 self.curator_stands.entry(lock.clone()).or_default().push(at);
             }
-            Event::SessionEnded { process } => self.life(*process).sessions_ended.push(at),
+            Event::SessionEnded { process } => {
+                let forces = &mut self.life(*process).sessions_ended;
+                if !forces.last_mut().is_some_and(|force| force.is_answered_by(at)) {
+                    forces.push(Force::begins(at));
+                }
+            }
             Event::ProcessStarted { process } => self.life(*process).started = Some(at),
             Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),
             Event::ProcessExited { process } => self.life(*process).death = Some(Death::Exited(at)),

@@ -18,6 +18,7 @@
 mod bounds;
 mod exclusion;
 mod expiry;
+mod explanations;
 mod members;
 mod outcomes;
 mod periods;
@@ -53,7 +54,8 @@ use super::violation::Findings;
 
 /// Makes all checks.
 pub fn all(history: &History, bounds: &Bounds) -> Findings {
-    let judged = [state(history), turns(history, bounds), vacancy(history, bounds)];
+    let judged =
+        [state(history), turns(history, bounds), vacancy(history, bounds), progress(history, bounds)];
     let violations = [
         exclusion(history),
         tokens(history),
@@ -61,7 +63,6 @@ pub fn all(history: &History, bounds: &Bounds) -> Findings {
         reentrant(history),
         writes(history),
         waits(history, bounds),
-        progress(history, bounds),
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),

@@ -130,7 +130,8 @@ pub enum Event {
     },
     /// The campaign breaks a lock by force, by deleting a node of it. Its holders of this time may not know of their loss
     /// yet when the next one is granted, and holds of the next second may be on a node that is about to be deleted. None
-    /// of these are valid from here on. The time is taken before the node is deleted.
+    /// of these are valid from here on. It is noted before the request and once more after the answer, which servers may
+    /// give late.
     LockBroken {
         /// The name of the lock.
         lock: String,
@@ -162,8 +163,8 @@ pub enum Event {
         /// The library of the process whose session the node belongs to.
         library: Library,
     },
-    /// The campaign makes a server end the session of a process, with the same consequences for all of its holds. The
-    /// time is taken before the request.
+    /// The campaign makes a server end a session of a process, with the same consequences for all of its holds. It is noted
+    /// before the request and once more after the answer.
     SessionEnded {
         /// The process.
         process: Process,

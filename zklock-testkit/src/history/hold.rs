@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::call::{Call, Grant};
-use super::campaign::{Campaign, Death};
+use super::campaign::{Campaign, Death, Force};
 use super::event::{Kind, Library, Token};
 use super::source::{CallId, Process};
 
@@ -129,7 +129,7 @@ fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Endi
     ends.extend(call.suspended.first().filter(|_| of_curator).map(|at| (*at, Ending::Suspended)));
     let broken = campaign.broken.get(&*call.asked.lock).into_iter().flatten();
     let broken = broken.filter(|(_, zxid)| may_be_under(call.asked.kind, grant.token, *zxid));
-    let mut forced: Vec<u64> = broken.map(|(at, _)| *at).collect();
+    let mut forced: Vec<Force> = broken.map(|(force, _)| *force).collect();
     if let Some(life) = campaign.lives.get(&call.id.process) {
         ends.extend(life.death.map(|death| match death {
             Death::Killed(at) | Death::Exited(at) => (at, Ending::Died),
@@ -139,9 +139,14 @@ fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Endi
         forced.extend(&life.sessions_ended);
     }
     // A lock can still go from call to call under the node that is about to be deleted.
-    let forced = forced.into_iter().filter(|at| at.saturating_add(FORCE) >= granted);
-    ends.extend(forced.map(|at| (at, Ending::Forced)));
+    let forced = forced.into_iter().filter(|force| latest_effect(*force) >= granted);
+    ends.extend(forced.map(|force| (force.began, Ending::Forced)));
     ends.into_iter().min_by_key(|(at, _)| *at).expect("the history ends")
+}
+
+/// Returns the latest time at which a force may take effect.
+fn latest_effect(force: Force) -> u64 {
+    force.answered.unwrap_or(force.began).saturating_add(FORCE)
 }
 
 /// Tells whether a hold may be under the node with this zxid.
@@ -153,7 +158,7 @@ fn may_be_under(kind: Kind, token: Option<Token>, zxid: Option<u64>) -> bool {
     !is_told || token.zip(zxid).is_none_or(|(token, zxid)| token.0 == zxid)
 }
 
-/// The time after the record of a force until which it may take effect, in nanoseconds.
+/// The time after the answer to a force until which it may take effect, in nanoseconds.
 const FORCE: u64 = 1_000_000_000;
 
 /// Derives the holds of all calls, by the time of their grants.

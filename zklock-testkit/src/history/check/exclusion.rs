@@ -225,6 +225,17 @@ mod tests {
         };
         assert_eq!(found(forced(1_000_000_005)), []);
         assert_eq!(found(forced(1_000_000_006)), [Rule::Exclusion]);
+        for force in
+            [Event::LockBroken { lock: "a".to_owned(), zxid: None }, Event::SessionEnded { process: FIRST }]
+        {
+            let answered_late = |at| {
+                let forced = story().campaign(5, force.clone()).campaign(3_000_000_000, force.clone());
+                let first = forced.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
+                first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
+            };
+            assert_eq!([found(answered_late(2_000_000_000)), found(answered_late(4_000_000_000))], [[]; 2]);
+            assert_eq!(found(answered_late(4_000_000_001)), [Rule::Exclusion]);
+        }
         let late = story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 30, 1, 20);
         let late = late.holds("2.0/0/0", Kind::Mutex, 25, 40, 2).told_lost("1.0/0/0", 50);
         assert_eq!(found(late), []);

@@ -6,21 +6,23 @@ use super::super::call::{Call, End};
 use super::super::event::Library;
 use super::super::merged::History;
 use super::super::source::Process;
-use super::super::violation::{Rule, Violation, life, millis};
+use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
 use super::bounds::Bounds;
+use super::explanations::Explanations;
 
 /// Checks that each process gets locks while others get those that it asks for, as it does not if its client never
 /// recovers from a fault.
 ///
 /// A process may be without a grant for [`Bounds::progress`], without the time for which it was stopped or had no
-/// processor. After that, calls that wait for their whole bound or fail show that it gets none. Processes of Curator do
-/// not count.
-pub fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
+/// processor. After that, calls that wait for their whole bound or fail show that it gets none. Calls that the servers or
+/// Curator explain are excused. Processes of Curator do not count.
+pub fn progress(history: &History, bounds: &Bounds) -> Findings {
+    let explanations = Explanations::of(history, bounds);
     let mut processes = BTreeMap::<Process, Vec<&Call>>::new();
     for call in history.calls().filter(|call| call.asked.library == Library::Zklock) {
         processes.entry(call.id.process).or_default().push(call);
     }
-    let mut violations = Vec::new();
+    let mut findings = Findings::default();
     for (process, calls) in processes {
         for (from, to) in without_a_grant(&calls) {
             let time = to - from - history.life(process).still_between(from, to).min(to - from);
@@ -30,14 +32,20 @@ pub fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
             }
             let is_within = |call: &&Call| call.asked.at >= from && call.in_vain().is_some_and(|at| at <= to);
             let vain: Vec<_> = calls.iter().copied().filter(is_within).collect();
-            if vain.len() >= CALLS && others_go_on(history, process, &vain, from..to) {
-                let text = format!("{process} got no lock for {} while others did", millis(time));
-                let records = vain.into_iter().take(CALLS).flat_map(|call| life(&call.records));
-                violations.push(Violation::new(Rule::Starved, text, records));
+            if vain.len() < CALLS || !others_go_on(history, process, &vain, from..to) {
+                continue;
             }
+            let is_explained =
+                |call: &&Call| call.in_vain().is_some_and(|until| explanations.explain(call, until));
+            let (excused, mut shown): (Vec<_>, Vec<_>) = vain.into_iter().partition(is_explained);
+            let verdict = if shown.len() >= CALLS { Verdict::Broken } else { Verdict::Excused };
+            shown.extend(excused);
+            let text = format!("{process} got no lock for {} while others did", millis(time));
+            let records = shown.into_iter().take(CALLS).flat_map(|call| life(&call.records));
+            findings.add(Violation::new(Rule::Starved, text, records), verdict);
         }
     }
-    violations
+    findings
 }
 
 /// The number of calls in vain that show that a process gets no lock, and of grants that show that others do.
@@ -87,7 +95,25 @@ mod tests {
     }
 
     fn found(story: Story) -> Vec<Rule> {
-        rules(&progress(&story.history(), &Bounds { progress: 50, ..Bounds::default() }))
+        let findings = progress(&story.history(), &Bounds { progress: 50, ..Bounds::default() });
+        assert_eq!(findings.excused, []);
+        rules(&findings.violations)
+    }
+
+    #[test]
+    fn calls_that_the_servers_explain_show_nothing() {
+        let found = |times: &[u64]| {
+            let differ = |at: u64, story: Story| {
+                let [lock, node, has, lacks] = ["a", "/q/n", "a", "b"].map(str::to_owned);
+                story.campaign(at, Event::ServersDiffer { lock, node, has, lacks })
+            };
+            let story = times.iter().fold(story(10), |story, at| differ(*at, story));
+            let findings =
+                progress(&story.history(), &Bounds { progress: 50, recovery: 1, ..Bounds::default() });
+            (findings.violations.len(), findings.excused.len())
+        };
+        let each_but = |left: usize| (1..=10 - left as u64).map(|nth| 10 * nth + 5).collect::<Vec<_>>();
+        assert_eq!([found(&[]), found(&each_but(3)), found(&each_but(2))], [(1, 0), (1, 0), (0, 1)]);
     }
 
     #[test]

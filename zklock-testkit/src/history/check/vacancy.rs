@@ -8,7 +8,7 @@ use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
 use super::bounds::Bounds;
-use super::expiry::Expiry;
+use super::explanations::Explanations;
 use super::tokens::class;
 
 /// Checks that no place in a lock stays free while calls wait for it in vain, as it does behind a node that nobody
@@ -19,12 +19,9 @@ use super::tokens::class;
 /// which one hold kept the place, and calls whose process was stopped meanwhile, or had no processor, do not count. Each
 /// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
 ///
-/// A call that fails waits in vain, too. Calls that the servers may explain are excused: they differed about the queue of
-/// the lock while the call waited, or within [`Bounds::recovery`] before, or they stopped so often that the session of a
-/// dead process that had used the lock may not have ended. So are calls that waited while a node of Curator had been in
-/// the queue for long.
+/// A call that fails waits in vain, too. Calls that the servers or Curator explain are excused.
 pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
-    let (holds, expiry) = (history.holds_by_lock(), Expiry::of(history, bounds));
+    let (holds, explanations) = (history.holds_by_lock(), Explanations::of(history, bounds));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for call in history.calls() {
         if let Some(until) = waited_in_vain(history, call) {
@@ -43,13 +40,8 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
             let inside = |(call, until): &&(&Call, u64)| {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
-            let is_explained = |(call, until): &&(&Call, u64)| {
-                is_disputed(history, bounds, call, *until)
-                    || is_behind_curator(history, call, *until)
-                    || expiry.explains(call, *until)
-            };
             let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) =
-                calls.iter().filter(inside).partition(is_explained);
+                calls.iter().filter(inside).partition(|(call, until)| explanations.explain(call, *until));
             let verdict = match (shown.len() >= CALLS, excused.len() + shown.len() >= CALLS) {
                 (true, _) => Verdict::Broken,
                 (false, true) => Verdict::Excused,
@@ -68,19 +60,6 @@ pub fn vacancy(history: &History, bounds: &Bounds) -> Findings {
 
 /// The number of calls that show that a lock cannot be taken.
 const CALLS: usize = 3;
-
-/// Returns whether the servers differed about the queue of a call's lock until shortly before the call, or during it.
-fn is_disputed(history: &History, bounds: &Bounds, call: &Call, until: u64) -> bool {
-    let differences = history.campaign().differences.get(&*call.asked.lock);
-    let explains = |at: &u64| *at <= until && call.asked.at < at.saturating_add(bounds.recovery);
-    differences.is_some_and(|times| times.iter().any(explains))
-}
-
-/// Returns whether a node of Curator had been in the queue of a call's lock for long while the call waited.
-fn is_behind_curator(history: &History, call: &Call, until: u64) -> bool {
-    let stands = history.campaign().curator_stands.get(&*call.asked.lock);
-    stands.is_some_and(|times| times.iter().any(|at| (call.asked.at..=until).contains(at)))
-}
 
 /// Returns the time at which a call had waited for its whole bound, or had failed.
 fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
