@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use zklock_testkit::Conversation;
-use zklock_testkit::history::Event;
+use zklock_testkit::history::{Event, Library};
 
 use crate::fleet::{Connections, Owner};
 use crate::injection::Field;
@@ -123,19 +123,20 @@ impl Looks {
         }
     }
 
-    /// Notes a node that stands for long, if it is known whose it is.
+    /// Notes a node that stands for long, if it is one of Curator. A node of zklock serves many calls, so that its age shows
+    /// nothing.
     fn note_standing(&mut self, field: &Field, node: &str, server: usize) {
         let Some((queue, _)) = node.rsplit_once('/') else { return };
         let (_, Some(conversation)) = &mut self.servers[server] else { return };
         let Ok(Some(session)) = field.runtime.block_on(outsider::owner(conversation, node)) else { return };
-        let Some(Owner { number, library }) = self.owners.get(&session).copied() else { return };
+        let Some(Owner { number, library: Library::Curator }) = self.owners.get(&session) else { return };
         if self.told.insert(format!("{node} stands")) {
-            let whose = format!("session {session:x} of process {number}, which uses {library:?}");
+            let whose = format!("session {session:x} of process {number}, which uses Curator");
             field.chronicle.say(&format!("{node} stands for long, and is of {whose}"));
         }
         for lock in self.queues.get(queue).into_iter().flatten() {
             let (lock, node) = ((*lock).to_owned(), node.to_owned());
-            field.chronicle.note(Event::NodeStands { lock, node, library });
+            field.chronicle.note(Event::NodeStands { lock, node, library: Library::Curator });
         }
     }
 }
