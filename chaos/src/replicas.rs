@@ -1,7 +1,7 @@
 //! Looks at the queues of all servers: a comparison of the servers, which ZooKeeper promises to be replicas of each other,
 //! and a search for nodes that stand in a queue for long.
 //!
-//! Uses only `injection`, `fleet`, `outsider`, `workload` and `settings`.
+//! Uses only `injection`, `fleet`, `outsider`, `workload`, `settings` and `bell`.
 
 mod comparison;
 mod standing;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use zklock_testkit::Conversation;
 use zklock_testkit::history::{Event, Library};
 
+use crate::bell::Bell;
 use crate::fleet::{Connections, Owner};
 use crate::injection::Field;
 use crate::outsider;
@@ -24,26 +25,32 @@ use crate::workload::Workload;
 use self::comparison::{Comparison, Difference};
 use self::standing::Standing;
 
-/// The looks at all servers, until the bell of the run rings.
-pub(crate) struct Replicas(JoinHandle<()>);
+/// The looks at all servers.
+pub(crate) struct Replicas {
+    thread: JoinHandle<()>,
+    end: Bell,
+}
 
 impl Replicas {
     /// Begins to look, about once in a second, and notes the differences and the nodes that stand for long.
     pub(crate) fn begin(field: &Field, connections: Connections) -> io::Result<Self> {
-        let field = field.clone();
+        let (field, end) = (field.clone(), Bell::default());
+        let goes_on = end.clone();
         let look = move || {
             let mut looks = Looks::new(&field, connections);
-            while !field.end.has_rung() {
+            while !goes_on.has_rung() {
                 looks.round(&field);
-                field.end.wait(PAUSE);
+                goes_on.wait(PAUSE);
             }
         };
-        Ok(Self(thread::Builder::new().name("replicas".to_owned()).spawn(look)?))
+        let thread = thread::Builder::new().name("replicas".to_owned()).spawn(look)?;
+        Ok(Self { thread, end })
     }
 
-    /// Waits for the last look.
+    /// Ends the looks, and waits for the last one.
     pub(crate) fn end(self) -> io::Result<()> {
-        self.0.join().map_err(|_| io::Error::other("the thread that compares the servers panicked"))
+        self.end.ring();
+        self.thread.join().map_err(|_| io::Error::other("the thread that compares the servers panicked"))
     }
 }
 

@@ -54,6 +54,15 @@ pub struct Stop {
     pub to: Option<u64>,
 }
 
+/// The times at which a node was seen that had been in its queue for long. It was there all the time in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// The first time.
+    pub first: u64,
+    /// The last time.
+    pub last: u64,
+}
+
 /// A request of the campaign that takes effect between its beginning and its answer, or a moment later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Force {
@@ -120,8 +129,8 @@ pub struct Campaign {
     pub broken: BTreeMap<String, Vec<(Force, Option<u64>)>>,
     /// The times at which the servers differed about the queue of each lock.
     pub differences: BTreeMap<String, Vec<u64>>,
-    /// The times at which nodes of Curator had been in the queue of each lock for long.
-    pub curator_stands: BTreeMap<String, Vec<u64>>,
+    /// The nodes of Curator that had been in the queue of each lock for long, by their paths.
+    pub of_curator: BTreeMap<String, BTreeMap<String, Stand>>,
     /// The paths that were left at the end, or `None` if the campaign did not look.
     pub left: Option<Vec<String>>,
 }
@@ -160,8 +169,9 @@ impl Campaign {
                 }
             }
             Event::ServersDiffer { lock, .. } => self.differences.entry(lock.clone()).or_default().push(at),
-            Event::NodeStands { lock, library: Library::Curator, .. } => {
-                self.curator_stands.entry(lock.clone()).or_default().push(at);
+            Event::NodeStands { lock, node, library: Library::Curator } => {
+                let nodes = self.of_curator.entry(lock.clone()).or_default();
+                nodes.entry(node.clone()).or_insert(Stand { first: at, last: at }).last = at;
             }
             Event::SessionEnded { process } => {
                 let forces = &mut self.life(*process).sessions_ended;

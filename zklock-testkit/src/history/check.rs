@@ -54,8 +54,13 @@ use super::violation::Findings;
 
 /// Makes all checks.
 pub fn all(history: &History, bounds: &Bounds) -> Findings {
-    let judged =
-        [state(history), turns(history, bounds), vacancy(history, bounds), progress(history, bounds)];
+    let judged = [
+        state(history),
+        turns(history, bounds),
+        vacancy(history, bounds),
+        progress(history, bounds),
+        left(history),
+    ];
     let violations = [
         exclusion(history),
         tokens(history),
@@ -66,7 +71,6 @@ pub fn all(history: &History, bounds: &Bounds) -> Findings {
         told(history, bounds),
         outcomes(history),
         periods(history, bounds),
-        left(history),
     ];
     let mut findings = Findings::default();
     findings.violations.extend(violations.into_iter().flatten());

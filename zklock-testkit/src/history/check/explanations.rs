@@ -1,6 +1,7 @@
 //! Calls that wait in vain for a reason that zklock cannot help.
 
 use super::super::call::Call;
+use super::super::campaign::Stand;
 use super::super::merged::History;
 use super::bounds::Bounds;
 use super::expiry::Expiry;
@@ -35,7 +36,8 @@ impl<'a> Explanations<'a> {
     }
 
     fn is_behind_curator(&self, call: &Call, until: u64) -> bool {
-        let stands = self.history.campaign().curator_stands.get(&*call.asked.lock);
-        stands.is_some_and(|times| times.iter().any(|at| (call.asked.at..=until).contains(at)))
+        let nodes = self.history.campaign().of_curator.get(&*call.asked.lock);
+        let explains = |stand: &Stand| call.asked.at <= stand.last && stand.first <= until;
+        nodes.is_some_and(|nodes| nodes.values().any(explains))
     }
 }

@@ -1,8 +1,10 @@
 //! The outcomes of calls, and the state at the end.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::call::{Call, End};
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, life};
+use super::super::violation::{Findings, Rule, Verdict, Violation, life};
 
 /// Checks that each call has exactly one outcome, unless its process was killed.
 ///
@@ -46,19 +48,29 @@ fn too_few(call: &Call) -> Option<&'static str> {
     }
 }
 
-/// Checks that the campaign has looked for nodes at the end, and that none were left.
-pub fn left(history: &History) -> Vec<Violation> {
-    let text = match &history.campaign().left {
-        None => "the campaign did not look for nodes at the end".to_owned(),
-        Some(paths) if !paths.is_empty() => format!("{} nodes are left: {}", paths.len(), paths.join(", ")),
-        Some(_) => return Vec::new(),
+/// Checks that the campaign has looked for nodes at the end, and that none were left. Nodes of Curator that have stood for
+/// long are excused.
+pub fn left(history: &History) -> Findings {
+    let mut findings = Findings::default();
+    let mut add = |text, verdict| findings.add(Violation::new(Rule::Left, text, []), verdict);
+    let Some(paths) = &history.campaign().left else {
+        add("the campaign did not look for nodes at the end".to_owned(), Verdict::Broken);
+        return findings;
     };
-    vec![Violation::new(Rule::Left, text, [])]
+    let of_curator: BTreeSet<_> = history.campaign().of_curator.values().flat_map(BTreeMap::keys).collect();
+    let (excused, broken): (Vec<_>, Vec<_>) =
+        paths.iter().cloned().partition(|path| of_curator.contains(path));
+    for (paths, verdict) in [(broken, Verdict::Broken), (excused, Verdict::Excused)] {
+        if !paths.is_empty() {
+            add(format!("{} nodes are left: {}", paths.len(), paths.join(", ")), verdict);
+        }
+    }
+    findings
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind, Why};
+    use super::super::super::event::{Event, Kind, Library, Why};
     use super::super::super::source::Process;
     use super::super::super::story::{Story, rules};
     use super::*;
@@ -121,12 +133,24 @@ mod tests {
 
     #[test]
     fn nodes_that_are_left_are_found_and_so_is_a_campaign_that_did_not_look() {
+        let found = |story: Story| {
+            let Findings { violations, excused } = left(&story.history());
+            (rules(&violations), rules(&excused))
+        };
         let left_with = |paths: &[&str]| {
             let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-            left(&Story::default().campaign(1, Event::NodesLeft { paths }).history())
+            Story::default().campaign(1, Event::NodesLeft { paths })
         };
-        assert_eq!(left_with(&[]), []);
-        assert_eq!(rules(&left_with(&["/a/lock-1"])), [Rule::Left]);
-        assert_eq!(rules(&left(&Story::default().history())), [Rule::Left]);
+        let stands = Event::NodeStands {
+            lock: "a".to_owned(),
+            node: "/a/lock-1".to_owned(),
+            library: Library::Curator,
+        };
+        let beside_curator = |paths| found(left_with(paths).campaign(0, stands.clone()));
+        assert_eq!(found(left_with(&[])), (vec![], vec![]));
+        assert_eq!(found(left_with(&["/a/lock-1"])), (vec![Rule::Left], vec![]));
+        assert_eq!(beside_curator(&["/a/lock-1"]), (vec![], vec![Rule::Left]));
+        assert_eq!(beside_curator(&["/a/lock-1", "/a/lock-2"]), (vec![Rule::Left], vec![Rule::Left]));
+        assert_eq!(found(Story::default()), (vec![Rule::Left], vec![]));
     }
 }

@@ -152,18 +152,21 @@ mod tests {
 
     #[test]
     fn calls_are_excused_if_a_node_of_curator_stands_in_the_queue_meanwhile() {
-        let found = |library, lock: &str, times: &[u64]| {
-            let stands = Event::NodeStands { lock: lock.to_owned(), node: "/q/n".to_owned(), library };
+        let found = |library, lock: &str, nodes: &[(u64, &str)]| {
             let story = in_vain(Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1), 0..3, 70);
-            let story = times.iter().fold(story, |story, at| story.campaign(*at, stands.clone()));
+            let story = nodes.iter().fold(story, |story, (at, node)| {
+                let (lock, node) = (lock.to_owned(), (*node).to_owned());
+                story.campaign(*at, Event::NodeStands { lock, node, library })
+            });
             let findings = vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() });
             (findings.violations.len(), findings.excused.len())
         };
-        assert_eq!(found(Library::Curator, "a", &[70, 85, 99]), (0, 1));
-        assert_eq!(found(Library::Curator, "a", &[85]), (0, 1), "too few calls are left");
-        assert_eq!(found(Library::Curator, "a", &[69, 100]), (1, 0), "before the calls, and after them");
-        assert_eq!(found(Library::Curator, "b", &[70, 85, 99]), (1, 0), "at another lock");
-        assert_eq!(found(Library::Zklock, "a", &[70, 85, 99]), (1, 0));
+        let (broken, excused) = ((1, 0), (0, 1));
+        assert_eq!(found(Library::Curator, "a", &[(85, "/q/n")]), excused, "too few calls are left");
+        assert_eq!(found(Library::Curator, "a", &[(60, "/q/n"), (110, "/q/n")]), excused);
+        assert_eq!(found(Library::Curator, "a", &[(69, "/q/n"), (100, "/q/m")]), broken, "two nodes");
+        assert_eq!(found(Library::Curator, "b", &[(60, "/q/n"), (110, "/q/n")]), broken, "another lock");
+        assert_eq!(found(Library::Zklock, "a", &[(60, "/q/n"), (110, "/q/n")]), broken);
     }
 
     #[test]
