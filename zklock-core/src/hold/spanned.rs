@@ -40,6 +40,15 @@ impl Spanned {
         Self::of(span.map(|span| Arc::new(part(span))))
     }
 
+    /// Returns the part in no span.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     fn of(part: Option<Arc<Part>>) -> Self {
         Self(part.map(|part| Mutex::new(Some(part))))
     }
