@@ -35,7 +35,7 @@ pub(super) struct Cohort<R: Local> {
 }
 
 /// The rules of a cohort, and the task that does their work.
-pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
+pub(super) trait Local: Rules<Caller, Lease> + Send + Sized + 'static {
     /// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
     type Key: Clone + Eq + Send + Sync;
 
@@ -46,7 +46,7 @@ pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
     fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static;
 }
 
-pub(super) type CallerServed = Served<Caller, Arc<Lease>>;
+pub(super) type CallerServed = Served<Caller, Lease>;
 
 /// A call that waits.
 pub(super) struct Caller {
@@ -146,7 +146,7 @@ impl<R: Local> Cohort<R> {
     }
 
     /// Sends a grant to its caller. Returns its tenancy if the caller is gone.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Arc<Lease>>) -> Option<TenancyId> {
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Lease>) -> Option<TenancyId> {
         let Granted { call, lease, tenancy, handoff } = granted;
         let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
         let share = grant.share().clone();
@@ -244,7 +244,7 @@ fn fate_of<R: Local>(rules: &R, tenancy: TenancyId) -> Fate {
     }
 }
 
-impl Handle for Arc<Lease> {
+impl Handle for Lease {
     fn look(&self) -> Look {
         let tenure = self.tenure();
         let writing = tenure.writes().state();

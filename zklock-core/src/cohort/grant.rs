@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::LockError;
 use crate::interleaving;
-use crate::lease::{self, Lease, Share, Tenure};
+use crate::lease::{self, Lease, Share, Tenure, Unclaimed};
 
 use super::tenancy::TenancyId;
 
@@ -16,7 +16,7 @@ use super::tenancy::TenancyId;
 pub(crate) struct Grant {
     share: Arc<Share>,
     /// The holder's claim; `None` once the lock is given back. The last claim that ends orders the release.
-    lease: Option<Arc<Lease>>,
+    lease: Option<Lease>,
     /// `None` for a contender that serves one call only.
     place: Option<Place>,
 }
@@ -60,11 +60,11 @@ impl Grant {
     /// Returns the grant of a lease that serves one call only.
     pub(super) fn sole(lease: Lease) -> Arc<Self> {
         let share = Arc::new(Share::new(lease.tenure(), 0));
-        Arc::new(Self { share, lease: Some(Arc::new(lease)), place: None })
+        Arc::new(Self { share, lease: Some(lease), place: None })
     }
 
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Arc<Self> {
+    pub(super) fn passed(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
         let share = Arc::new(Share::new(lease.tenure(), handoff));
         Arc::new(Self { share, lease: Some(lease), place: Some(place) })
     }
@@ -127,19 +127,18 @@ impl Grant {
     }
 
     /// Gives the lock back. The last claim to the lease ends in `end`.
-    fn take_back(&mut self, end: impl FnOnce(Lease)) -> Option<Fate> {
+    fn take_back(&mut self, end: impl FnOnce(Unclaimed)) -> Option<Fate> {
         let lease = self.lease.take()?;
         self.share.end();
-        let claimed = Arc::downgrade(&lease);
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = Arc::into_inner(lease).map(end).is_some();
+        let is_last = lease.end().map(end).is_some();
         let fate = match &self.place {
             Some(place) if !is_last => self.pass_on(place),
             Some(_) | None => Fate::Leaves,
         };
-        let fate = if fate == Fate::Leaves && claimed.strong_count() > 0 { Fate::Shared } else { fate };
+        let fate = if fate == Fate::Leaves && self.tenure().is_claimed() { Fate::Shared } else { fate };
         if fate == Fate::Shared {
             self.share.part();
         }

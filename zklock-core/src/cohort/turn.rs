@@ -21,7 +21,7 @@ use super::line::{Agenda, Kept, Line};
 use super::rules::{Rules, Served};
 
 /// The line of one client's calls.
-pub(super) type CallerLine = Line<Caller, Arc<Lease>>;
+pub(super) type CallerLine = Line<Caller, Lease>;
 
 /// The properties that tell the lines at one path apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Cohort<CallerLine> {
         self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
-                let served = self.rules().headed(Arc::new(lease), Instant::now());
+                let served = self.rules().headed(lease, Instant::now());
                 self.deliver(served);
             }
             // It was withdrawn.

@@ -36,14 +36,14 @@ impl Share {
 
     /// Reports the end of this hold to the event listeners from now on.
     pub(crate) fn announce(&self, holding: Holding) {
-        if let Some(lost) = self.tenure.holders.enter(self.token(), holding) {
+        if let Some(lost) = self.tenure.holders.enter(self.handoff, holding) {
             lost.lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded));
         }
     }
 
     /// Reports that the holder lost the lock for a reason that is not one of the lease.
     pub(crate) fn forfeit(&self, reason: LossReason) {
-        if let Some(lost) = self.tenure.holders.remove(self.token()) {
+        if let Some(lost) = self.tenure.holders.remove(self.handoff) {
             lost.lost(reason);
         }
     }
@@ -51,7 +51,7 @@ impl Share {
     /// Ends the share: no write under it begins any more.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        self.tenure.holders.give_back(self.token());
+        self.tenure.holders.give_back(self.handoff);
     }
 
     /// Fails if the lease is lost, or the holder has given it back.
@@ -64,18 +64,17 @@ impl Share {
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        let token = self.token();
-        self.tenure.holders.part(|earlier| earlier < token).into_iter().for_each(Holding::passed_on);
+        self.tenure.holders.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
     }
 
     /// Returns whether this holder has given the lock back, and nobody is known to have it since.
     pub(crate) fn is_without_successor(&self) -> bool {
-        self.tenure.holders.has(self.token())
+        self.tenure.holders.has(self.handoff)
     }
 
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        self.tenure.holders.part(|token| token == self.token()).into_iter().for_each(Holding::released);
+        self.tenure.holders.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
@@ -86,14 +85,14 @@ impl Share {
     /// Returns the outcome of the release, or `None` while it is not known.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         let holders = &self.tenure.holders;
-        holders.end().or_else(|| (!holders.has(self.token())).then_some(Ok(())))
+        holders.end().or_else(|| (!holders.has(self.handoff)).then_some(Ok(())))
     }
 
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
         let is_over = |holders: &Holders| {
-            let is_over = holders.is_handed_over() || !holders.has(self.token());
+            let is_over = holders.is_handed_over() || !holders.has(self.handoff);
             is_over.then_some(())
         };
         tokio::select! {

@@ -1,7 +1,7 @@
 //! The state that the holders and the keeper of one lease share.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::change::Signal;
@@ -16,7 +16,7 @@ use crate::session::{Attendance, Session};
 use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
-use super::contender::Contender;
+use super::contender::AtRest;
 use super::desk::{Desk, Order};
 use super::holders::Holders;
 use super::node::LockNode;
@@ -30,7 +30,8 @@ pub(crate) struct Tenure {
     /// The path of the queue, if it is not that of the lock.
     queue: Option<Box<NodePath>>,
     pub(super) node: LockNode,
-    pub(super) token: FencingToken,
+    /// The zxid of the creation of the first node.
+    zxid: i64,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
@@ -38,7 +39,7 @@ pub(crate) struct Tenure {
     /// Signals the loss, a replacement of the node, and the progress of the release.
     pub(super) changed: Signal,
     pub(super) tasks: Tasks,
-    pub(super) desk: Desk<Box<dyn Contender<Self>>>,
+    pub(super) desk: Desk<AtRest<Self>>,
     /// Whether the ward watches the present node.
     pub(super) is_watched: AtomicBool,
     /// The key of this lease in the ward of its session.
@@ -51,6 +52,8 @@ pub(crate) struct Tenure {
     pub(super) holders: Holders,
     /// Whether a holder has had it.
     pub(super) is_granted: AtomicBool,
+    /// The number of claims to it.
+    claims: AtomicU32,
     pub(super) sentry: Arc<Sentry>,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
@@ -69,7 +72,7 @@ impl Tenure {
     /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime. `at_rest`
     /// makes the contender that rests from the seat.
     pub(super) fn begin<S: Seat>(
-        (seat, at_rest): (S, impl FnOnce(S) -> Box<dyn Contender<Self>>),
+        (seat, at_rest): (S, impl FnOnce(S) -> AtRest<Self>),
         path: NodePath,
         node: &Node,
         tasks: &Tasks,
@@ -83,7 +86,7 @@ impl Tenure {
             queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
             node: LockNode::new(Name::new(&node.name)),
             path,
-            token: FencingToken::new(node.zxid),
+            zxid: node.zxid,
             epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
             changed: Signal::default(),
@@ -95,6 +98,7 @@ impl Tenure {
             is_watched_for_revocation: AtomicBool::new(false),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
+            claims: AtomicU32::new(1),
             sentry: seat.sentry().clone(),
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
@@ -109,6 +113,21 @@ impl Tenure {
         tenure
     }
 
+    /// Counts one more claim, on behalf of one that there is.
+    pub(super) fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a claim no more. Returns whether it was the last one.
+    pub(super) fn end_claim(&self) -> bool {
+        self.claims.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns whether there are claims.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
+    }
+
     /// Leaves an order. Fails if nobody performs it any more.
     pub(super) fn order(self: &Arc<Self>, order: Order) -> Result<(), Order> {
         self.desk.order(order).map(|contender| self.put_to_work(contender))
@@ -119,7 +138,7 @@ impl Tenure {
         self.put_to_work(self.desk.abandon());
     }
 
-    fn put_to_work(self: &Arc<Self>, contender: Option<Box<dyn Contender<Self>>>) {
+    fn put_to_work(self: &Arc<Self>, contender: Option<AtRest<Self>>) {
         if let Some(contender) = contender {
             contender.work(self.clone());
         }
@@ -144,7 +163,7 @@ impl Tenure {
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.token
+        FencingToken::new(self.zxid)
     }
 
     /// The guarded writes under this lease, those of holders that have ended included.
@@ -207,7 +226,7 @@ impl fmt::Debug for Tenure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tenure")
             .field("path", &self.path)
-            .field("token", &self.token)
+            .field("token", &self.token())
             .field("writing", &self.writes.state())
             .finish_non_exhaustive()
     }
