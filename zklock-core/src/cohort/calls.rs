@@ -27,11 +27,18 @@ pub(super) struct Cohort<R: Local> {
     rules: Mutex<R>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
+    /// `None` while there is no task. A lock that is held for long has none.
+    desk: Mutex<Option<Arc<Desk>>>,
+    entry: Entry<R::Key, Self>,
+}
+
+/// The state of a cohort that only its task and its contenders need.
+#[derive(Default)]
+pub(super) struct Desk {
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     pub(super) bell: Notify,
-    entry: Entry<R::Key, Self>,
 }
 
 /// The rules of a cohort, and the task that does their work.
@@ -91,8 +98,8 @@ pub(super) enum Answer {
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
         let (worker, rules) = (worker.clone(), Mutex::new(rules));
-        let (has_untold, front, bell) = Default::default();
-        Self { worker, rules, has_untold, front, bell, entry }
+        let (has_untold, desk) = Default::default();
+        Self { worker, rules, has_untold, desk, entry }
     }
 
     pub(super) fn path(&self) -> &NodePath {
@@ -118,7 +125,7 @@ impl<R: Local> Cohort<R> {
         let rouse = self.rules().rouse();
         match rouse {
             Rouse::Nobody => {}
-            Rouse::Wake => self.bell.notify_one(),
+            Rouse::Wake => self.present_desk().iter().for_each(|desk| desk.bell.notify_one()),
             // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
             // for the next one.
             Rouse::Start => self.worker.spawn(Box::pin(R::attend(self.clone()))),
@@ -188,14 +195,39 @@ impl<R: Local> Cohort<R> {
         (phase, if phase == Phase::Queued { self.holder() } else { None })
     }
 
+    /// Makes the desk of a task that is about to start. The task before may not have left its own yet.
+    pub(super) fn open_desk(&self) -> Arc<Desk> {
+        let desk = Arc::<Desk>::default();
+        let before = self.desk().replace(desk.clone());
+        drop(before);
+        desk
+    }
+
+    /// Gives up the desk of a task that ends, unless another one has started since.
+    pub(super) fn leave_desk(&self, desk: &Arc<Desk>) {
+        let left = self.desk().take_if(|present| Arc::ptr_eq(present, desk));
+        drop(left);
+    }
+
+    fn present_desk(&self) -> Option<Arc<Desk>> {
+        self.desk().clone()
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Option<Arc<Desk>>> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn meet(&self, holder: Option<Holder>) {
-        *self.front.lock().unwrap_or_else(PoisonError::into_inner) = holder.map(Box::new);
+        // Without a task, no call waits to be told.
+        if let Some(desk) = self.present_desk() {
+            *desk.front() = holder.map(Box::new);
+        }
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     fn holder(&self) -> Option<Holder> {
-        let front = self.front.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let front = self.present_desk().and_then(|desk| desk.front().clone());
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
         front
             .map(|front| *front)
@@ -205,6 +237,12 @@ impl<R: Local> Cohort<R> {
     pub(super) fn rules(&self) -> MutexGuard<'_, R> {
         interleaving::point();
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk {
+    fn front(&self) -> MutexGuard<'_, Option<Box<Holder>>> {
+        self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -85,7 +85,7 @@ impl Attendance<CallerPool> {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
                         (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
-                        () = cohort.bell.notified() => {}
+                        () = self.desk.bell.notified() => {}
                         () = cohort.parked_change(parked) => {}
                         () = expiry(until, log) => {}
                     }
