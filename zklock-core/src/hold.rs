@@ -25,8 +25,8 @@
 //!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!
-//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `error`
-//! and `interleaving`.
+//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
+//! `error` and `interleaving`.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,7 @@ use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
 use crate::lease::{Share, Tenure};
+use crate::token::FencingToken;
 
 use self::ending::Ending;
 use self::entry::Again;
@@ -100,7 +101,19 @@ pub(crate) struct Hold {
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.share().tenure()
+        match &self.state {
+            State::Tied(tied) => tied.ties.node.tenure(),
+            State::Bare(bare) => bare.grant.tenure(),
+            State::Ended => ended(),
+        }
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        match &self.state {
+            State::Tied(tied) => tied.ties.node.share().token(),
+            State::Bare(bare) => bare.grant.token(),
+            State::Ended => ended(),
+        }
     }
 
     /// Returns this holder's share of the lease.

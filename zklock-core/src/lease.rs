@@ -43,7 +43,7 @@ pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
-pub(crate) use self::share::Share;
+pub(crate) use self::share::{Share, Stint};
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::together::leave_together;
 
@@ -70,12 +70,13 @@ impl Lease {
         self.claim.as_ref().expect("a claim that has ended is not used")
     }
 
-    /// Ends this claim. Returns the lock that is to be given up if this was the last one.
-    pub(crate) fn end(mut self) -> Option<Unclaimed> {
-        self.leave()
+    /// Returns whether this claim has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.claim.is_none()
     }
 
-    fn leave(&mut self) -> Option<Unclaimed> {
+    /// Ends this claim. Returns the lock that is to be given up if this was the last one.
+    pub(crate) fn end(&mut self) -> Option<Unclaimed> {
         let tenure = self.claim.take()?;
         tenure.end_claim().then(|| Unclaimed(tenure))
     }
@@ -121,7 +122,7 @@ impl Clone for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        drop(self.leave());
+        drop(self.end());
     }
 }
 

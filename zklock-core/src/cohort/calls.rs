@@ -156,14 +156,14 @@ impl<R: Local> Cohort<R> {
     fn grant(self: &Arc<Self>, granted: Granted<Caller, Lease>) -> Option<TenancyId> {
         let Granted { call, lease, tenancy, handoff } = granted;
         let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
-        let share = grant.share().clone();
+        let stint = grant.stint();
         match call.caller?.reply.send(Answer::Granted(grant)) {
             Err(Answer::Granted(grant)) => {
                 Grant::undelivered(grant);
                 Some(tenancy)
             }
             Ok(()) | Err(_) => {
-                share.succeed();
+                stint.succeed();
                 None
             }
         }

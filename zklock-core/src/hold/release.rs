@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::{Share, Tenure};
+use crate::lease::{Stint, Tenure};
 
 use super::Hold;
 use super::holds::{Holds, Members};
@@ -206,9 +206,9 @@ async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
     let (outcome, rest) = match end {
         End::Shared(tenure) => return tenure.check(),
         End::LetsReadersIn(grant, rest) => {
-            let (share, within) = (grant.share().clone(), rest.client.default_wait());
+            let (stint, within) = (grant.stint(), rest.client.default_wait());
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;
-            (rest.outcome(answer, &share), rest)
+            (rest.outcome(answer, &stint), rest)
         }
         End::GivenBack(release, rest) => (rest.released(release).await, rest),
     };
@@ -220,7 +220,7 @@ async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
 
 impl Rest {
     async fn released(&self, release: cohort::Release) -> Result<(), LockError> {
-        let share = release.share().clone();
+        let stint = release.stint().clone();
         if release.has_to_yield() {
             // The call that has the lock now, or is about to come for it, may wait for this thread. The present
             // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
@@ -230,15 +230,15 @@ impl Rest {
             return outcome;
         }
         let answer = self.client.worker().call(self.client.default_wait(), release.done()).await;
-        self.outcome(answer, &share)
+        self.outcome(answer, &stint)
     }
 
     fn outcome(
         &self,
         answer: Result<Result<(), LockError>, Unanswered>,
-        share: &Share,
+        stint: &Stint,
     ) -> Result<(), LockError> {
-        let tenure = share.tenure();
+        let tenure = stint.tenure();
         match answer {
             Ok(outcome) => outcome,
             Err(Unanswered::InTime) => Err(LockError::Timeout {
@@ -248,7 +248,7 @@ impl Rest {
                 holder: None,
             }),
             // The client's thread may have ended right after the release.
-            Err(Unanswered::Ended) => share
+            Err(Unanswered::Ended) => stint
                 .outcome()
                 .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
         }

@@ -1,5 +1,6 @@
 //! One holder's share of a lease.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,20 +11,53 @@ use crate::token::FencingToken;
 use super::holders::Holders;
 use super::tenure::Tenure;
 
-/// One holder's share of a lease, which several holders have one after the other, or together to read.
-#[derive(Debug)]
-pub(crate) struct Share {
+/// The time of one holder under a lease, which several holders have one after the other, or together to read.
+#[derive(Clone, Debug)]
+pub(crate) struct Stint {
     tenure: Arc<Tenure>,
     /// The number of holders before this one.
     handoff: u32,
+}
+
+/// One holder's share of a lease, under which it may write until the share ends.
+#[derive(Debug)]
+pub(crate) struct Share {
+    stint: Stint,
     is_over: AtomicBool,
 }
 
 impl Share {
-    /// Returns the share of a holder that comes after this many others.
+    pub(crate) fn new(stint: Stint) -> Self {
+        Self { stint, is_over: AtomicBool::new(false) }
+    }
+
+    /// Ends the share: no write under it begins any more.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Fails if the lease is lost, or the holder has given it back.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        if self.is_over.load(Ordering::SeqCst) {
+            return Err(self.tenure.lost_error(LossReason::Resigned));
+        }
+        self.tenure.check()
+    }
+}
+
+impl Deref for Share {
+    type Target = Stint;
+
+    fn deref(&self) -> &Stint {
+        &self.stint
+    }
+}
+
+impl Stint {
+    /// Returns the time of a holder that comes after this many others.
     pub(crate) fn new(tenure: &Arc<Tenure>, handoff: u32) -> Self {
-        tenure.is_granted.store(true, Ordering::Release);
-        Self { tenure: tenure.clone(), handoff, is_over: AtomicBool::new(false) }
+        tenure.note_granted();
+        Self { tenure: tenure.clone(), handoff }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -48,18 +82,9 @@ impl Share {
         }
     }
 
-    /// Ends the share: no write under it begins any more.
+    /// Takes note that the holder has given the lock back.
     pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::SeqCst);
         self.tenure.holders.give_back(self.handoff);
-    }
-
-    /// Fails if the lease is lost, or the holder has given it back.
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        if self.is_over.load(Ordering::SeqCst) {
-            return Err(self.tenure.lost_error(LossReason::Resigned));
-        }
-        self.tenure.check()
     }
 
     /// Tells the holders before this one that it has the lock now.

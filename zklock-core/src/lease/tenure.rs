@@ -113,6 +113,11 @@ impl Tenure {
         tenure
     }
 
+    /// Takes note that a holder has it.
+    pub(crate) fn note_granted(&self) {
+        self.is_granted.store(true, Ordering::Release);
+    }
+
     /// Counts one more claim, on behalf of one that there is.
     pub(super) fn claim(&self) {
         self.claims.fetch_add(1, Ordering::Relaxed);
