@@ -21,7 +21,8 @@
 //! holds are forgotten then, so that a function can spawn itself inside of its lock any number of times.
 //!
 //! A hold has a node of its own in the tree, which scopes refer to, once something may be entered inside of it.
-//! Until then it shares the ties of its parent to the lock, so that entering again costs no allocation.
+//! Until then, an inner hold shares the ties of its parent to the lock, so that entering again costs no allocation. The
+//! first hold of a lock keeps the lock by itself until then, unless it is to write or has a span.
 //!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!

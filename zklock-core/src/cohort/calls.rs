@@ -1,5 +1,6 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,13 +25,20 @@ use super::tenancy::{Handle, Look, Ready, TenancyId};
 /// The calls of one client at one lock, and the rules by which they get it.
 pub(super) struct Cohort<R: Local> {
     pub(super) worker: Arc<Worker>,
-    rules: Mutex<R>,
+    state: Mutex<State<R>>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
-    /// `None` while there is no task. A lock that is held for long has none.
-    desk: Mutex<Option<Arc<Desk>>>,
     entry: Entry<R::Key, Self>,
 }
+
+struct State<R> {
+    rules: R,
+    /// `None` while there is no task. A lock that is held for long has none.
+    desk: Option<Arc<Desk>>,
+}
+
+/// The rules of a cohort, which nobody else uses meanwhile.
+pub(super) struct Locked<'a, R>(MutexGuard<'a, State<R>>);
 
 /// The state of a cohort that only its task and its contenders need.
 #[derive(Default)]
@@ -97,9 +105,8 @@ pub(super) enum Answer {
 
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let (worker, rules) = (worker.clone(), Mutex::new(rules));
-        let (has_untold, desk) = Default::default();
-        Self { worker, rules, has_untold, desk, entry }
+        let state = Mutex::new(State { rules, desk: None });
+        Self { worker: worker.clone(), state, has_untold: AtomicBool::new(false), entry }
     }
 
     pub(super) fn path(&self) -> &NodePath {
@@ -198,23 +205,19 @@ impl<R: Local> Cohort<R> {
     /// Makes the desk of a task that is about to start. The task before may not have left its own yet.
     pub(super) fn open_desk(&self) -> Arc<Desk> {
         let desk = Arc::<Desk>::default();
-        let before = self.desk().replace(desk.clone());
+        let before = self.state().desk.replace(desk.clone());
         drop(before);
         desk
     }
 
     /// Gives up the desk of a task that ends, unless another one has started since.
     pub(super) fn leave_desk(&self, desk: &Arc<Desk>) {
-        let left = self.desk().take_if(|present| Arc::ptr_eq(present, desk));
+        let left = self.state().desk.take_if(|present| Arc::ptr_eq(present, desk));
         drop(left);
     }
 
     fn present_desk(&self) -> Option<Arc<Desk>> {
-        self.desk().clone()
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Option<Arc<Desk>>> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state().desk.clone()
     }
 
     /// Takes note of the contender in front of this client's, or that it is not known.
@@ -234,9 +237,27 @@ impl<R: Local> Cohort<R> {
             .or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
     }
 
-    pub(super) fn rules(&self) -> MutexGuard<'_, R> {
+    pub(super) fn rules(&self) -> Locked<'_, R> {
         interleaving::point();
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+        Locked(self.state())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R> Deref for Locked<'_, R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.0.rules
+    }
+}
+
+impl<R> DerefMut for Locked<'_, R> {
+    fn deref_mut(&mut self) -> &mut R {
+        &mut self.0.rules
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
-use crate::change::Signal;
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
 use crate::interleaving;
@@ -14,8 +13,6 @@ use crate::interleaving;
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
-    /// Signals a change to the holders that have given the lock back, and wait for the outcome.
-    changed: Signal,
 }
 
 /// The holds that are to be ended, mostly one.
@@ -96,7 +93,6 @@ impl Holders {
             }
             !leaves
         });
-        self.changed.notify();
         parted
     }
 
@@ -106,16 +102,12 @@ impl Holders {
         if register.release == Release::Due {
             register.release = Release::HandedOver;
         }
-        drop(register);
-        self.changed.notify();
     }
 
     /// Takes note of the end of the release.
     pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
         let mut register = self.register();
         (register.release, register.failure) = (Release::Over, outcome.err().map(Box::new));
-        drop(register);
-        self.changed.notify();
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
@@ -127,11 +119,6 @@ impl Holders {
         let register = self.register();
         let failure = register.failure.as_deref().cloned();
         (register.release == Release::Over).then(|| failure.map_or(Ok(()), Err))
-    }
-
-    /// Waits until there is an answer.
-    pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
-        self.changed.until(|| answer(self)).await
     }
 
     /// Returns the observers of the holders that have not lost the lock.

@@ -155,7 +155,7 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
         // Meanwhile the client library's task, which runs on this thread too, writes it.
         () = yield_now() => {}
     }
-    tenure.holders.note_handed_over();
+    tenure.note_handed_over();
     withdrawn.await.ok();
 }
 

@@ -89,7 +89,7 @@ impl Stint {
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        self.tenure.holders.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
+        self.tenure.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
     }
 
     /// Returns whether this holder has given the lock back, and nobody is known to have it since.
@@ -99,12 +99,12 @@ impl Stint {
 
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        self.tenure.holders.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
+        self.tenure.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        self.tenure.holders.until(|_| self.outcome()).await
+        self.tenure.until_passed(|_| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
@@ -121,7 +121,7 @@ impl Stint {
             is_over.then_some(())
         };
         tokio::select! {
-            () = self.tenure.holders.until(is_over) => {}
+            () = self.tenure.until_passed(is_over) => {}
             () = self.tenure.suspended() => {}
         }
     }

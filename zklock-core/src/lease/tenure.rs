@@ -18,11 +18,11 @@ use crate::token::FencingToken;
 
 use super::contender::AtRest;
 use super::desk::{Desk, Order};
-use super::holders::Holders;
+use super::holders::{Holders, Parted};
 use super::node::LockNode;
 use super::seat::Seat;
 use super::stage::Progress;
-use super::writes::Writes;
+use super::writes::{Tally, Writes};
 
 /// The state that the holders and the keeper of one lease share.
 pub(crate) struct Tenure {
@@ -57,7 +57,10 @@ pub(crate) struct Tenure {
     pub(super) sentry: Arc<Sentry>,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
-    writes: Writes,
+    tally: Tally,
+    /// Signals what holders of this lease wait for: a change of the holders, the progress of the release, and the end of
+    /// the writes under way.
+    passing: Signal,
 }
 
 /// The work of the session and of the client for one lease, until it ends.
@@ -101,7 +104,8 @@ impl Tenure {
             claims: AtomicU32::new(1),
             sentry: seat.sentry().clone(),
             is_suspended: AtomicBool::new(false),
-            writes: Writes::default(),
+            tally: Tally::default(),
+            passing: Signal::default(),
             session,
             desk: Desk::new(at_rest(seat)),
         });
@@ -154,6 +158,7 @@ impl Tenure {
         self.desk.close();
         self.end_departure();
         self.holders.note_end(outcome);
+        self.passing.notify();
         let upkeep = self.upkeep().take();
         drop(upkeep);
     }
@@ -172,8 +177,26 @@ impl Tenure {
     }
 
     /// The guarded writes under this lease, those of holders that have ended included.
-    pub(crate) fn writes(&self) -> &Writes {
-        &self.writes
+    pub(crate) fn writes(&self) -> Writes<'_> {
+        Writes::new(&self.tally, &self.passing)
+    }
+
+    /// Removes those of these holders that have given the lock back, and returns their holds.
+    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Parted {
+        let parted = self.holders.part(which);
+        self.passing.notify();
+        parted
+    }
+
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn note_handed_over(&self) {
+        self.holders.note_handed_over();
+        self.passing.notify();
+    }
+
+    /// Waits until there is an answer among the holders.
+    pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
+        self.passing.until(|| answer(&self.holders)).await
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -232,7 +255,7 @@ impl fmt::Debug for Tenure {
         f.debug_struct("Tenure")
             .field("path", &self.path)
             .field("token", &self.token())
-            .field("writing", &self.writes.state())
+            .field("writing", &self.writes().state())
             .finish_non_exhaustive()
     }
 }

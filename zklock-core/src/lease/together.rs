@@ -44,7 +44,7 @@ async fn delete(mut leaving: Leaving) {
     let is_deleted = match answer {
         Some(is_deleted) => is_deleted,
         None => {
-            leaving.0.iter().for_each(|(tenure, _)| tenure.holders.note_handed_over());
+            leaving.0.iter().for_each(|(tenure, _)| tenure.note_handed_over());
             deleted.await
         }
     };

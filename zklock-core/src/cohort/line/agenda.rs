@@ -14,7 +14,7 @@ impl<C, L: Handle> Line<C, L> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda<L> {
         if self.is_deserted() {
-            if !self.is_closed && self.kept.as_mut().is_some_and(Tenancy::is_newly_vacant) {
+            if !self.is_closed && self.is_newly_vacant() {
                 return Agenda::LookAgain;
             }
             if let Some(lease) = self.part() {
@@ -39,6 +39,12 @@ impl<C, L: Handle> Line<C, L> {
             }
             _ => self.rest(),
         }
+    }
+
+    /// Takes note that the kept node was seen vacant. Returns whether a call has held it since it was last seen so.
+    fn is_newly_vacant(&mut self) -> bool {
+        let present = self.kept.as_ref().map(|kept| (kept.id(), kept.handoffs()));
+        std::mem::replace(&mut self.work().seen_vacant, present) != present
     }
 
     /// Returns whether the task has something to wait for.
