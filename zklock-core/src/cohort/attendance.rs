@@ -7,7 +7,8 @@ use tokio::time::sleep_until;
 
 use crate::client::long_waits::{LongWait, Pace};
 
-use super::calls::{Cohort, Desk, Local};
+use super::calls::{Cohort, Local};
+use super::desk::Desk;
 
 /// Closes a cohort for good whose task ends early, because the client's thread ended or a bug made the task panic.
 pub(super) struct Attendance<R: Local> {

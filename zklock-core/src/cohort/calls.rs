@@ -1,11 +1,10 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
@@ -17,6 +16,7 @@ use crate::path::NodePath;
 
 use super::attendant::Rouse;
 use super::call::Call;
+use super::desk::{Desk, Locked, State};
 use super::grant::{Fate, Grant, Home, Place};
 use super::registry::{Entered, Entry};
 use super::rules::{Granted, Rules, Served};
@@ -29,24 +29,6 @@ pub(super) struct Cohort<R: Local> {
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
     entry: Entry<R::Key, Self>,
-}
-
-struct State<R> {
-    rules: R,
-    /// `None` while there is no task. A lock that is held for long has none.
-    desk: Option<Arc<Desk>>,
-}
-
-/// The rules of a cohort, which nobody else uses meanwhile.
-pub(super) struct Locked<'a, R>(MutexGuard<'a, State<R>>);
-
-/// The state of a cohort that only its task and its contenders need.
-#[derive(Default)]
-pub(super) struct Desk {
-    /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Box<Holder>>>,
-    /// Wakes the task.
-    pub(super) bell: Notify,
 }
 
 /// The rules of a cohort, and the task that does their work.
@@ -105,7 +87,7 @@ pub(super) enum Answer {
 
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let state = Mutex::new(State { rules, desk: None });
+        let state = Mutex::new(State::new(rules));
         Self { worker: worker.clone(), state, has_untold: AtomicBool::new(false), entry }
     }
 
@@ -239,31 +221,11 @@ impl<R: Local> Cohort<R> {
 
     pub(super) fn rules(&self) -> Locked<'_, R> {
         interleaving::point();
-        Locked(self.state())
+        Locked::new(self.state())
     }
 
     fn state(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<R> Deref for Locked<'_, R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.0.rules
-    }
-}
-
-impl<R> DerefMut for Locked<'_, R> {
-    fn deref_mut(&mut self) -> &mut R {
-        &mut self.0.rules
-    }
-}
-
-impl Desk {
-    fn front(&self) -> MutexGuard<'_, Option<Box<Holder>>> {
-        self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ways in which a hold keeps its lock, and what it leaves behind.
+//! The ways in which a hold keeps its lock, and the remains of a hold that has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,7 +54,7 @@ pub(super) enum Standing {
     Inside(Again),
 }
 
-/// What a hold has left behind.
+/// The remains of a hold that has ended.
 pub(super) enum Left {
     Tied {
         /// The own ties of an inner hold that has some.
