@@ -63,7 +63,7 @@ async fn a_lock_that_is_taken_and_released_allocates_at_most_this_often() {
     let mutex = count.client.mutex("/a").unwrap();
     let free = count.sorted(async || mutex.lock().await.unwrap().release().await.unwrap()).await[CALLS / 2];
     let library = raw(&count).await;
-    assert!(free <= 46, "{free}, of which {library} for the requests");
+    assert!(free <= 45, "{free}, of which {library} for the requests");
     assert!(library > 0, "nothing was counted");
 }
 

@@ -15,6 +15,7 @@
 //! * [`call`], [`waiters`], [`tenancy`], [`attendant`]: one call, the calls that wait, the bounds of one node, and the
 //!   state of a task. Both are made of these.
 //! * [`calls`]: one line or pool, with the leases and the callers that belong to it.
+//! * [`desk`]: the state of one line or pool, and of its task, under its mutex.
 //! * [`waiting`](mod@waiting): a call that waits.
 //! * [`turn`], [`supply`]: the task of one line, and of one pool, on the client's thread.
 //! * [`attendance`]: the end of a task, and of the calls that it attends to.
@@ -40,6 +41,7 @@ mod attendance;
 mod attendant;
 mod call;
 mod calls;
+mod desk;
 mod grant;
 mod line;
 mod pool;
@@ -60,7 +62,7 @@ mod turn;
 mod waiters;
 mod waiting;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::Either;
@@ -91,6 +93,8 @@ pub(crate) use self::grant::{Grant, Grants, Release};
 pub(crate) struct Cohorts {
     lines: Registry<Cohort<CallerLine>>,
     pools: Registry<Cohort<CallerPool>>,
+    /// The bounds of the last line, which the next ones share if theirs are the same.
+    bounds: Mutex<Option<Arc<Bounds>>>,
 }
 
 /// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
@@ -205,8 +209,17 @@ impl Cohorts {
             Role::Write => (Recipe::ReadWrite, Side::Exclusive),
             Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
         };
-        let key = Key { recipe, also_behind: claimed.also_behind.clone() };
-        let make = |entry| Cohort::new(worker, Line::new(bounds), entry);
+        let key = Key::new(recipe, &claimed.also_behind);
+        let make = |entry| Cohort::new(worker, Line::new(self.shared(bounds)), entry);
         (self.lines.get(path, key, make), side)
+    }
+
+    /// Returns these bounds in memory that other lines share.
+    fn shared(&self, bounds: Bounds) -> Arc<Bounds> {
+        let mut last = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(last) if **last == bounds => last.clone(),
+            Some(_) | None => last.insert(Arc::new(bounds)).clone(),
+        }
     }
 }

@@ -58,8 +58,8 @@ impl<K: OnePath> Guard<K> {
     /// the smallest of their tokens. A semaphore has several holders at the same time: their tokens
     /// distinguish them, but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
-        let tokens = self.holds.iter().map(|hold| hold.share().token());
-        tokens.fold(self.holds[0].share().token(), FencingToken::min)
+        let tokens = self.holds.iter().map(|hold| hold.token());
+        tokens.fold(self.holds[0].token(), FencingToken::min)
     }
 }
 
@@ -222,7 +222,7 @@ impl<K> Guard<K> {
 
 impl<K> fmt::Debug for Guard<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.share().token()));
+        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.token()));
         f.debug_struct("Guard")
             .field("held", &tenures.collect::<Vec<_>>())
             .field("state", &self.state())

@@ -21,12 +21,13 @@
 //! holds are forgotten then, so that a function can spawn itself inside of its lock any number of times.
 //!
 //! A hold has a node of its own in the tree, which scopes refer to, once something may be entered inside of it.
-//! Until then it shares the ties of its parent to the lock, so that entering again costs no allocation.
+//! Until then, an inner hold shares the ties of its parent to the lock, so that entering again costs no allocation. The
+//! first hold of a lock keeps the lock by itself until then, unless it is to write or has a span.
 //!
 //! A term of leadership is in the same scope, so that the calls below it find it. It cannot be entered.
 //!
-//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `error`
-//! and `interleaving`.
+//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
+//! `error` and `interleaving`.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,12 +40,14 @@ use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
 use crate::lease::{Share, Tenure};
+use crate::token::FencingToken;
 
 use self::ending::Ending;
 use self::entry::Again;
 use self::node::{Node, Place, Ties};
 use self::spanned::{Closing, Spanned};
 use self::stake::Stake;
+use self::state::{Bare, Left, Standing, State, Tied, ended};
 use self::visit::Visit;
 use self::waiting::turn_of;
 
@@ -82,6 +85,7 @@ mod scoped;
 mod sought;
 mod spanned;
 mod stake;
+mod state;
 mod together;
 mod visit;
 mod visits;
@@ -90,54 +94,44 @@ mod waiting;
 /// One entry into a lock. It is small, because each call that waits has room for it.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    entry: Entry,
-    standing: Standing,
-    /// The own ties of an inner hold, made before something is entered inside of it. They have its place in the hold
-    /// around it.
+    state: State,
+    /// The own ties of a hold that began without any, made before something is entered inside of it. Those of an inner
+    /// hold have its place in the hold around it.
     own: OnceLock<Arc<Ties>>,
-    /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
-    is_visit: AtomicBool,
-    /// The ties of the hold around this one. The first hold has its own here. `None` once this hold has ended.
-    ties: Option<Arc<Ties>>,
-    /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
-    stake: Stake,
-}
-
-/// The relation of a hold to the hold around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// It is the first hold of a lock.
-    First,
-    /// The hold around it has admitted it in this way.
-    Inside(Again),
-}
-
-/// The ties that a hold has left behind.
-struct Left {
-    /// The own ties of an inner hold that has some.
-    own: Option<Arc<Ties>>,
-    /// The ties of the hold around it. The first hold has its own here.
-    around: Arc<Ties>,
 }
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.share().tenure()
+        match &self.state {
+            State::Tied(tied) => tied.ties.node.tenure(),
+            State::Bare(bare) => bare.grant.tenure(),
+            State::Ended => ended(),
+        }
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        match &self.state {
+            State::Tied(tied) => tied.ties.node.share().token(),
+            State::Bare(bare) => bare.grant.token(),
+            State::Ended => ended(),
+        }
     }
 
     /// Returns this holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.ties().node.share()
+        match &self.state {
+            State::Tied(tied) => tied.ties.node.share(),
+            State::Bare(bare) => bare.grant.share(),
+            State::Ended => ended(),
+        }
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.ties().client
-    }
-
-    /// Returns the ties of the hold around this one. The first hold has its own here.
-    #[inline]
-    fn ties(&self) -> &Arc<Ties> {
-        self.ties.as_ref().expect("a hold that has ended is not used")
+        match &self.state {
+            State::Tied(tied) => &tied.ties.client,
+            State::Bare(bare) => &bare.client,
+            State::Ended => ended(),
+        }
     }
 
     /// Enters this write hold again for reading.
@@ -153,12 +147,21 @@ impl Hold {
     }
 
     /// Returns the first hold of a lock.
-    fn first(client: &Client, entry: Entry, granted: (Arc<Grant>, Spanned)) -> Self {
-        let ties = Ties::first(client, entry, granted);
+    fn first(client: &Client, entry: Entry, (grant, span): (Arc<Grant>, Spanned)) -> Self {
+        if entry != Entry::Write && span.is_none() {
+            let state = State::Bare(Bare { grant, client: client.clone(), entry });
+            return Self { state, own: OnceLock::new() };
+        }
+        let ties = Ties::first(client, entry, (grant, span));
         let stake = ties.node.writing.as_ref();
         let stake = stake.map(|writing| Stake::first(writing, client)).unwrap_or_default();
-        let (own, is_visit) = Default::default();
-        Self { entry, standing: Standing::First, own, is_visit, ties: Some(ties), stake }
+        Self::tied((ties, stake), entry, Standing::First)
+    }
+
+    #[inline]
+    fn tied((ties, stake): (Arc<Ties>, Stake), entry: Entry, standing: Standing) -> Self {
+        let tied = Tied { ties, stake, entry, standing, is_visit: AtomicBool::default() };
+        Self { state: State::Tied(tied), own: OnceLock::new() }
     }
 
     /// Returns the hold of an entry that the hold with these ties has admitted. If that hold has ended meanwhile, gives the
@@ -173,8 +176,7 @@ impl Hold {
             ties.node.gate.leave(again);
             return None;
         };
-        let (own, is_visit) = Default::default();
-        Some(Self { entry, standing: Standing::Inside(again), own, is_visit, ties: Some(ties), stake })
+        Some(Self::tied((ties, stake), entry, Standing::Inside(again)))
     }
 
     /// Returns the hold of an entry that has this place inside of others.
@@ -185,7 +187,9 @@ impl Hold {
     ) -> Self {
         let standing = Standing::Inside(place.again());
         let own = OnceLock::from(ties.inner(entry, place, ending));
-        Self { entry, standing, own, is_visit: AtomicBool::default(), ties: Some(ties), stake }
+        let mut hold = Self::tied((ties, stake), entry, standing);
+        hold.own = own;
+        hold
     }
 
     #[inline]
@@ -214,15 +218,20 @@ impl Hold {
     }
 
     fn own_ties(&self) -> &Arc<Ties> {
-        let (Standing::Inside(again), around) = (self.standing, self.ties()) else { return self.ties() };
+        let Tied { ties: around, entry, standing, is_visit, .. } = match &self.state {
+            State::Tied(tied) => tied,
+            State::Bare(bare) => return self.own.get_or_init(|| bare.ties()),
+            State::Ended => ended(),
+        };
+        let Standing::Inside(again) = *standing else { return around };
         self.own.get_or_init(|| match again {
             Again::Alone => {
-                self.is_visit.store(true, Ordering::Relaxed);
+                is_visit.store(true, Ordering::Relaxed);
                 around.node.visits.ties(|| around.of_visit())
             }
             Again::Shared => {
                 let place = Place::admitted(around.node.clone(), again);
-                around.inner(self.entry, place, None)
+                around.inner(*entry, place, None)
             }
         })
     }
@@ -231,47 +240,49 @@ impl Hold {
     /// one that is not alone.
     #[inline]
     fn visit(&self) -> Option<Visit> {
-        if self.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
+        let State::Tied(tied) = &self.state else { return None };
+        if tied.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
             return None;
         }
         // Before a scope refers to the visit.
-        self.is_visit.store(true, Ordering::Relaxed);
-        Some(Visit::present(&self.ties().node))
+        tied.is_visit.store(true, Ordering::Relaxed);
+        Some(Visit::present(&tied.ties.node))
     }
 
-    /// Ends this hold, and returns its ties, unless it has ended before.
+    /// Ends this hold, and returns what it leaves behind, unless it has ended before.
     #[inline]
     fn leave(&mut self) -> Option<Left> {
-        let around = self.ties.take()?;
-        let Standing::Inside(again) = self.standing else {
-            around.node.end();
-            return Some(Left { own: None, around });
-        };
-        let of_visit = if *self.is_visit.get_mut() { around.node.visits.end() } else { None };
-        let own = self.own.take().or(of_visit);
-        match &own {
-            Some(own) => own.node.end(),
-            None => around.node.gate.leave(again),
+        let own = self.own.take();
+        match mem::replace(&mut self.state, State::Ended) {
+            State::Tied(tied) => Some(tied.leave(own)),
+            State::Bare(bare) => Some(bare.leave(own)),
+            State::Ended => None,
         }
-        Some(Left { own, around })
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
     #[inline]
     fn span_for_body(&self) -> Option<Span> {
-        self.own.get().unwrap_or_else(|| self.ties()).span.for_body()
+        match &self.state {
+            State::Tied(tied) => self.own.get().unwrap_or(&tied.ties).span.for_body(),
+            State::Bare(_) | State::Ended => None,
+        }
     }
 
     /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
     /// not be closed.
     pub(crate) fn give_up_span(&mut self) -> Option<Closing> {
+        if let State::Bare(_) = self.state {
+            return None;
+        }
         // The ties of the hold around this one have a part in the span too.
         let own = self.own_ties().clone();
-        if mem::take(self.is_visit.get_mut()) {
-            drop(self.ties().node.visits.end());
+        let State::Tied(tied) = &mut self.state else { return None };
+        if mem::take(tied.is_visit.get_mut()) {
+            drop(tied.ties.node.visits.end());
         }
-        (self.ties, self.standing, self.own) = (Some(own), Standing::First, OnceLock::new());
-        self.ties().span.give_up()
+        (tied.ties, tied.standing, self.own) = (own.clone(), Standing::First, OnceLock::new());
+        own.span.give_up()
     }
 }
 

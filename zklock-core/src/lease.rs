@@ -43,28 +43,42 @@ pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
-pub(crate) use self::share::Share;
+pub(crate) use self::share::{Share, Stint};
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::together::leave_together;
 
 pub use self::state::LeaseState;
 
-/// The proof of a held lock. Dropping it withdraws the contender in the background.
-///
-/// Several holders share it in an `Arc`, each of whose clones is a claim to the lock.
+/// The proof of a held lock, and a claim to it. The end of the last claim withdraws the contender in the background.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    tenure: Arc<Tenure>,
+    /// `None` once the claim has ended.
+    claim: Option<Arc<Tenure>>,
 }
+
+/// The lock is to be given up, because its last claim has ended. Dropping this withdraws the contender in the background.
+#[must_use = "the contender is withdrawn when this is dropped"]
+pub(crate) struct Unclaimed(Arc<Tenure>);
 
 impl Lease {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
     pub(crate) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        Self { tenure: Tenure::begin((seat, at_rest), path, node, tasks) }
+        Self { claim: Some(Tenure::begin((seat, at_rest), path, node, tasks)) }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        &self.tenure
+        self.claim.as_ref().expect("a claim that has ended is not used")
+    }
+
+    /// Returns whether this claim has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.claim.is_none()
+    }
+
+    /// Ends this claim. Returns the lock that is to be given up if this was the last one.
+    pub(crate) fn end(&mut self) -> Option<Unclaimed> {
+        let tenure = self.claim.take()?;
+        tenure.end_claim().then(|| Unclaimed(tenure))
     }
 
     /// Withdraws the contender and waits until it is gone.
@@ -78,28 +92,43 @@ impl Lease {
         tokio::select! {
             biased;
             outcome = self.order(Order::Downgrade) => outcome,
-            reason = self.tenure.lost() => Err(self.tenure.lost_error(reason)),
+            reason = self.tenure().lost() => Err(self.tenure().lost_error(reason)),
         }
     }
 
     /// Lets readers share the lock, in the background.
     pub(crate) fn downgrade_later(&self) {
-        self.tenure.order(Order::Downgrade(oneshot::channel().0)).ok();
+        self.tenure().order(Order::Downgrade(oneshot::channel().0)).ok();
     }
 
     async fn order(&self, order: impl FnOnce(Report) -> Order) -> Result<(), LockError> {
-        let lost = |reason| self.tenure.lost_error(reason);
+        let tenure = self.tenure();
+        let lost = |reason| tenure.lost_error(reason);
         let (report, outcome) = oneshot::channel();
-        match self.tenure.order(order(report)) {
+        match tenure.order(order(report)) {
             Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-            Err(_) => Err(lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded))),
+            Err(_) => Err(lost(tenure.loss().unwrap_or(LossReason::SessionEnded))),
         }
     }
 }
 
+impl Clone for Lease {
+    /// Returns one more claim.
+    fn clone(&self) -> Self {
+        self.tenure().claim();
+        Self { claim: self.claim.clone() }
+    }
+}
+
 impl Drop for Lease {
+    fn drop(&mut self) {
+        drop(self.end());
+    }
+}
+
+impl Drop for Unclaimed {
     /// Makes the contender be withdrawn.
     fn drop(&mut self) {
-        self.tenure.abandon();
+        self.0.abandon();
     }
 }

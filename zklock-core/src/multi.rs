@@ -266,7 +266,7 @@ impl MultiGuard {
     ///
     /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
-        let mut held = self.holds().iter().map(|hold| hold.share());
-        held.find(|share| share.tenure().path().relative() == path).map(|share| share.token())
+        let mut holds = self.holds().iter();
+        holds.find(|hold| hold.tenure().path().relative() == path).map(|hold| hold.token())
     }
 }

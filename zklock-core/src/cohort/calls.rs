@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
@@ -16,6 +16,7 @@ use crate::path::NodePath;
 
 use super::attendant::Rouse;
 use super::call::Call;
+use super::desk::{Desk, Locked, State};
 use super::grant::{Fate, Grant, Home, Place};
 use super::registry::{Entered, Entry};
 use super::rules::{Granted, Rules, Served};
@@ -24,18 +25,14 @@ use super::tenancy::{Handle, Look, Ready, TenancyId};
 /// The calls of one client at one lock, and the rules by which they get it.
 pub(super) struct Cohort<R: Local> {
     pub(super) worker: Arc<Worker>,
-    rules: Mutex<R>,
+    state: Mutex<State<R>>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
-    /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Box<Holder>>>,
-    /// Wakes the task.
-    pub(super) bell: Notify,
     entry: Entry<R::Key, Self>,
 }
 
 /// The rules of a cohort, and the task that does their work.
-pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
+pub(super) trait Local: Rules<Caller, Lease> + Send + Sized + 'static {
     /// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
     type Key: Clone + Eq + Send + Sync;
 
@@ -46,7 +43,7 @@ pub(super) trait Local: Rules<Caller, Arc<Lease>> + Send + Sized + 'static {
     fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static;
 }
 
-pub(super) type CallerServed = Served<Caller, Arc<Lease>>;
+pub(super) type CallerServed = Served<Caller, Lease>;
 
 /// A call that waits.
 pub(super) struct Caller {
@@ -90,9 +87,8 @@ pub(super) enum Answer {
 
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let (worker, rules) = (worker.clone(), Mutex::new(rules));
-        let (has_untold, front, bell) = Default::default();
-        Self { worker, rules, has_untold, front, bell, entry }
+        let state = Mutex::new(State::new(rules));
+        Self { worker: worker.clone(), state, has_untold: AtomicBool::new(false), entry }
     }
 
     pub(super) fn path(&self) -> &NodePath {
@@ -118,7 +114,7 @@ impl<R: Local> Cohort<R> {
         let rouse = self.rules().rouse();
         match rouse {
             Rouse::Nobody => {}
-            Rouse::Wake => self.bell.notify_one(),
+            Rouse::Wake => self.present_desk().iter().for_each(|desk| desk.bell.notify_one()),
             // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
             // for the next one.
             Rouse::Start => self.worker.spawn(Box::pin(R::attend(self.clone()))),
@@ -146,17 +142,17 @@ impl<R: Local> Cohort<R> {
     }
 
     /// Sends a grant to its caller. Returns its tenancy if the caller is gone.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Arc<Lease>>) -> Option<TenancyId> {
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Lease>) -> Option<TenancyId> {
         let Granted { call, lease, tenancy, handoff } = granted;
         let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
-        let share = grant.share().clone();
+        let stint = grant.stint();
         match call.caller?.reply.send(Answer::Granted(grant)) {
             Err(Answer::Granted(grant)) => {
                 Grant::undelivered(grant);
                 Some(tenancy)
             }
             Ok(()) | Err(_) => {
-                share.succeed();
+                stint.succeed();
                 None
             }
         }
@@ -188,23 +184,48 @@ impl<R: Local> Cohort<R> {
         (phase, if phase == Phase::Queued { self.holder() } else { None })
     }
 
+    /// Makes the desk of a task that is about to start. The task before may not have left its own yet.
+    pub(super) fn open_desk(&self) -> Arc<Desk> {
+        let desk = Arc::<Desk>::default();
+        let before = self.state().desk.replace(desk.clone());
+        drop(before);
+        desk
+    }
+
+    /// Gives up the desk of a task that ends, unless another one has started since.
+    pub(super) fn leave_desk(&self, desk: &Arc<Desk>) {
+        let left = self.state().desk.take_if(|present| Arc::ptr_eq(present, desk));
+        drop(left);
+    }
+
+    fn present_desk(&self) -> Option<Arc<Desk>> {
+        self.state().desk.clone()
+    }
+
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn meet(&self, holder: Option<Holder>) {
-        *self.front.lock().unwrap_or_else(PoisonError::into_inner) = holder.map(Box::new);
+        // Without a task, no call waits to be told.
+        if let Some(desk) = self.present_desk() {
+            *desk.front() = holder.map(Box::new);
+        }
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     fn holder(&self) -> Option<Holder> {
-        let front = self.front.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let front = self.present_desk().and_then(|desk| desk.front().clone());
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
         front
             .map(|front| *front)
             .or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
     }
 
-    pub(super) fn rules(&self) -> MutexGuard<'_, R> {
+    pub(super) fn rules(&self) -> Locked<'_, R> {
         interleaving::point();
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+        Locked::new(self.state())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -244,7 +265,7 @@ fn fate_of<R: Local>(rules: &R, tenancy: TenancyId) -> Fate {
     }
 }
 
-impl Handle for Arc<Lease> {
+impl Handle for Lease {
     fn look(&self) -> Look {
         let tenure = self.tenure();
         let writing = tenure.writes().state();

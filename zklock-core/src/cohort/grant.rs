@@ -1,24 +1,28 @@
 //! One holder's part of a lock: a share of its lease, and the duty to give it back.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use crate::error::LockError;
 use crate::interleaving;
-use crate::lease::{self, Lease, Share, Tenure};
+use crate::lease::{self, Lease, Share, Stint, Tenure, Unclaimed};
+use crate::token::FencingToken;
 
 use super::tenancy::TenancyId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    share: Arc<Share>,
-    /// The holder's claim; `None` once the lock is given back. The last claim that ends orders the release.
-    lease: Option<Arc<Lease>>,
+    /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
+    lease: Lease,
+    /// The number of holders before this one.
+    handoff: u32,
     /// `None` for a contender that serves one call only.
     place: Option<Place>,
+    /// Made when it is asked for: most locks that are held for long are held without it.
+    share: OnceLock<Arc<Share>>,
 }
 
 /// The grants of one call, mostly one. They are on the heap from the beginning: each call that waits has room for one, and
@@ -59,29 +63,43 @@ pub(super) enum Fate {
 impl Grant {
     /// Returns the grant of a lease that serves one call only.
     pub(super) fn sole(lease: Lease) -> Arc<Self> {
-        let share = Arc::new(Share::new(lease.tenure(), 0));
-        Arc::new(Self { share, lease: Some(Arc::new(lease)), place: None })
+        Self::new(lease, 0, None)
     }
 
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn passed(lease: Arc<Lease>, handoff: u32, place: Place) -> Arc<Self> {
-        let share = Arc::new(Share::new(lease.tenure(), handoff));
-        Arc::new(Self { share, lease: Some(lease), place: Some(place) })
+    pub(super) fn passed(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
+        Self::new(lease, handoff, Some(place))
     }
 
+    fn new(lease: Lease, handoff: u32, place: Option<Place>) -> Arc<Self> {
+        lease.tenure().note_granted();
+        Arc::new(Self { lease, handoff, place, share: OnceLock::new() })
+    }
+
+    /// Returns the holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        &self.share
+        self.share.get_or_init(|| Arc::new(Share::new(self.stint())))
+    }
+
+    /// Returns the holder's time under the lease.
+    pub(crate) fn stint(&self) -> Stint {
+        Stint::new(self.tenure(), self.handoff)
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.tenure().token().handed_on(self.handoff)
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.share.tenure()
+        self.lease.tenure()
     }
 
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, the
     /// release has been ordered when this returns.
     pub(crate) fn give_back(mut self) -> Release {
+        let stint = self.stint();
         let fate = self.take_back(drop).unwrap_or(Fate::Leaves);
-        Release { share: self.share.clone(), fate }
+        Release { stint, fate }
     }
 
     /// Gives several locks back, as [`give_back`](Self::give_back) does. The nodes of those that no other call of this
@@ -89,8 +107,9 @@ impl Grant {
     pub(crate) fn give_back_together(grants: Vec<Self>) -> Vec<Release> {
         let mut last = Vec::new();
         let give_back = |mut grant: Self| {
+            let stint = grant.stint();
             let fate = grant.take_back(|lease| last.push(lease)).unwrap_or(Fate::Leaves);
-            Release { share: grant.share.clone(), fate }
+            Release { stint, fate }
         };
         let releases = grants.into_iter().map(give_back).collect();
         lease::leave_together(&last);
@@ -100,24 +119,19 @@ impl Grant {
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
-        drop(Arc::into_inner(grant).and_then(|mut grant| grant.lease.take()));
+        drop(Arc::into_inner(grant).and_then(|mut grant| grant.lease.end()));
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
     pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
         self.order_downgrade();
-        match &self.lease {
-            Some(lease) => lease.downgrade().await,
-            None => Ok(()),
-        }
+        self.lease.downgrade().await
     }
 
     /// Lets readers share the lock, in the background.
     pub(crate) fn downgrade_later(&self) {
         self.order_downgrade();
-        if let Some(lease) = &self.lease {
-            lease.downgrade_later();
-        }
+        self.lease.downgrade_later();
     }
 
     fn order_downgrade(&self) {
@@ -127,30 +141,35 @@ impl Grant {
     }
 
     /// Gives the lock back. The last claim to the lease ends in `end`.
-    fn take_back(&mut self, end: impl FnOnce(Lease)) -> Option<Fate> {
-        let lease = self.lease.take()?;
-        self.share.end();
-        let claimed = Arc::downgrade(&lease);
+    fn take_back(&mut self, end: impl FnOnce(Unclaimed)) -> Option<Fate> {
+        if self.lease.has_ended() {
+            return None;
+        }
+        let stint = self.stint();
+        self.share.get().iter().for_each(|share| share.end());
+        stint.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = Arc::into_inner(lease).map(end).is_some();
+        let is_last = self.lease.end().map(end).is_some();
         let fate = match &self.place {
-            Some(place) if !is_last => self.pass_on(place),
+            Some(place) if !is_last => place.pass_on(&stint),
             Some(_) | None => Fate::Leaves,
         };
-        let fate = if fate == Fate::Leaves && claimed.strong_count() > 0 { Fate::Shared } else { fate };
+        let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
         if fate == Fate::Shared {
-            self.share.part();
+            stint.part();
         }
         Some(fate)
     }
+}
 
+impl Place {
     /// Gives the place in the line to the next holder. It may be gone without a word, and those after it too.
-    fn pass_on(&self, place: &Place) -> Fate {
-        let fate = place.home.clone().give_back(place.tenancy);
-        let is_in_vain = fate == Fate::PassedOn && self.share.is_without_successor();
-        if is_in_vain { place.home.fate(place.tenancy) } else { fate }
+    fn pass_on(&self, stint: &Stint) -> Fate {
+        let fate = self.home.clone().give_back(self.tenancy);
+        let is_in_vain = fate == Fate::PassedOn && stint.is_without_successor();
+        if is_in_vain { self.home.fate(self.tenancy) } else { fate }
     }
 }
 
@@ -163,13 +182,13 @@ impl Drop for Grant {
 /// The end of a grant.
 #[must_use = "the release may have to be awaited"]
 pub(crate) struct Release {
-    share: Arc<Share>,
+    stint: Stint,
     fate: Fate,
 }
 
 impl Release {
-    pub(crate) fn share(&self) -> &Arc<Share> {
-        &self.share
+    pub(crate) fn stint(&self) -> &Stint {
+        &self.stint
     }
 
     /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
@@ -182,8 +201,8 @@ impl Release {
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         match self.fate {
             Fate::PassedOn => Some(Ok(())),
-            Fate::Shared => Some(self.share.tenure().check()),
-            Fate::Leaves | Fate::Undecided => self.share.outcome(),
+            Fate::Shared => Some(self.stint.tenure().check()),
+            Fate::Leaves | Fate::Undecided => self.stint.outcome(),
         }
     }
 
@@ -191,7 +210,7 @@ impl Release {
     pub(crate) async fn done(self) -> Result<(), LockError> {
         match self.outcome() {
             Some(outcome) => outcome,
-            None => self.share.released().await,
+            None => self.stint.released().await,
         }
     }
 
@@ -199,7 +218,7 @@ impl Release {
     /// lock. If the connection is broken, this does not wait for it.
     pub(crate) async fn handed_over(self) {
         if let Fate::Leaves | Fate::Undecided = self.fate {
-            self.share.handed_over().await;
+            self.stint.handed_over().await;
         }
     }
 }

@@ -29,6 +29,7 @@ mod sim;
 mod tests;
 mod work;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::attendant::Rouse;
@@ -50,7 +51,7 @@ pub(super) struct Line<C, L> {
     next_tenancy: u64,
     /// `None` while there is no task.
     work: Option<Box<Work<C>>>,
-    bounds: Bounds,
+    bounds: Arc<Bounds>,
     is_closed: bool,
 }
 
@@ -136,7 +137,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
         let mut is_batch = false;
         while let Some(side) = self.first() {
             let Some(kept) = &mut self.kept else { break };
-            match kept.admits(side, is_batch, (self.bounds, now)) {
+            match kept.admits(side, is_batch, (*self.bounds, now)) {
                 Admission::Later => break,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if kept.shuts_readers_out() => break,
@@ -188,7 +189,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
 }
 
 impl<C, L: Handle> Line<C, L> {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: Arc<Bounds>) -> Self {
         Self {
             waiters: Waiters::default(),
             kept: None,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, RandomState};
-use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use smallvec::SmallVec;
@@ -21,12 +20,10 @@ struct Shards<V> {
 }
 
 /// The values by the hash of their path. They have the path themselves.
-type Shard<V> = HashMap<u64, Values<V>>;
-
-/// The values of paths with one hash, which are few, and mostly one.
-enum Values<V> {
-    One(Weak<V>),
-    Several(Box<[Weak<V>]>),
+struct Shard<V> {
+    /// The first value of each hash, which is mostly the only one.
+    first: HashMap<u64, Weak<V>>,
+    more: HashMap<u64, Vec<Weak<V>>>,
 }
 
 /// A value that has an entry.
@@ -50,18 +47,14 @@ impl<V> Registry<V> {
         // Dropped without the lock of the shard, which their ends take.
         let present;
         let (hash, mut shard) = self.shards.of(path);
-        present = shard.get(&hash).map(Values::present).unwrap_or_default();
+        present = shard.present(hash);
         let is_it = |entry: &Entry<K, V>| entry.path.is_same(path) && entry.key == key;
         if let Some(value) = present.iter().find(|value| is_it(value.entry())) {
             return value.clone();
         }
         let entry = Entry { path: path.clone(), key, shards: Arc::downgrade(&self.shards) };
         let value = Arc::new(make(entry));
-        let weak = Arc::downgrade(&value);
-        match shard.entry(hash) {
-            Occupied(mut values) => values.get_mut().push(weak),
-            Vacant(vacant) => drop(vacant.insert(Values::One(weak))),
-        }
+        shard.add(hash, Arc::downgrade(&value));
         value
     }
 
@@ -71,7 +64,7 @@ impl<V> Registry<V> {
         V: Entered<K>,
     {
         let (hash, shard) = self.shards.of(path);
-        let mut values = shard.get(&hash).map(Values::present).unwrap_or_default();
+        let mut values = shard.present(hash);
         // Dropped without the lock of the shard, which the ends of values take.
         drop(shard);
         values.retain(|value| value.entry().path.is_same(path));
@@ -79,33 +72,38 @@ impl<V> Registry<V> {
     }
 }
 
-impl<V> Values<V> {
-    fn all(&self) -> &[Weak<V>] {
-        match self {
-            Self::One(value) => slice::from_ref(value),
-            Self::Several(values) => values,
+impl<V> Shard<V> {
+    /// Returns the values of a hash that are not gone.
+    fn present(&self, hash: u64) -> SmallVec<[Arc<V>; 1]> {
+        let more = self.more.get(&hash).into_iter().flatten();
+        self.first.get(&hash).into_iter().chain(more).filter_map(Weak::upgrade).collect()
+    }
+
+    fn add(&mut self, hash: u64, value: Weak<V>) {
+        match self.first.entry(hash) {
+            Occupied(_) => self.more.entry(hash).or_default().push(value),
+            Vacant(vacant) => drop(vacant.insert(value)),
         }
     }
 
-    /// Returns the values that are not gone.
-    fn present(&self) -> SmallVec<[Arc<V>; 1]> {
-        self.all().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn push(&mut self, value: Weak<V>) {
-        *self = Self::Several(self.all().iter().cloned().chain([value]).collect());
-    }
-
-    /// Forgets the values that are gone. Returns `false` if none is left.
-    fn sweep(&mut self) -> bool {
+    /// Forgets the values of a hash that are gone.
+    fn sweep(&mut self, hash: u64) {
         let is_there = |value: &Weak<V>| value.strong_count() > 0;
-        match self {
-            Self::One(value) => is_there(value),
-            Self::Several(values) => {
-                *values = values.iter().filter(|value| is_there(value)).cloned().collect();
-                !values.is_empty()
+        if !self.first.get(&hash).is_some_and(is_there) {
+            self.first.remove(&hash);
+        }
+        if let Some(more) = self.more.get_mut(&hash) {
+            more.retain(is_there);
+            if more.is_empty() {
+                self.more.remove(&hash);
             }
         }
+    }
+}
+
+impl<V> Default for Shard<V> {
+    fn default() -> Self {
+        Self { first: HashMap::new(), more: HashMap::new() }
     }
 }
 
@@ -140,9 +138,7 @@ impl<K, V> Drop for Entry<K, V> {
     fn drop(&mut self) {
         let Some(shards) = self.shards.upgrade() else { return };
         let (hash, mut shard) = shards.of(&self.path);
-        if shard.get_mut(&hash).is_some_and(|values| !values.sweep()) {
-            shard.remove(&hash);
-        }
+        shard.sweep(hash);
     }
 }
 
@@ -172,7 +168,8 @@ mod tests {
         drop(first);
         assert_eq!(keys(), [3]);
         drop(third);
-        assert!(registry.shards.of(&path).1.is_empty());
+        let (_, shard) = registry.shards.of(&path);
+        assert!(shard.first.is_empty() && shard.more.is_empty());
     }
 
     #[test]
@@ -182,7 +179,7 @@ mod tests {
         let (first, stranger) = (registry.get(&path, 1, Value), registry.get(&other, 2, Value));
         {
             let (hash, mut shard) = registry.shards.of(&path);
-            shard.get_mut(&hash).expect("it has a value").push(Arc::downgrade(&stranger));
+            shard.add(hash, Arc::downgrade(&stranger));
         }
         assert!(registry.at(&path).iter().all(|value| Arc::ptr_eq(value, &first)));
         assert!(!Arc::ptr_eq(&registry.get(&path, 2, Value), &stranger));

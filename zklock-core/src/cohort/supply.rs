@@ -21,7 +21,7 @@ use super::rules::Rules;
 use super::tenancy::{Bounds, TenancyId};
 
 /// The pool of one client's permits.
-pub(super) type CallerPool = Pool<Caller, Arc<Lease>>;
+pub(super) type CallerPool = Pool<Caller, Lease>;
 
 impl Local for CallerPool {
     type Key = Count;
@@ -85,7 +85,7 @@ impl Attendance<CallerPool> {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
                         (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
-                        () = cohort.bell.notified() => {}
+                        () = self.desk.bell.notified() => {}
                         () = cohort.parked_change(parked) => {}
                         () = expiry(until, log) => {}
                     }
@@ -123,7 +123,7 @@ impl Cohort<CallerPool> {
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
                 let tenure = lease.tenure().clone();
-                let served = self.rules().headed(id, Arc::new(lease), Instant::now());
+                let served = self.rules().headed(id, lease, Instant::now());
                 self.deliver(served);
                 if self.waiting() > 0 {
                     tenure.urge();

@@ -72,8 +72,6 @@ pub(super) struct Tenancy<L> {
     since: Instant,
     /// Whether others may wait for the lock, as far as the line has noticed.
     has_company: bool,
-    /// The number of grants when the task last saw the node vacant.
-    seen_vacant: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,7 +94,6 @@ impl<L: Handle> Tenancy<L> {
             grants: 0,
             since: now,
             has_company: false,
-            seen_vacant: None,
         }
     }
 
@@ -181,9 +178,9 @@ impl<L: Handle> Tenancy<L> {
         handoff
     }
 
-    /// Takes note that the node was seen vacant. Returns whether a call has held it since it was last seen so.
-    pub(super) fn is_newly_vacant(&mut self) -> bool {
-        self.seen_vacant.replace(self.handoffs) != Some(self.handoffs)
+    /// Returns the number of grants so far.
+    pub(super) fn handoffs(&self) -> u32 {
+        self.handoffs
     }
 
     pub(super) fn give_back(&mut self) {

@@ -21,13 +21,29 @@ use super::line::{Agenda, Kept, Line};
 use super::rules::{Rules, Served};
 
 /// The line of one client's calls.
-pub(super) type CallerLine = Line<Caller, Arc<Lease>>;
+pub(super) type CallerLine = Line<Caller, Lease>;
 
 /// The properties that tell the lines at one path apart.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Key {
-    pub(super) recipe: Recipe,
-    pub(super) also_behind: Arc<[String]>,
+    recipe: Recipe,
+    /// `None` for most lines, which wait for none.
+    also_behind: Option<Box<OtherNames>>,
+}
+
+/// The contenders of other clients to wait for, by the text in front of their sequence.
+#[derive(Clone, PartialEq, Eq)]
+struct OtherNames(Arc<[String]>);
+
+impl Key {
+    pub(super) fn new(recipe: Recipe, also_behind: &Arc<[String]>) -> Self {
+        let also_behind = Some(also_behind).filter(|names| !names.is_empty());
+        Self { recipe, also_behind: also_behind.map(|names| Box::new(OtherNames(names.clone()))) }
+    }
+
+    fn also_behind(&self) -> Arc<[String]> {
+        self.also_behind.as_ref().map(|names| names.0.clone()).unwrap_or_default()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +114,7 @@ impl Attendance<CallerLine> {
                             }
                             cohort.conclude(end);
                         }
-                        () = cohort.bell.notified() => {}
+                        () = self.desk.bell.notified() => {}
                         () = cohort.kept_changes(kept) => {}
                         () = expiry(until, log) => {}
                     }
@@ -116,7 +132,7 @@ impl Cohort<CallerLine> {
             (Recipe::ReadWrite, Side::Shared) => Role::Read,
             (Recipe::ReadWrite, Side::Exclusive) => Role::Write,
         };
-        let wanted = wanted(Place { role, also_behind: self.key().also_behind.clone() });
+        let wanted = wanted(Place { role, also_behind: self.key().also_behind() });
         let cancel = CancellationToken::new();
         let (cohort, stop) = (self.clone(), cancel.clone());
         let told = move |progress| {
@@ -164,7 +180,7 @@ impl Cohort<CallerLine> {
         self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
-                let served = self.rules().headed(Arc::new(lease), Instant::now());
+                let served = self.rules().headed(lease, Instant::now());
                 self.deliver(served);
             }
             // It was withdrawn.
@@ -234,6 +250,7 @@ mod tests {
             other => panic!("{other}"),
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
+        let _desk = line.open_desk();
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

@@ -43,7 +43,7 @@ impl<R: Local> Cohort<R> {
                         Ok(()) => {
                             // The thread that has sent the grant may not have told so yet. An end comes before the
                             // beginning of the next hold.
-                            grant.share().succeed();
+                            grant.stint().succeed();
                             return Ok(Some(grant));
                         }
                         // It was lost before the caller could see it, such as during a pause of the process. The

@@ -248,8 +248,8 @@ impl<'a> Visitor<'a> {
 
 /// Reports that the call holds the lock, and has the end of the hold reported.
 pub(super) fn announce(attempt: Attempt, grants: &[Arc<Grant>]) {
-    let Some(token) = grants.iter().map(|grant| grant.share().token()).min() else { return };
+    let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return };
     for (grant, holding) in iter::zip(grants, attempt.acquired(token, grants.len())) {
-        grant.share().announce(holding);
+        grant.stint().announce(holding);
     }
 }

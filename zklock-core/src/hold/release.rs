@@ -11,12 +11,13 @@ use crate::client::Client;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::{Share, Tenure};
+use crate::lease::{Stint, Tenure};
 
+use super::Hold;
 use super::holds::{Holds, Members};
-use super::node::{Node, Ties};
+use super::node::Ties;
 use super::spanned::Closing;
-use super::{Hold, Left};
+use super::state::Left;
 
 /// A release that has begun.
 pub(crate) enum Releasing {
@@ -29,11 +30,11 @@ pub(crate) enum Releasing {
 /// failure, and the others are logged.
 pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
-        Holds::One(hold) => match hold.end_here(tenure_of) {
+        Holds::One(hold) => match hold.end_here(Arc::clone) {
             End::Shared(tenure) => Releasing::Done(tenure.check()),
             end => Releasing::UnderWay(Box::pin(released(end))),
         },
-        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), tenure_of, released))),
+        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), Arc::clone, released))),
     }
 }
 
@@ -48,7 +49,7 @@ pub(crate) async fn release_all(holds: Holds) -> Result<(), LockError> {
 
 pub(super) async fn each<S, F: Future<Output = Result<(), LockError>>>(
     members: Vec<Hold>,
-    shared: impl Fn(&Node) -> S,
+    shared: impl Fn(&Arc<Tenure>) -> S,
     end: impl Fn(End<S>) -> F,
 ) -> Result<(), LockError> {
     let outcomes = join_all(end_together(members, shared).into_iter().map(end)).await;
@@ -58,17 +59,12 @@ pub(super) async fn each<S, F: Future<Output = Result<(), LockError>>>(
     first.map_or(Ok(()), Err)
 }
 
-/// Returns the lease of a hold, which is looked at after the hold has ended.
-fn tenure_of(node: &Node) -> Arc<Tenure> {
-    node.tenure().clone()
-}
-
 pub(super) fn log(error: &LockError) {
     tracing::warn!(%error, "release failed");
 }
 
 /// Ends holds, beginning with the last one. The locks of which these were the last holds are given back together.
-fn end_together<S>(holds: Vec<Hold>, shared: impl Fn(&Node) -> S) -> Vec<End<S>> {
+fn end_together<S>(holds: Vec<Hold>, shared: impl Fn(&Arc<Tenure>) -> S) -> Vec<End<S>> {
     let mut grants = Vec::new();
     let ends: Vec<_> = holds
         .into_iter()
@@ -98,7 +94,7 @@ enum Part<S> {
 
 /// The end of a hold.
 pub(super) enum End<S> {
-    /// Others hold the lock as before. Contains what the caller has taken from the hold.
+    /// Others hold the lock as before. Contains what the caller has taken from the lease.
     Shared(S),
     /// The last hold for writing has ended, and holds for reading are left.
     LetsReadersIn(Arc<Grant>, Rest),
@@ -131,9 +127,9 @@ impl<S> End<S> {
 
 impl Hold {
     /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
-    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the hold.
+    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease.
     #[inline]
-    pub(super) fn end_here<S>(self, shared: impl FnOnce(&Node) -> S) -> End<S> {
+    pub(super) fn end_here<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
         match self.part(shared) {
             Part::Kept(end) => end,
             Part::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
@@ -141,10 +137,16 @@ impl Hold {
     }
 
     #[inline]
-    fn part<S>(mut self, shared: impl FnOnce(&Node) -> S) -> Part<S> {
+    fn part<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> Part<S> {
         // A request to release is not reported any more.
-        let Left { own, around } = self.leave().expect("a hold ends once");
-        let last_writing = mem::take(&mut self.stake).give_up();
+        let (own, around, stake) = match self.leave().expect("a hold ends once") {
+            Left::Tied { own, around, stake } => (own, around, stake),
+            Left::Bare { grant, client } => {
+                let shared = shared(grant.tenure());
+                return part((grant, Rest { span: None, client }), shared);
+            }
+        };
+        let last_writing = stake.give_up();
         let ties = match own {
             Some(own) => {
                 drop(around);
@@ -152,7 +154,7 @@ impl Hold {
             }
             None => around,
         };
-        let shared = shared(&ties.node);
+        let shared = shared(ties.node.tenure());
         // Kept, so that an entry that fails meanwhile does not release the lock.
         let last =
             last_writing.map(|client| (ties.grant.clone(), Rest { span: ties.span.closing(), client }));
@@ -175,10 +177,15 @@ impl Ties {
         if was_last_writer && Arc::strong_count(&grant) > 1 {
             return Part::Kept(End::LetsReadersIn(grant, rest));
         }
-        match Arc::into_inner(grant) {
-            Some(grant) => Part::Last(grant, rest),
-            None => Part::Kept(End::Shared(shared)),
-        }
+        part((grant, rest), shared)
+    }
+}
+
+/// Gives up one claim to a grant.
+fn part<S>((grant, rest): (Arc<Grant>, Rest), shared: S) -> Part<S> {
+    match Arc::into_inner(grant) {
+        Some(grant) => Part::Last(grant, rest),
+        None => Part::Kept(End::Shared(shared)),
     }
 }
 
@@ -199,9 +206,9 @@ async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
     let (outcome, rest) = match end {
         End::Shared(tenure) => return tenure.check(),
         End::LetsReadersIn(grant, rest) => {
-            let (share, within) = (grant.share().clone(), rest.client.default_wait());
+            let (stint, within) = (grant.stint(), rest.client.default_wait());
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;
-            (rest.outcome(answer, &share), rest)
+            (rest.outcome(answer, &stint), rest)
         }
         End::GivenBack(release, rest) => (rest.released(release).await, rest),
     };
@@ -213,7 +220,7 @@ async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
 
 impl Rest {
     async fn released(&self, release: cohort::Release) -> Result<(), LockError> {
-        let share = release.share().clone();
+        let stint = release.stint().clone();
         if release.has_to_yield() {
             // The call that has the lock now, or is about to come for it, may wait for this thread. The present
             // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
@@ -223,15 +230,15 @@ impl Rest {
             return outcome;
         }
         let answer = self.client.worker().call(self.client.default_wait(), release.done()).await;
-        self.outcome(answer, &share)
+        self.outcome(answer, &stint)
     }
 
     fn outcome(
         &self,
         answer: Result<Result<(), LockError>, Unanswered>,
-        share: &Share,
+        stint: &Stint,
     ) -> Result<(), LockError> {
-        let tenure = share.tenure();
+        let tenure = stint.tenure();
         match answer {
             Ok(outcome) => outcome,
             Err(Unanswered::InTime) => Err(LockError::Timeout {
@@ -241,7 +248,7 @@ impl Rest {
                 holder: None,
             }),
             // The client's thread may have ended right after the release.
-            Err(Unanswered::Ended) => share
+            Err(Unanswered::Ended) => stint
                 .outcome()
                 .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
         }

@@ -7,7 +7,7 @@ use tracing::Span;
 use crate::cohort::Grant;
 use crate::error::LockError;
 use crate::events::HoldSpan;
-use crate::lease::Share;
+use crate::lease::Tenure;
 
 use super::door::Door;
 
@@ -20,7 +20,7 @@ pub(super) struct Spanned(Option<Mutex<Option<Arc<Part>>>>);
 #[derive(Debug)]
 struct Part {
     span: Arc<HoldSpan>,
-    share: Arc<Share>,
+    tenure: Arc<Tenure>,
 }
 
 /// The span of a hold that is being given back. It is closed when the last hold of the lock has ended.
@@ -30,14 +30,23 @@ pub(crate) struct Closing(Arc<HoldSpan>);
 
 /// Opens the span of a lock, as a child of the present one, if a subscriber wants it.
 pub(super) fn open(door: &Door, grants: &[Arc<Grant>]) -> Option<Arc<HoldSpan>> {
-    let token = grants.iter().map(|grant| grant.share().token()).min()?;
+    let token = grants.iter().map(|grant| grant.token()).min()?;
     HoldSpan::begin(&door.subject(None), token).map(Arc::new)
 }
 
 impl Spanned {
     pub(super) fn part(span: Option<&Arc<HoldSpan>>, grant: &Grant) -> Self {
-        let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), share: grant.share().clone() };
+        let part = |span: &Arc<HoldSpan>| Part { span: span.clone(), tenure: grant.tenure().clone() };
         Self::of(span.map(|span| Arc::new(part(span))))
+    }
+
+    /// Returns the part in no span.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 
     fn of(part: Option<Arc<Part>>) -> Self {
@@ -53,9 +62,8 @@ impl Spanned {
     /// Gives this part up. The caller keeps the span open until the release has ended.
     pub(super) fn give_up(&self) -> Option<Closing> {
         let part = self.lock()?.take()?;
-        let tenure = part.share.tenure();
-        if let Some(reason) = tenure.loss() {
-            part.span.note(&tenure.lost_error(reason));
+        if let Some(reason) = part.tenure.loss() {
+            part.span.note(&part.tenure.lost_error(reason));
         }
         Some(Closing(part.span.clone()))
     }

@@ -20,7 +20,7 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::Candidacy;
 use crate::guard::running::run_while;
-use crate::lease::{LeaseState, Share, Tenure};
+use crate::lease::{LeaseState, Share, Stint, Tenure};
 use crate::token::FencingToken;
 
 use super::office::{Office, Policy};
@@ -54,7 +54,7 @@ struct Term {
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
     pub(super) fn begin(office: &Office, tenure: &Arc<Tenure>, nth: u32) -> Self {
-        let share = Arc::new(Share::new(tenure, nth));
+        let share = Arc::new(Share::new(Stint::new(tenure, nth)));
         let (worker, label, policy) = (office.worker.clone(), office.door.label.clone(), office.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());

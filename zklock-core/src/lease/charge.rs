@@ -13,6 +13,7 @@ use crate::queue::contender::Name;
 use crate::session::charge::{Charge, Vigil};
 use crate::session::{Health, Link, Ownership};
 
+use super::nodes::NodeEnd;
 use super::tenure::Tenure;
 
 impl Charge for Tenure {
@@ -50,8 +51,10 @@ impl Charge for Tenure {
             }
             tokio::select! {
                 biased;
-                () = self.until_departing() => {}
-                () = self.replaced(&node) => return None,
+                end = self.until_left(&node) => match end {
+                    NodeEnd::Departing => {}
+                    NodeEnd::Replaced => return None,
+                },
                 absence = absent => return Some((node, absence)),
             }
             // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.

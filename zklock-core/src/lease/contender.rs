@@ -4,21 +4,34 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::session::charge::Absence;
+use crate::session::drive::Resting;
 
 /// The contender behind a lease, whose state is a `T`.
 pub(super) trait Contender<T>: Send {
     /// Resolves when the node is gone, or cannot be watched.
-    fn own_node_gone(&mut self, state: &T, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>>;
+    fn own_node_gone(&mut self, node: Arc<str>) -> Gone;
 
     /// Takes note of a watch that has fired before its first [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
 
-    /// Decides to withdraw. Returns the contender, and the paths of the nodes to be deleted.
-    fn depart(self: Box<Self>, state: &T) -> (Box<dyn Contender<T>>, Vec<String>);
+    /// Returns the small form of the contender, or `None` if that would leave something out.
+    fn resting(&self) -> Option<Resting>;
+
+    /// Decides to withdraw, and returns the paths of the nodes to be deleted.
+    fn depart(&mut self) -> Vec<String>;
 
     /// Takes note that these nodes are deleted.
     fn note_deleted(&mut self);
 
     /// Starts a task that performs the orders of the holders.
     fn work(self: Box<Self>, state: Arc<T>);
+}
+
+/// Resolves when a node is gone, or cannot be watched.
+pub(super) type Gone = Pin<Box<dyn Future<Output = Absence> + Send>>;
+
+/// A contender that rests, in the form that takes the least memory.
+pub(super) enum AtRest<T> {
+    Small(Resting),
+    Large(Box<dyn Contender<T>>),
 }

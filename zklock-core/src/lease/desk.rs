@@ -1,8 +1,8 @@
 //! The orders of the holders of a lease, and the contender that performs them.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::error::LockError;
@@ -33,10 +33,13 @@ enum Whereabouts<C> {
 /// The orders that the task has not taken yet.
 #[derive(Default)]
 struct Pending {
-    /// Mostly one.
-    orders: SmallVec<[Order; 1]>,
+    /// `None` for most tasks, which only withdraw the contender in the end.
+    orders: Option<Box<Orders>>,
     is_without_holder: bool,
 }
+
+#[derive(Default)]
+struct Orders(VecDeque<Order>);
 
 /// The next work of the task that has the contender.
 pub(super) enum Work<S> {
@@ -58,7 +61,7 @@ impl<C> Desk<C> {
         let mut place = self.place();
         let (contender, pending) = place.go_to_work();
         match pending {
-            Some(pending) => pending.orders.push(order),
+            Some(pending) => pending.orders.get_or_insert_default().0.push_back(order),
             None => return Err(order),
         }
         Ok(contender)
@@ -75,10 +78,12 @@ impl<C> Desk<C> {
     /// Returns the next work for a contender. If there is none, `rest` brings it here.
     pub(super) fn next<S>(&self, contender: S, rest: impl FnOnce(S) -> C) -> Work<S> {
         let mut place = self.place();
-        match &mut *place {
-            Whereabouts::AtWork(Pending { orders, .. }) if !orders.is_empty() => {
-                Work::Order(orders.remove(0), contender)
-            }
+        if let Whereabouts::AtWork(Pending { orders: Some(orders), .. }) = &mut *place
+            && let Some(order) = orders.0.pop_front()
+        {
+            return Work::Order(order, contender);
+        }
+        match &*place {
             Whereabouts::AtWork(Pending { is_without_holder: true, .. }) => Work::Leave(contender),
             Whereabouts::AtWork(_) | Whereabouts::Here(_) | Whereabouts::Gone => {
                 *place = Whereabouts::Here(rest(contender));

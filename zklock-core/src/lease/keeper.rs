@@ -1,6 +1,6 @@
 //! Performs the orders of the holders of one lease on the client's thread, and withdraws its contender at the end.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,18 +10,17 @@ use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
 use crate::queue::contender::Name;
-use crate::session::charge::Absence;
 use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
 use crate::session::presence;
 
-use super::contender::Contender;
+use super::contender::{AtRest, Contender, Gone};
 use super::desk::{Order, Work};
 use super::seat::Seat;
 use super::tenure::Tenure;
 
 impl<S: Seat + 'static> Contender<Tenure> for S {
-    fn own_node_gone(&mut self, _: &Tenure, node: Arc<str>) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
+    fn own_node_gone(&mut self, node: Arc<str>) -> Gone {
         Box::pin(Seat::own_node_gone(self, node))
     }
 
@@ -29,9 +28,12 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::glance(self);
     }
 
-    fn depart(mut self: Box<Self>, _: &Tenure) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
-        let nodes = Seat::depart(&mut *self);
-        (self, nodes)
+    fn resting(&self) -> Option<Resting> {
+        Seat::resting(self)
+    }
+
+    fn depart(&mut self) -> Vec<String> {
+        Seat::depart(self)
     }
 
     fn note_deleted(&mut self) {
@@ -43,43 +45,61 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
     }
 }
 
-impl Contender<Tenure> for Resting {
-    fn own_node_gone(
-        &mut self,
-        tenure: &Tenure,
-        node: Arc<str>,
-    ) -> Pin<Box<dyn Future<Output = Absence> + Send>> {
-        let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
-        Box::pin(presence::unwatched_gone((session, node), tenure.queue().clone(), sentry))
+impl AtRest<Tenure> {
+    /// Resolves when the node is gone, or cannot be watched.
+    pub(super) fn own_node_gone(&mut self, tenure: &Tenure, node: Arc<str>) -> Gone {
+        match self {
+            Self::Small(_) => {
+                let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
+                Box::pin(presence::unwatched_gone((session, node), tenure.queue().clone(), sentry))
+            }
+            Self::Large(contender) => {
+                let gone = contender.own_node_gone(node);
+                // Many have had nothing to remember but the watches that are in the future now.
+                if let Some(resting) = contender.resting() {
+                    *self = Self::Small(resting);
+                }
+                gone
+            }
+        }
     }
 
-    /// It has no watch that could have fired.
-    fn glance(&mut self) {}
-
-    fn depart(self: Box<Self>, tenure: &Tenure) -> (Box<dyn Contender<Tenure>>, Vec<String>) {
-        Contender::depart(Box::new(risen(*self, tenure)), tenure)
+    /// Takes note of a watch that has fired before the first [`own_node_gone`](Self::own_node_gone). A small one has none.
+    pub(super) fn glance(&mut self) {
+        if let Self::Large(contender) = self {
+            contender.glance();
+        }
     }
 
-    /// Not called, because [`depart`](Contender::depart) returns another contender.
-    fn note_deleted(&mut self) {}
+    /// Starts a task that performs the orders of the holders.
+    pub(super) fn work(self, tenure: Arc<Tenure>) {
+        match self {
+            Self::Small(resting) => put_to_work(risen(resting, &tenure), tenure),
+            Self::Large(contender) => contender.work(tenure),
+        }
+    }
 
-    fn work(self: Box<Self>, tenure: Arc<Tenure>) {
-        put_to_work(risen(*self, &tenure), tenure);
+    /// Returns the contender in the form in which it can work.
+    pub(super) fn rise(self, tenure: &Tenure) -> Box<dyn Contender<Tenure>> {
+        match self {
+            Self::Small(resting) => Box::new(risen(resting, tenure)),
+            Self::Large(contender) => contender,
+        }
     }
 }
 
 /// Returns a contender that has nothing to do, in the form that takes the least memory.
-pub(super) fn at_rest(seat: impl Seat + 'static) -> Box<dyn Contender<Tenure>> {
-    match seat.rest() {
-        Ok(resting) => Box::new(resting),
-        Err(seat) => Box::new(seat),
+pub(super) fn at_rest(seat: impl Seat + 'static) -> AtRest<Tenure> {
+    match seat.resting() {
+        Some(resting) => AtRest::Small(resting),
+        None => AtRest::Large(Box::new(seat)),
     }
 }
 
 /// Returns the contender that has rested.
 fn risen(resting: Resting, tenure: &Tenure) -> Driver {
     let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
-    let node = (&tenure.node.last(), tenure.token.zxid() as i64);
+    let node = (&tenure.node.last(), tenure.token().zxid() as i64);
     resting.rise(session, tenure.queue().clone(), (sentry, node))
 }
 
@@ -135,7 +155,7 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
         // Meanwhile the client library's task, which runs on this thread too, writes it.
         () = yield_now() => {}
     }
-    tenure.holders.note_handed_over();
+    tenure.note_handed_over();
     withdrawn.await.ok();
 }
 

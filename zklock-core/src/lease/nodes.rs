@@ -6,6 +6,15 @@ use crate::queue::contender::Name;
 
 use super::tenure::Tenure;
 
+/// The end of a node, as this client brings it about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeEnd {
+    /// The release has begun.
+    Departing,
+    /// Another node has replaced it.
+    Replaced,
+}
+
 impl Tenure {
     /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
     ///
@@ -41,10 +50,14 @@ impl Tenure {
         self.present_node().is_some_and(|present| present == *node)
     }
 
-    /// Waits until another node has replaced the one with this name.
-    pub(super) async fn replaced(&self, node: &Name) {
+    /// Waits until the release has begun, or another node has replaced the one with this name.
+    pub(super) async fn until_left(&self, node: &Name) -> NodeEnd {
         let is_replaced = || self.present_node().is_some_and(|present| present != *node);
-        self.changed.until(|| is_replaced().then_some(())).await;
+        let end = || match self.is_departing() {
+            true => Some(NodeEnd::Departing),
+            false => is_replaced().then_some(NodeEnd::Replaced),
+        };
+        self.changed.until(end).await
     }
 
     /// Takes note that the lock's node is being replaced.

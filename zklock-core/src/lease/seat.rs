@@ -33,8 +33,8 @@ pub(crate) trait Seat: Send + Sized {
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
 
-    /// Returns the small form of a contender that has nothing to do. Fails if it has something that this form leaves out.
-    fn rest(self) -> Result<Resting, Self>;
+    /// Returns the small form of a contender that has nothing to do, or `None` if that would leave something out.
+    fn resting(&self) -> Option<Resting>;
 
     /// Takes note of a watch that has fired before [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
@@ -84,8 +84,8 @@ impl Seat for Driver {
         self.own_node_gone(path)
     }
 
-    fn rest(self) -> Result<Resting, Self> {
-        self.into_resting()
+    fn resting(&self) -> Option<Resting> {
+        self.resting()
     }
 
     fn glance(&mut self) {

@@ -1,7 +1,7 @@
 //! The state that the holders and the keeper of one lease share.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::change::Signal;
@@ -16,13 +16,13 @@ use crate::session::{Attendance, Session};
 use crate::tasks::{Tasks, Unfinished};
 use crate::token::FencingToken;
 
-use super::contender::Contender;
+use super::contender::AtRest;
 use super::desk::{Desk, Order};
-use super::holders::Holders;
+use super::holders::{Holders, Parted};
 use super::node::LockNode;
 use super::seat::Seat;
 use super::stage::Progress;
-use super::writes::Writes;
+use super::writes::{Tally, Writes};
 
 /// The state that the holders and the keeper of one lease share.
 pub(crate) struct Tenure {
@@ -30,7 +30,8 @@ pub(crate) struct Tenure {
     /// The path of the queue, if it is not that of the lock.
     queue: Option<Box<NodePath>>,
     pub(super) node: LockNode,
-    pub(super) token: FencingToken,
+    /// The zxid of the creation of the first node.
+    zxid: i64,
     pub(super) session: Arc<Session>,
     /// The last epoch of the connection in which the lease was seen to be valid.
     pub(super) epoch: AtomicU64,
@@ -38,7 +39,7 @@ pub(crate) struct Tenure {
     /// Signals the loss, a replacement of the node, and the progress of the release.
     pub(super) changed: Signal,
     pub(super) tasks: Tasks,
-    pub(super) desk: Desk<Box<dyn Contender<Self>>>,
+    pub(super) desk: Desk<AtRest<Self>>,
     /// Whether the ward watches the present node.
     pub(super) is_watched: AtomicBool,
     /// The key of this lease in the ward of its session.
@@ -51,10 +52,15 @@ pub(crate) struct Tenure {
     pub(super) holders: Holders,
     /// Whether a holder has had it.
     pub(super) is_granted: AtomicBool,
+    /// The number of claims to it.
+    claims: AtomicU32,
     pub(super) sentry: Arc<Sentry>,
     /// Whether the listeners have been told that the lease is in doubt.
     pub(super) is_suspended: AtomicBool,
-    writes: Writes,
+    tally: Tally,
+    /// Signals what holders of this lease wait for: a change of the holders, the progress of the release, and the end of
+    /// the writes under way.
+    passing: Signal,
 }
 
 /// The work of the session and of the client for one lease, until it ends.
@@ -69,7 +75,7 @@ impl Tenure {
     /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime. `at_rest`
     /// makes the contender that rests from the seat.
     pub(super) fn begin<S: Seat>(
-        (seat, at_rest): (S, impl FnOnce(S) -> Box<dyn Contender<Self>>),
+        (seat, at_rest): (S, impl FnOnce(S) -> AtRest<Self>),
         path: NodePath,
         node: &Node,
         tasks: &Tasks,
@@ -83,7 +89,7 @@ impl Tenure {
             queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
             node: LockNode::new(Name::new(&node.name)),
             path,
-            token: FencingToken::new(node.zxid),
+            zxid: node.zxid,
             epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
             changed: Signal::default(),
@@ -95,9 +101,11 @@ impl Tenure {
             is_watched_for_revocation: AtomicBool::new(false),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
+            claims: AtomicU32::new(1),
             sentry: seat.sentry().clone(),
             is_suspended: AtomicBool::new(false),
-            writes: Writes::default(),
+            tally: Tally::default(),
+            passing: Signal::default(),
             session,
             desk: Desk::new(at_rest(seat)),
         });
@@ -107,6 +115,26 @@ impl Tenure {
             tenure.session.hasten(key);
         }
         tenure
+    }
+
+    /// Takes note that a holder has it.
+    pub(crate) fn note_granted(&self) {
+        self.is_granted.store(true, Ordering::Release);
+    }
+
+    /// Counts one more claim, on behalf of one that there is.
+    pub(super) fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a claim no more. Returns whether it was the last one.
+    pub(super) fn end_claim(&self) -> bool {
+        self.claims.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns whether there are claims.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
     }
 
     /// Leaves an order. Fails if nobody performs it any more.
@@ -119,7 +147,7 @@ impl Tenure {
         self.put_to_work(self.desk.abandon());
     }
 
-    fn put_to_work(self: &Arc<Self>, contender: Option<Box<dyn Contender<Self>>>) {
+    fn put_to_work(self: &Arc<Self>, contender: Option<AtRest<Self>>) {
         if let Some(contender) = contender {
             contender.work(self.clone());
         }
@@ -130,6 +158,7 @@ impl Tenure {
         self.desk.close();
         self.end_departure();
         self.holders.note_end(outcome);
+        self.passing.notify();
         let upkeep = self.upkeep().take();
         drop(upkeep);
     }
@@ -144,12 +173,30 @@ impl Tenure {
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.token
+        FencingToken::new(self.zxid)
     }
 
     /// The guarded writes under this lease, those of holders that have ended included.
-    pub(crate) fn writes(&self) -> &Writes {
-        &self.writes
+    pub(crate) fn writes(&self) -> Writes<'_> {
+        Writes::new(&self.tally, &self.passing)
+    }
+
+    /// Removes those of these holders that have given the lock back, and returns their holds.
+    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Parted {
+        let parted = self.holders.part(which);
+        self.passing.notify();
+        parted
+    }
+
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn note_handed_over(&self) {
+        self.holders.note_handed_over();
+        self.passing.notify();
+    }
+
+    /// Waits until there is an answer among the holders.
+    pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
+        self.passing.until(|| answer(&self.holders)).await
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -207,8 +254,8 @@ impl fmt::Debug for Tenure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tenure")
             .field("path", &self.path)
-            .field("token", &self.token)
-            .field("writing", &self.writes.state())
+            .field("token", &self.token())
+            .field("writing", &self.writes().state())
             .finish_non_exhaustive()
     }
 }

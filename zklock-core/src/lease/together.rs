@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use tokio::task::yield_now;
 
-use super::Lease;
-use super::contender::Contender;
+use super::Unclaimed;
+use super::contender::AtRest;
 use super::tenure::Tenure;
 
 /// Contenders whose leases have no holders any more. Each of them withdraws on its own when this is dropped.
-struct Leaving(Vec<(Arc<Tenure>, Box<dyn Contender<Tenure>>)>);
+struct Leaving(Vec<(Arc<Tenure>, AtRest<Tenure>)>);
 
 /// Withdraws the contenders of several leases in the background, as dropping each of the leases does. If all of them are
 /// of one session, one transaction deletes their nodes.
-pub(crate) fn leave_together(leases: &[Lease]) {
-    let tenures = leases.iter().map(Lease::tenure);
+pub(crate) fn leave_together(leases: &[Unclaimed]) {
+    let tenures = leases.iter().map(|Unclaimed(tenure)| tenure);
     // A contender that is at work finds out by itself.
     let resting = tenures.filter_map(|tenure| Some((tenure.clone(), tenure.desk.abandon()?)));
     let leaving = Leaving(resting.collect());
@@ -44,12 +44,12 @@ async fn delete(mut leaving: Leaving) {
     let is_deleted = match answer {
         Some(is_deleted) => is_deleted,
         None => {
-            leaving.0.iter().for_each(|(tenure, _)| tenure.holders.note_handed_over());
+            leaving.0.iter().for_each(|(tenure, _)| tenure.note_handed_over());
             deleted.await
         }
     };
     if is_deleted {
-        leaving.0.iter_mut().for_each(|(_, contender)| contender.note_deleted());
+        leaving.note_deleted();
     }
 }
 
@@ -58,11 +58,20 @@ impl Leaving {
     fn depart(&mut self) -> Vec<String> {
         let mut nodes = Vec::new();
         for (tenure, contender) in mem::take(&mut self.0) {
-            let (contender, own) = contender.depart(&tenure);
-            self.0.push((tenure, contender));
-            nodes.extend(own);
+            let mut contender = contender.rise(&tenure);
+            nodes.extend(contender.depart());
+            self.0.push((tenure, AtRest::Large(contender)));
         }
         nodes
+    }
+
+    /// Takes note that these nodes are deleted.
+    fn note_deleted(&mut self) {
+        for (_, contender) in &mut self.0 {
+            if let AtRest::Large(contender) = contender {
+                contender.note_deleted();
+            }
+        }
     }
 }
 

@@ -77,6 +77,14 @@ impl Name {
         parts.filter(|parts| parts.is(name)).unwrap_or_else(|| Self(Form::Text(name.clone())))
     }
 
+    /// Returns the identity, the role and the number of the contender, unless the name is another text.
+    pub(crate) fn parts(&self) -> Option<(ContenderId, Role, Sequence)> {
+        match self.0 {
+            Form::Parts { id, role, sequence } => Some((id, role, sequence)),
+            Form::Text(_) => None,
+        }
+    }
+
     /// Returns the name as a text.
     pub(crate) fn text(&self) -> Arc<str> {
         match &self.0 {

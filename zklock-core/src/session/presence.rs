@@ -67,7 +67,7 @@ pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry
     own_node_gone(own, queue, sentry, (None, None)).await
 }
 
-/// The futures for what comes after the first watch has fired are boxed, because many locks wait for that.
+/// The futures are boxed, except for the wait for the first watch of most locks.
 async fn own_node_gone(
     (session, path): Own,
     queue: NodePath,
@@ -79,7 +79,9 @@ async fn own_node_gone(
         children = Box::pin(look_around(&session, queue.full(), &path, &sentry)).await;
     }
     match (absence, children) {
-        (Some(absence), Some(children)) => gone_beside(absence, children, (session, path), &sentry).await,
+        (Some(absence), Some(children)) => {
+            Box::pin(gone_beside(absence, children, (session, path), &sentry)).await
+        }
         (Some(absence), None) => absence.await,
         (None, Some(children)) => {
             others(children, &sentry).await;

@@ -14,7 +14,7 @@ impl<C, L: Handle> Line<C, L> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda<L> {
         if self.is_deserted() {
-            if !self.is_closed && self.kept.as_mut().is_some_and(Tenancy::is_newly_vacant) {
+            if !self.is_closed && self.is_newly_vacant() {
                 return Agenda::LookAgain;
             }
             if let Some(lease) = self.part() {
@@ -39,6 +39,12 @@ impl<C, L: Handle> Line<C, L> {
             }
             _ => self.rest(),
         }
+    }
+
+    /// Takes note that the kept node was seen vacant. Returns whether a call has held it since it was last seen so.
+    fn is_newly_vacant(&mut self) -> bool {
+        let present = self.kept.as_ref().map(|kept| (kept.id(), kept.handoffs()));
+        std::mem::replace(&mut self.work().seen_vacant, present) != present
     }
 
     /// Returns whether the task has something to wait for.
@@ -158,7 +164,7 @@ impl<C, L: Handle> Line<C, L> {
     /// Returns whether local readers no longer may keep other clients' readers out. The first call in line is
     /// such a reader where the node does not admit it.
     fn has_to_let_readers_in(&mut self, now: Instant) -> bool {
-        let (first, limits) = (self.first(), (self.bounds, now));
+        let (first, limits) = (self.first(), (*self.bounds, now));
         let is_closed = self.kept.as_mut().filter(|kept| kept.shuts_readers_out()).is_some_and(|kept| {
             first == Some(Side::Shared) && kept.admits(Side::Shared, false, limits) == Admission::Never
         });
@@ -167,7 +173,7 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     fn shuts_out_until(&mut self) -> Option<Instant> {
-        let bounds = self.bounds;
+        let bounds = *self.bounds;
         self.kept.as_mut().and_then(|kept| kept.shuts_out_until(bounds))
     }
 }

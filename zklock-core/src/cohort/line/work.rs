@@ -14,11 +14,13 @@ pub(super) struct Work<C> {
     /// Calls that do not wait for others, and that are answered when the contender has left.
     pub(super) refused: Vec<Call<C>>,
     pub(super) attendant: Attendant<Option<Kept>>,
+    /// The node that the task last saw vacant, and the number of its grants at that time.
+    pub(super) seen_vacant: Option<(TenancyId, u32)>,
 }
 
 impl<C> Default for Work<C> {
     fn default() -> Self {
-        Self { coming: None, refused: Vec::new(), attendant: Attendant::Absent }
+        Self { coming: None, refused: Vec::new(), attendant: Attendant::Absent, seen_vacant: None }
     }
 }
 

@@ -51,7 +51,7 @@ async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Opt
     let attempt = Attempt::begin(None, subject);
     let grant = cohort.clone().enter(side, (&|| patience, &attempt.witness())).await?;
     if let Some(grant) = &grant {
-        attempt.acquired(grant.share().token(), 1).for_each(|holding| grant.share().announce(holding));
+        attempt.acquired(grant.token(), 1).for_each(|holding| grant.stint().announce(holding));
     }
     Ok(grant)
 }

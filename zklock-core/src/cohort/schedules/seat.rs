@@ -63,8 +63,8 @@ impl Seat for Staged {
         }
     }
 
-    fn rest(self) -> Result<Resting, Self> {
-        Err(self)
+    fn resting(&self) -> Option<Resting> {
+        None
     }
 
     fn glance(&mut self) {}

@@ -1,52 +1,64 @@
 //! An acquisition that holds its lock, in a form that takes little memory.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::queue::claim::{Claim, Place, Role};
-use crate::queue::contender::{ContenderId, Name};
+use crate::queue::claim::{Claim, Place};
+use crate::queue::contender::Name;
 
 use super::memory::{Intent, Seniority, Standing, Traces};
 use super::{Acquisition, Node, State};
 
-/// An acquisition that holds its lock. It leaves out what its lease and its session tell.
+/// An acquisition that holds its lock. It leaves out what its lease and its session tell, and the name of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seated {
-    id: ContenderId,
-    standing: Standing,
-    stake: Stake,
+    /// The number of permits, if the place is one of them.
+    permits: Option<NonZeroU32>,
+    rank: Rank,
     traces: Traces,
 }
 
-/// A claim without patterns of other clients.
+/// Whether the number of the node is known to be first in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stake {
-    Place(Role),
-    Permit { of: u32 },
+enum Rank {
+    Unknown,
+    First,
 }
 
 impl Acquisition {
     /// Returns the small form of this acquisition, or `None` if it would leave something out.
     pub(crate) fn seated(&self) -> Option<Seated> {
-        let State::Held(Node { owner, .. }) = &self.state else { return None };
-        let stake = match &self.claim {
-            Claim::Place(place) if place.also_behind.is_empty() => Stake::Place(place.role),
+        let State::Held(Node { name, owner, .. }) = &self.state else { return None };
+        let (id, role, number) = Name::new(name).parts()?;
+        let permits = match &self.claim {
+            Claim::Place(place) if place.also_behind.is_empty() => None,
             Claim::Place(_) => return None,
-            Claim::Permit { of } => Stake::Permit { of: *of },
+            Claim::Permit { of } => Some(NonZeroU32::new(*of)?),
         };
+        let rank = match self.standing {
+            Standing::Unknown => Rank::Unknown,
+            Standing::First(first) if first == number => Rank::First,
+            Standing::First(_) | Standing::Left(_) => return None,
+        };
+        let is_as_named = id == self.id && role == self.claim.role();
         let is_as_usual =
             *owner == self.session && self.intent == Intent::Acquire && self.seniority == Seniority::Settled;
-        let Self { id, standing, traces, .. } = *self;
-        is_as_usual.then_some(Seated { id, standing, stake, traces })
+        (is_as_named && is_as_usual).then_some(Seated { permits, rank, traces: self.traces })
     }
 }
 
 impl Seated {
     /// Returns the acquisition, which is one of this session, and its node, which has this name and this zxid.
     pub(crate) fn rise(self, session: i64, (name, zxid): (&Name, i64)) -> (Acquisition, Node) {
-        let Self { id, standing, stake, traces } = self;
-        let claim = match stake {
-            Stake::Place(role) => Claim::Place(Place { role, also_behind: Arc::default() }),
-            Stake::Permit { of } => Claim::Permit { of },
+        let Self { permits, rank, traces } = self;
+        let (id, role, number) = name.parts().expect("the name tells all that was left out");
+        let claim = match permits {
+            None => Claim::Place(Place { role, also_behind: Arc::default() }),
+            Some(of) => Claim::Permit { of: of.get() },
+        };
+        let standing = match rank {
+            Rank::Unknown => Standing::Unknown,
+            Rank::First => Standing::First(number),
         };
         let node = Node { name: name.text(), zxid, owner: session };
         let (state, intent, seniority) = (State::Held(node.clone()), Intent::Acquire, Seniority::Settled);
@@ -60,6 +72,8 @@ mod tests {
 
     use super::*;
     use crate::queue::acquisition::{Event, Sight};
+    use crate::queue::claim::Role;
+    use crate::queue::contender::ContenderId;
 
     const SESSION: i64 = 7;
     const ZXID: i64 = 101;
@@ -89,6 +103,8 @@ mod tests {
         let (mut reader, _) = writer.seated().unwrap().rise(SESSION, (&name, ZXID));
         reader.on(Event::Downgrade);
         assert_eq!(reader.seated(), None, "a downgrade is under way");
+        reader.on(Event::Refused);
+        assert_eq!(reader.seated(), None, "the name of the node is not that of the next attempt");
     }
 
     #[test]

@@ -20,15 +20,14 @@ pub(crate) struct Resting {
 }
 
 impl Driver {
-    /// Returns the small form of this contender. Fails if that would leave something out.
-    #[expect(clippy::result_large_err, reason = "the caller boxes it")]
-    pub(crate) fn into_resting(self) -> Result<Resting, Self> {
+    /// Returns the small form of this contender, or `None` if that would leave something out.
+    pub(crate) fn resting(&self) -> Option<Resting> {
         let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
         let has_more = self.loan.is_some() || self.counter.is_some() || self.refusal.is_some();
-        match self.machine.seated() {
-            Some(acquisition) if !is_watched && !has_more => Ok(Resting { data: self.data, acquisition }),
-            Some(_) | None => Err(self),
+        if is_watched || has_more {
+            return None;
         }
+        Some(Resting { data: self.data.clone(), acquisition: self.machine.seated()? })
     }
 }
 

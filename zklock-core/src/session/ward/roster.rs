@@ -17,12 +17,11 @@ pub(crate) struct Key(pub(super) u64);
 /// The held locks of a session.
 #[derive(Default)]
 pub(in crate::session) struct Roster {
-    entries: HashMap<Key, Entry>,
+    locks: Locks,
     /// The newcomers, and the times at which their nodes are to be watched.
     young: VecDeque<(Instant, Key)>,
     /// The locks whose nodes are to be watched now.
     hasty: Vec<Key>,
-    unwatched: usize,
     /// Whether a lock may not have been verified on the present connection.
     is_in_doubt: bool,
     /// Whether the lease clock has nothing to do.
@@ -30,10 +29,16 @@ pub(in crate::session) struct Roster {
     is_closed: bool,
 }
 
-struct Entry {
-    charge: Weak<dyn Charge>,
-    watch: Watch,
+/// The held locks, by the way in which the ward notices that their nodes are gone. Each is in one of the maps, which are
+/// smaller than one map whose entries have the way would be.
+#[derive(Default)]
+struct Locks {
+    watched: Charges,
+    without_room: Charges,
+    refused: Charges,
 }
+
+type Charges = HashMap<Key, Weak<dyn Charge>>;
 
 /// The way in which the ward notices that a node is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,20 +64,42 @@ impl From<bool> for News {
     }
 }
 
+impl Locks {
+    fn by(&mut self, watch: Watch) -> &mut Charges {
+        match watch {
+            Watch::Event => &mut self.watched,
+            Watch::NoRoom => &mut self.without_room,
+            Watch::Refused => &mut self.refused,
+        }
+    }
+
+    fn get(&self, key: Key) -> Option<&Weak<dyn Charge>> {
+        let Self { watched, without_room, refused } = self;
+        [watched, without_room, refused].into_iter().find_map(|charges| charges.get(&key))
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Weak<dyn Charge>> {
+        let Self { watched, without_room, refused } = self;
+        [watched, without_room, refused].into_iter().find_map(|charges| charges.remove(&key))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.watched.is_empty() && self.without_room.is_empty() && self.refused.is_empty()
+    }
+}
+
 impl Roster {
     /// Adds a lock.
     pub(in crate::session) fn enroll(&mut self, key: Key, charge: Weak<dyn Charge>, now: Instant) -> News {
         let is_first = self.young.is_empty();
-        self.entries.insert(key, Entry { charge, watch: Watch::Event });
+        self.locks.watched.insert(key, charge);
         self.young.push_back((now + MOMENT, key));
         let was_at_rest = std::mem::take(&mut self.is_at_rest);
         (is_first || was_at_rest).into()
     }
 
     pub(in crate::session) fn dismiss(&mut self, key: Key) {
-        if let Some(entry) = self.entries.remove(&key) {
-            self.unwatched -= usize::from(entry.watch != Watch::Event);
-        }
+        self.locks.remove(key);
     }
 
     /// Makes the node of a newcomer be watched now.
@@ -96,23 +123,20 @@ impl Roster {
 
     /// Takes note that the node of a lock is not watched.
     pub(in crate::session) fn note_unwatched(&mut self, key: Key, watch: Watch) -> News {
-        let before = self.unwatched;
+        let had_unwatched = self.has_unwatched();
         self.set_watch(key, watch);
-        (before == 0 && self.unwatched > 0).into()
+        (!had_unwatched && self.has_unwatched()).into()
     }
 
     fn set_watch(&mut self, key: Key, watch: Watch) {
-        if let Some(entry) = self.entries.get_mut(&key) {
-            self.unwatched -= usize::from(entry.watch != Watch::Event);
-            self.unwatched += usize::from(watch != Watch::Event);
-            entry.watch = watch;
+        if let Some(charge) = self.locks.remove(key) {
+            self.locks.by(watch).insert(key, charge);
         }
     }
 
     /// Tries again to watch the nodes of up to this many locks for which there was no room.
     pub(in crate::session) fn retry(&mut self, most: usize) -> News {
-        let waiting = self.entries.iter().filter(|(_, entry)| entry.watch == Watch::NoRoom);
-        let keys: Vec<_> = waiting.map(|(key, _)| *key).take(most).collect();
+        let keys: Vec<_> = self.locks.without_room.keys().copied().take(most).collect();
         keys.iter().for_each(|key| self.set_watch(*key, Watch::Event));
         let is_news = !keys.is_empty();
         self.hasty.extend(keys);
@@ -129,7 +153,7 @@ impl Roster {
 
     /// Returns when the next node is to be watched, if there is one.
     pub(in crate::session) fn next_due(&mut self) -> Option<Instant> {
-        let gone = self.young.iter().take_while(|(_, key)| !self.entries.contains_key(key)).count();
+        let gone = self.young.iter().take_while(|(_, key)| self.locks.get(*key).is_none()).count();
         self.young.drain(..gone);
         self.young.front().map(|(time, _)| *time)
     }
@@ -141,21 +165,23 @@ impl Roster {
     }
 
     pub(in crate::session) fn charge(&self, key: Key) -> Option<Arc<dyn Charge>> {
-        self.entries.get(&key)?.charge.upgrade()
+        self.locks.get(key)?.upgrade()
     }
 
     pub(in crate::session) fn charges(&self) -> Vec<Arc<dyn Charge>> {
-        self.entries.values().filter_map(|entry| entry.charge.upgrade()).collect()
+        let Locks { watched, without_room, refused } = &self.locks;
+        let all = watched.values().chain(without_room.values()).chain(refused.values());
+        all.filter_map(Weak::upgrade).collect()
     }
 
     /// Returns the locks whose nodes are not watched.
     pub(in crate::session) fn unwatched(&self) -> Vec<Arc<dyn Charge>> {
-        let unwatched = self.entries.values().filter(|entry| entry.watch != Watch::Event);
-        unwatched.filter_map(|entry| entry.charge.upgrade()).collect()
+        let Locks { without_room, refused, .. } = &self.locks;
+        without_room.values().chain(refused.values()).filter_map(Weak::upgrade).collect()
     }
 
     pub(in crate::session) fn has_unwatched(&self) -> bool {
-        self.unwatched > 0
+        !self.locks.without_room.is_empty() || !self.locks.refused.is_empty()
     }
 
     pub(in crate::session) fn doubt(&mut self) -> News {
@@ -173,7 +199,7 @@ impl Roster {
 
     /// Returns whether there are locks. Without any, the lease clock is told of the next one.
     pub(in crate::session) fn has_any(&mut self) -> bool {
-        self.is_at_rest = self.entries.is_empty();
+        self.is_at_rest = self.locks.is_empty();
         !self.is_at_rest
     }
 

@@ -1,6 +1,7 @@
 //! The state of the world: two processes, the servers, and a clock.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::cohort::attendant::Rouse;
@@ -125,10 +126,10 @@ impl Caller {
 impl World {
     pub(super) fn new(setup: &'static Setup) -> Self {
         let begin = Instant::now();
-        let bounds = Bounds { turns: TURNS, within: WITHIN };
+        let bounds = Arc::new(Bounds { turns: TURNS, within: WITHIN });
         let caller = |spec: &Spec| Caller { spec: *spec, id: None, state: CallState::Idle, deadline: None };
         let process = |calls: &&[Spec]| Process {
-            line: Line::new(bounds),
+            line: Line::new(bounds.clone()),
             calls: calls.iter().map(caller).collect(),
             contender: None,
             task: Task::Absent,

@@ -1,0 +1,112 @@
+//! The ways in which a hold keeps its lock, and the remains of a hold that has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::client::Client;
+use crate::cohort::Grant;
+
+use super::entry::{Again, Entry};
+use super::node::Ties;
+use super::spanned::Spanned;
+use super::stake::Stake;
+
+/// The way in which a hold keeps its lock.
+#[derive(Debug)]
+pub(super) enum State {
+    Tied(Tied),
+    /// It is the first hold of a lock, and began without ties: nothing is entered inside of most locks that are held for
+    /// long.
+    Bare(Bare),
+    Ended,
+}
+
+/// A hold that began with ties.
+#[derive(Debug)]
+pub(super) struct Tied {
+    /// The ties of the hold around this one. The first hold has its own here.
+    pub(super) ties: Arc<Ties>,
+    /// Dropped after the ties, so that the stake of the last hold finds nothing to downgrade.
+    pub(super) stake: Stake,
+    pub(super) entry: Entry,
+    pub(super) standing: Standing,
+    /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
+    pub(super) is_visit: AtomicBool,
+}
+
+/// A hold that began without ties.
+///
+/// The client ends after the grant, because the end of the last client ends the session: the lease is released and not
+/// lost.
+#[derive(Debug)]
+pub(super) struct Bare {
+    pub(super) grant: Arc<Grant>,
+    pub(super) client: Client,
+    pub(super) entry: Entry,
+}
+
+/// The relation of a hold to the hold around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is the first hold of a lock.
+    First,
+    /// The hold around it has admitted it in this way.
+    Inside(Again),
+}
+
+/// The remains of a hold that has ended.
+pub(super) enum Left {
+    Tied {
+        /// The own ties of an inner hold that has some.
+        own: Option<Arc<Ties>>,
+        /// The ties of the hold around it. The first hold has its own here.
+        around: Arc<Ties>,
+        stake: Stake,
+    },
+    Bare {
+        grant: Arc<Grant>,
+        client: Client,
+    },
+}
+
+impl Tied {
+    #[inline]
+    pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Left {
+        let Self { ties: around, stake, standing, is_visit, .. } = self;
+        let Standing::Inside(again) = standing else {
+            around.node.end();
+            return Left::Tied { own: None, around, stake };
+        };
+        let of_visit = if is_visit.into_inner() { around.node.visits.end() } else { None };
+        let own = own.or(of_visit);
+        match &own {
+            Some(own) => own.node.end(),
+            None => around.node.gate.leave(again),
+        }
+        Left::Tied { own, around, stake }
+    }
+}
+
+impl Bare {
+    pub(super) fn ties(&self) -> Arc<Ties> {
+        Ties::first(&self.client, self.entry, (self.grant.clone(), Spanned::none()))
+    }
+
+    /// Ends this hold, which has these own ties if something may have been entered inside of it.
+    pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Left {
+        let Self { grant, client, .. } = self;
+        match own {
+            None => Left::Bare { grant, client },
+            Some(around) => {
+                around.node.end();
+                // The ties have the grant and the client too, so that neither ends here.
+                drop((grant, client));
+                Left::Tied { own: None, around, stake: Stake::default() }
+            }
+        }
+    }
+}
+
+pub(super) fn ended() -> ! {
+    unreachable!("a hold that has ended is not used")
+}
