@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use zklock::{LeaseState, MutexGuard};
+use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, ZooKeeper};
 
 use crate::clients::{Counted, ms, within_limit};
@@ -16,7 +17,8 @@ use crate::program::Failure;
 /// `taken_ms`, `given_up_ms`: the time to take all of them, and to release them, with 256 calls under way.
 /// `bytes_per_lock`: the resident memory of this process that came with the locks, for each of them.
 /// `bytes_of_path`: the mean length of the path of a lock's node, which is in its `bytes_per_lock`.
-/// `requests_per_s_at_rest`: the requests of the client while nothing happens, for `--rest`.
+/// `requests_per_s_at_rest`, `pings_per_s_at_rest`: the requests of the client while nothing happens, for `--rest`, without
+/// pings, and the pings. Pings tell the client soon that a server is silent, whether it holds locks or not.
 /// `told_first_ms`, `told_last_ms`: the time from the deletion of a node by an outsider until its holder is told, for
 /// the first lock and for the last one that was taken. A client watches the nodes of its locks up to a total length of
 /// their paths, and asks for each of the others every ten seconds.
@@ -45,9 +47,14 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     let bytes_per_lock = each_since(before, guards.len())?;
     let bytes_of_path = node(&outsider, &guards[0]).await?.len() + digits(options.locks) - 1;
     counted.calm().await?;
-    let (before, rest) = (counted.proxy.requests_total(), Duration::from(options.rest));
+    let rest = Duration::from(options.rest);
+    let sent = || [counted.proxy.requests_total(), counted.proxy.requests(Opcode::PING)];
+    let before = sent();
     tokio::time::sleep(rest).await;
-    let at_rest = (counted.proxy.requests_total() - before) as f64 / rest.as_secs_f64();
+    let [all, pings] = sent();
+    let pings = pings - before[1];
+    let [requests_at_rest, pings_at_rest] =
+        [all - before[0] - pings, pings].map(|count| count as f64 / rest.as_secs_f64());
     let told_last = told(&outsider, guards.pop().ok_or("there is no lock")?).await?;
     let told_first = told(&outsider, guards.swap_remove(0)).await?;
     let (requests, confirmed) = reconnect(&counted, &guards).await?;
@@ -60,8 +67,9 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     counted.shut_down().await;
     Ok(format!(
         "held locks={locks} bytes_per_lock={bytes_per_lock:.0} bytes_of_path={bytes_of_path} taken_ms={taken:.0} \
-         given_up_ms={given_up:.0} requests_per_s_at_rest={at_rest:.2} told_first_ms={told_first:.1} \
-         told_last_ms={told_last:.1} requests_of_reconnect={requests} confirmed_ms={confirmed:.1}",
+         given_up_ms={given_up:.0} requests_per_s_at_rest={requests_at_rest:.2} \
+         pings_per_s_at_rest={pings_at_rest:.2} told_first_ms={told_first:.1} told_last_ms={told_last:.1} \
+         requests_of_reconnect={requests} confirmed_ms={confirmed:.1}",
         locks = options.locks,
         taken = ms(taken),
         given_up = ms(given_up),

@@ -18,7 +18,7 @@
 //! * [`link`] is the state of the connection.
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
-//! * [`roll`] asks which nodes belong to the session.
+//! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
 //! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
@@ -57,6 +57,7 @@ pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 pub(crate) mod presence;
+mod present;
 mod roll;
 pub(crate) mod security;
 pub(crate) mod sentry;

@@ -3,15 +3,14 @@
 //! The answer verifies all leases and contenders at once. Only the session itself can get it, so it also shows
 //! whether the servers silently replaced the session by another one.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
-use tokio::task::yield_now;
 
 use super::fault::Fault;
 use super::ops::Ops;
+use super::present::Present;
 
 /// The owner of a node, relative to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +44,7 @@ pub(super) struct RollCall {
 struct Roll {
     epoch: u64,
     /// The paths of the session's nodes; `None` if the server does not know the request.
-    nodes: Option<Arc<HashSet<String>>>,
+    nodes: Option<Arc<Present>>,
 }
 
 impl RollCall {
@@ -64,14 +63,14 @@ impl RollCall {
         }
     }
 
-    async fn call(&self, ops: &Ops, epoch: u64) -> Result<Option<Arc<HashSet<String>>>, Fault> {
+    async fn call(&self, ops: &Ops, epoch: u64) -> Result<Option<Arc<Present>>, Fault> {
         let mut last = self.last.lock().await;
         // A server that did not know the request once is not asked again.
         if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch || roll.nodes.is_none()) {
             return Ok(roll.nodes.clone());
         }
         let nodes = match self.fresh(ops).await? {
-            Some(nodes) => Some(Arc::new(gathered(nodes).await)),
+            Some(nodes) => Some(Arc::new(Present::of(nodes).await)),
             None => None,
         };
         *last = Some(Roll { epoch, nodes: nodes.clone() });
@@ -116,21 +115,6 @@ impl RollCall {
         Ok(owner)
     }
 }
-
-/// Gathers the answer to a roll call into a set, and lets other tasks run meanwhile.
-pub(super) async fn gathered(nodes: Vec<String>) -> HashSet<String> {
-    let mut gathered = HashSet::with_capacity(nodes.len());
-    for node in nodes {
-        gathered.insert(node);
-        if gathered.len().is_multiple_of(AT_A_TIME) {
-            yield_now().await;
-        }
-    }
-    gathered
-}
-
-/// The most nodes that are looked at without a pause for other tasks.
-pub(super) const AT_A_TIME: usize = 256;
 
 #[cfg(test)]
 mod tests {

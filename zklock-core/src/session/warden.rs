@@ -17,7 +17,7 @@ use crate::error::LossReason;
 use crate::queue::contender::Name;
 
 use super::charge::{Absence, Charge};
-use super::roll::AT_A_TIME;
+use super::present::AT_A_TIME;
 use super::ward::{Key, Roster, Ward, Watch};
 use super::{Health, Link, Session};
 

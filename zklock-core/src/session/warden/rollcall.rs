@@ -1,6 +1,5 @@
 //! Verifies many nodes at once.
 
-use std::collections::HashSet;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
@@ -14,10 +13,10 @@ use crate::queue::contender::Name;
 use crate::session::charge::Charge;
 use crate::session::fault::Fault;
 use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
-use crate::session::roll::{AT_A_TIME, gathered};
+use crate::session::present::{AT_A_TIME, Present};
 use crate::session::{Ownership, Session};
 
-/// A lock, and the name of the node that it had when the servers were asked.
+/// A lock, and the name of its node that the servers are asked for.
 type Asked = (Arc<dyn Charge>, Name);
 
 impl Session {
@@ -42,16 +41,19 @@ impl Session {
         loop {
             self.ward.until(|roster| roster.has_unwatched()).await;
             sleep(pause).await;
-            let asked: Vec<_> = self.ward.roster().unwatched().iter().filter_map(asked).collect();
+            let charges = self.ward.roster().unwatched();
             let epoch = self.link().epoch;
             match self.roll.fresh(self.ops()).await {
                 Ok(Some(nodes)) => {
                     pause = OWN_INTERVAL.max(pause_after(&nodes));
-                    let missing = missing(asked, &gathered(nodes).await).await;
+                    let missing = missing(&charges, &Present::of(nodes).await).await;
                     // The next call repeats the questions that fail.
                     self.ask_each(missing, Question::Missed, epoch).await.ok();
                 }
-                Ok(None) => drop(self.ask_each(asked, Question::Presence, epoch).await),
+                Ok(None) => {
+                    let asked = charges.iter().filter_map(asked).collect();
+                    self.ask_each(asked, Question::Presence, epoch).await.ok();
+                }
                 Err(Fault::SessionOver) => return pending().await,
                 Err(_) => {}
             }
@@ -127,10 +129,11 @@ fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
 }
 
 /// Returns the locks whose nodes are not among those of the session.
-async fn missing(asked: Vec<Asked>, present: &HashSet<String>) -> Vec<Asked> {
+async fn missing(charges: &[Arc<dyn Charge>], present: &Present) -> Vec<Asked> {
     let mut missing = Vec::new();
-    for some in asked.chunks(AT_A_TIME) {
-        missing.extend(some.iter().filter(|(charge, node)| !present.contains(&charge.path(node))).cloned());
+    for some in charges.chunks(AT_A_TIME) {
+        let asked = some.iter().filter_map(asked);
+        missing.extend(asked.filter(|(charge, node)| !present.contains(&charge.path(node))));
         yield_now().await;
     }
     missing
