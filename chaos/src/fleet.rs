@@ -6,13 +6,13 @@
 mod clocks;
 mod connections;
 mod links;
+mod member;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ use crate::workload::{Pace, Workload};
 pub(crate) use self::clocks::{Clock, Skew};
 pub(crate) use self::connections::{Connections, Owner};
 pub(crate) use self::links::{Impairment, Links};
+
+use self::member::{Life, Member};
 
 /// The orders that all processes have in common.
 #[derive(Clone, Debug)]
@@ -50,20 +52,6 @@ pub(crate) struct Fleet {
 
 /// The numbers that the system has given to the processes that run now.
 pub(crate) type Running = Arc<Mutex<Vec<u32>>>;
-
-/// The place of a process, whose incarnations follow each other.
-struct Member {
-    links: Links,
-    process: Process,
-    library: Library,
-    life: Life,
-}
-
-enum Life {
-    Runs(Child),
-    Stopped(Child),
-    Ended,
-}
 
 /// Whether a signal had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,38 +241,6 @@ impl Fleet {
             std::thread::sleep(PAUSE);
         }
         Ok(None)
-    }
-}
-
-impl Member {
-    /// Returns the command of the next incarnation: this program again.
-    fn command(&self, common: &Common, clock: Clock) -> io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let workloads: Vec<_> = common.workloads.iter().map(|workload| workload.name()).collect();
-        command
-            .arg(if self.library == Library::Curator { "curator" } else { "worker" })
-            .args(["--connect", &self.links.connect_string(), "--process", &self.process.to_string()])
-            .arg("--directory")
-            .arg(&common.directory)
-            .args(["--service", &common.service.to_string(), "--seed", &common.seed.to_string()])
-            .args(["--tasks", &common.tasks.to_string(), "--workload", &workloads.join(",")])
-            .args(["--pace", &common.pace.name()])
-            .env("RUST_BACKTRACE", "1")
-            // Signals from a terminal are for the campaign.
-            .process_group(0);
-        // Java reads its clock in another way.
-        if let (Library::Zklock, Clock::Skewed(rate), Some(skew)) = (self.library, clock, &common.skew) {
-            skew.set(rate, &mut command);
-        }
-        Ok(command)
-    }
-
-    fn exited(&mut self, journal: &Journal, how: String) -> Exit {
-        let process = self.process;
-        journal.note(Source::Campaign, Event::ProcessExited { process });
-        self.life = Life::Ended;
-        self.process.incarnation += 1;
-        Exit { process, how }
     }
 }
 

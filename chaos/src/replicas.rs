@@ -1,5 +1,5 @@
 //! Looks at the queues of all servers: a comparison of the servers, which ZooKeeper promises to be replicas of each other,
-//! and a search for nodes that stand in a queue for long.
+//! and a search for nodes of Curator that stand in a queue for long.
 //!
 //! Uses only `injection`, `fleet`, `outsider`, `workload`, `settings` and `bell`.
 
@@ -9,6 +9,7 @@ mod standing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    /// Begins to look, about once in a second, and notes the differences and the nodes that stand for long.
+    /// Begins to look, about once in a second, and notes the differences, and the nodes of Curator that stand for long.
     pub(crate) fn begin(field: &Field, connections: Connections) -> io::Result<Self> {
         let (field, end) = (field.clone(), Bell::default());
         let goes_on = end.clone();
@@ -100,22 +101,32 @@ impl Looks {
         if answers == 0 {
             return;
         }
+        let mut queues = BTreeMap::<_, Vec<_>>::new();
         for node in self.standing.look(present.keys(), Instant::now()) {
-            self.note_standing(field, node, present[node]);
+            queues.entry(node.rsplit_once('/').map(|(queue, _)| queue)).or_default().push(node);
+        }
+        for mut nodes in queues.into_values() {
+            nodes.sort_by_key(|node| node.rsplit('-').next());
+            // Those behind a node of zklock may wait for it.
+            let _ = nodes.into_iter().try_for_each(|node| self.note_of_curator(field, node, present[node]));
         }
     }
 
     /// Returns the nodes in all queues at a server.
     async fn nodes(&mut self, server: usize) -> io::Result<BTreeSet<String>> {
-        let (address, open) = &mut self.servers[server];
-        // A connection that fails is not used again.
-        let mut conversation = match open.take() {
-            Some(conversation) => conversation,
-            None => outsider::open(*address).await?,
-        };
+        let mut conversation = self.conversation(server).await?;
         let nodes = outsider::nodes(&mut conversation, self.queues.keys()).await?;
-        *open = Some(conversation);
+        self.servers[server].1 = Some(conversation);
         Ok(nodes)
+    }
+
+    /// Takes the connection to a server, so that one that fails is not used again.
+    async fn conversation(&mut self, server: usize) -> io::Result<Conversation> {
+        let (address, open) = &mut self.servers[server];
+        match open.take() {
+            Some(conversation) => Ok(conversation),
+            None => outsider::open(*address).await,
+        }
     }
 
     fn note(&mut self, field: &Field, Difference { node, has, lacks }: Difference) {
@@ -130,21 +141,30 @@ impl Looks {
         }
     }
 
-    /// Notes a node that stands for long, if it is one of Curator. A node of zklock serves many calls, so that its age shows
-    /// nothing.
-    fn note_standing(&mut self, field: &Field, node: &str, server: usize) {
-        let Some((queue, _)) = node.rsplit_once('/') else { return };
-        let (_, Some(conversation)) = &mut self.servers[server] else { return };
-        let Ok(Some(session)) = field.runtime.block_on(outsider::owner(conversation, node)) else { return };
-        let Some(Owner { number, library: Library::Curator }) = self.owners.get(&session) else { return };
+    /// Notes a node that stands for long, if it is one of Curator. Breaks off if it is not known to be one.
+    fn note_of_curator(&mut self, field: &Field, node: &str, server: usize) -> ControlFlow<()> {
+        let owner = field.runtime.block_on(self.owner(server, node));
+        let Ok(Some((session, Owner { number, library: Library::Curator }))) = owner else {
+            return ControlFlow::Break(());
+        };
         if self.told.insert(format!("{node} stands")) {
             let whose = format!("session {session:x} of process {number}, which uses Curator");
             field.chronicle.say(&format!("{node} stands for long, and is of {whose}"));
         }
-        for lock in self.queues.get(queue).into_iter().flatten() {
+        let queue = node.rsplit_once('/').and_then(|(queue, _)| self.queues.get(queue));
+        for lock in queue.into_iter().flatten() {
             let (lock, node) = ((*lock).to_owned(), node.to_owned());
             field.chronicle.note(Event::NodeStands { lock, node, library: Library::Curator });
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns the session that a node belongs to at a server, and the process behind it if that is known.
+    async fn owner(&mut self, server: usize, node: &str) -> io::Result<Option<(i64, Owner)>> {
+        let mut conversation = self.conversation(server).await?;
+        let session = outsider::owner(&mut conversation, node).await?;
+        self.servers[server].1 = Some(conversation);
+        Ok(session.and_then(|session| Some((session, *self.owners.get(&session)?))))
     }
 }
 

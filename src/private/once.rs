@@ -155,8 +155,11 @@ impl Once {
     }
 }
 
-/// Returns the first path, which is empty if there is none.
+/// Returns the first path, which is empty if there is none, or the error of an invalid one.
 fn first(paths: &[Path]) -> Result<Cow<'static, str>, LockError> {
+    if let Some(error) = paths.iter().find_map(|path| path.as_ref().err()) {
+        return Err(error.clone());
+    }
     let first = paths.first().cloned().transpose()?;
     Ok(first.map(LockPath::into_path).unwrap_or_default())
 }
@@ -223,7 +226,7 @@ async fn begin_under<K>(
 
 /// Begins the period of a function that the leader runs.
 pub async fn begin_term(once: Once, term: Term) -> Start<Term> {
-    let may_start = match once.tick() {
+    let may_start = match once.path().and_then(|_| once.tick()) {
         Ok(tick) => term.leadership().once_per(tick, once.period).await,
         Err(error) => Err(error),
     };
@@ -295,7 +298,7 @@ mod tests {
     #[tokio::test]
     async fn an_invalid_path_is_reported_before_a_missing_client() {
         let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
-        let once = Once::at(Ok("/t".into()), &[Err(invalid)], Duration::from_secs(1));
+        let once = Once::at(Ok("/t".into()), &[Ok("/b".into()), Err(invalid)], Duration::from_secs(1));
         let none = Err(LockError::NotInstalled { name: None, path: None });
         let outcome = begin_under::<()>(&once, none, async { unreachable!("the lock is taken") }).await;
         assert!(

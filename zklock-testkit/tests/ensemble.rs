@@ -97,6 +97,7 @@ fn serves(server: &ZooKeeper) -> bool {
     server.four_letter("srvr").is_ok_and(|answer| answer.contains("Mode: "))
 }
 
+/// Returns the followers once there are two. A server that is behind or slow to answer may be missing at first.
 fn both_followers(ensemble: &Ensemble) -> Vec<&ZooKeeper> {
     let both = || ensemble.followers().ok().filter(|followers| followers.len() == 2);
     eventually(SERVE_WITHIN, both).expect("two servers follow")

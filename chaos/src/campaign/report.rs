@@ -32,13 +32,16 @@ fn names(checked: &[Checked]) -> String {
     text
 }
 
-/// Returns the number of excused findings of each rule, and those about locks that nobody could take in full.
+/// Returns the number of excused findings of each rule. Those about locks that could not be taken, and about nodes that are
+/// left, are in full.
 pub(super) fn excused(excused: &[Violation]) -> String {
     let mut counts = BTreeMap::<Rule, usize>::new();
     excused.iter().for_each(|violation| *counts.entry(violation.rule).or_default() += 1);
     let counts: Vec<_> = counts.iter().map(|(rule, count)| format!("{rule:?} {count}")).collect();
     let mut text = format!("{} findings are excused: {}\n", excused.len(), counts.join(", "));
-    for violation in excused.iter().filter(|violation| violation.rule == Rule::Vacant) {
+    let is_told =
+        |violation: &&Violation| matches!(violation.rule, Rule::Vacant | Rule::Starved | Rule::Left);
+    for violation in excused.iter().filter(is_told) {
         // Writing to a text cannot fail.
         let _ = writeln!(text, "excused: {violation}");
     }

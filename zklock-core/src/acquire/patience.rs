@@ -1,6 +1,6 @@
 //! The time limit of an attempt.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::LockError;
 use crate::session::drive::Contention;
@@ -33,12 +33,6 @@ impl Patience {
     /// Returns this patience after `more` of its time has been spent.
     pub(crate) fn spent(self, more: Duration) -> Self {
         Self { spent: self.spent.saturating_add(more), ..self }
-    }
-
-    /// Returns the instant at which the wait began.
-    pub(crate) fn since(self) -> Instant {
-        let now = Instant::now();
-        now.checked_sub(self.spent).unwrap_or(now)
     }
 
     pub(crate) fn left(self) -> Duration {

@@ -186,6 +186,7 @@ impl<R: Local> Cohort<R> {
 
     /// Makes the desk of a task that is about to start. The task before may not have left its own yet.
     pub(super) fn open_desk(&self) -> Arc<Desk> {
+        interleaving::point();
         let desk = Arc::<Desk>::default();
         let before = self.state().desk.replace(desk.clone());
         drop(before);
@@ -194,11 +195,13 @@ impl<R: Local> Cohort<R> {
 
     /// Gives up the desk of a task that ends, unless another one has started since.
     pub(super) fn leave_desk(&self, desk: &Arc<Desk>) {
+        interleaving::point();
         let left = self.state().desk.take_if(|present| Arc::ptr_eq(present, desk));
         drop(left);
     }
 
     fn present_desk(&self) -> Option<Arc<Desk>> {
+        interleaving::point();
         self.state().desk.clone()
     }
 

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -25,18 +26,20 @@ impl<R: Local> Cohort<R> {
         (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
     ) -> impl Future<Output = Result<Option<Arc<Grant>>, LockError>> + Send {
         async move {
-            let mut place = None;
+            let mut before = None;
             loop {
                 let (reply, answer) = oneshot::channel();
                 let (patience_now, news) = (patience(), News::of(witness));
-                let caller = Caller { reply, wait: patience_now.wait, since: patience_now.since(), news };
+                let (place, since) = before.unzip();
+                let since = since.unwrap_or_else(Instant::now);
+                let caller = Caller { reply, wait: patience_now.wait, since, news };
                 let waiting = match self.arrive(side, patience_now, (place, caller)) {
-                    Ok(id) => Waiting { cohort: &self, id },
+                    Ok(id) => Waiting { cohort: &self, id, since },
                     Err(Turned::Contended) => return Ok(None),
                     Err(Turned::Closed) => return Err(self.closed()),
                 };
                 let answer = answer.await;
-                place = Some(waiting.id);
+                before = Some((waiting.id, waiting.since));
                 mem::forget(waiting);
                 match answer {
                     Ok(Answer::Granted(grant)) => match grant.tenure().check() {
@@ -161,6 +164,7 @@ pub(super) enum ToTell {
 struct Waiting<'a, R: Local> {
     cohort: &'a Arc<Cohort<R>>,
     id: CallId,
+    since: Instant,
 }
 
 impl<R: Local> Drop for Waiting<'_, R> {

@@ -56,7 +56,6 @@ impl Deref for Share {
 impl Stint {
     /// Returns the time of a holder that comes after this many others.
     pub(crate) fn new(tenure: &Arc<Tenure>, handoff: u32) -> Self {
-        tenure.note_granted();
         Self { tenure: tenure.clone(), handoff }
     }
 

@@ -29,7 +29,8 @@ impl<'a> Explanations<'a> {
             || self.expiry.explains(call, until)
     }
 
-    fn is_disputed(&self, call: &Call, until: u64) -> bool {
+    /// Returns whether the servers differed about the queue of the lock. Other calls may get the lock meanwhile.
+    pub(super) fn is_disputed(&self, call: &Call, until: u64) -> bool {
         let differences = self.history.campaign().differences.get(&*call.asked.lock);
         let explains = |at: &u64| *at <= until && call.asked.at < at.saturating_add(self.bounds.recovery);
         differences.is_some_and(|times| times.iter().any(explains))

@@ -1,6 +1,7 @@
 //! Processes that get no lock although others do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::super::call::{Call, End};
 use super::super::event::Library;
@@ -15,7 +16,8 @@ use super::explanations::Explanations;
 ///
 /// A process may be without a grant for [`Bounds::progress`], without the time for which it was stopped or had no
 /// processor. After that, calls that wait for their whole bound or fail show that it gets none. Calls that the servers or
-/// Curator explain are excused. Processes of Curator do not count.
+/// Curator explain are excused, unless others get the lock during the call, and the servers have not differed. Processes of
+/// Curator do not count.
 pub fn progress(history: &History, bounds: &Bounds) -> Findings {
     let explanations = Explanations::of(history, bounds);
     let mut processes = BTreeMap::<Process, Vec<&Call>>::new();
@@ -32,11 +34,18 @@ pub fn progress(history: &History, bounds: &Bounds) -> Findings {
             }
             let is_within = |call: &&Call| call.asked.at >= from && call.in_vain().is_some_and(|at| at <= to);
             let vain: Vec<_> = calls.iter().copied().filter(is_within).collect();
-            if vain.len() < CALLS || !others_go_on(history, process, &vain, from..to) {
+            if vain.len() < CALLS || grants_of_others(history, process, &vain, from..to) < CALLS {
                 continue;
             }
-            let is_explained =
-                |call: &&Call| call.in_vain().is_some_and(|until| explanations.explain(call, until));
+            let is_explained = |call: &&Call| {
+                call.in_vain().is_some_and(|until| {
+                    match grants_of_others(history, process, &[call], call.asked.at..until) {
+                        0 => explanations.explain(call, until),
+                        // A node that keeps one call out would keep the others out, too.
+                        _ => explanations.is_disputed(call, until),
+                    }
+                })
+            };
             let (excused, mut shown): (Vec<_>, Vec<_>) = vain.into_iter().partition(is_explained);
             let verdict = if shown.len() >= CALLS { Verdict::Broken } else { Verdict::Excused };
             shown.extend(excused);
@@ -61,18 +70,18 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
     times.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Returns whether other processes got some of the locks that these calls asked for.
-fn others_go_on(history: &History, process: Process, vain: &[&Call], time: std::ops::Range<u64>) -> bool {
+/// Returns the number of grants, up to [`CALLS`], by which other processes got some of the locks that these calls asked for.
+fn grants_of_others(history: &History, process: Process, vain: &[&Call], time: Range<u64>) -> usize {
     let locks: BTreeSet<_> = vain.iter().map(|call| &call.asked.lock).collect();
     let holds = history.holds();
     let begun = holds.partition_point(|hold| hold.granted < time.start);
     let within = holds[begun..].iter().take_while(|hold| hold.granted < time.end);
-    within.filter(|hold| hold.process() != process && locks.contains(&hold.lock)).take(CALLS).count() == CALLS
+    within.filter(|hold| hold.process() != process && locks.contains(&hold.lock)).take(CALLS).count()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind, Why};
+    use super::super::super::event::{Event, Kind, Library, Why};
     use super::super::super::story::{Story, rules};
     use super::*;
 
@@ -114,6 +123,14 @@ mod tests {
         };
         let each_but = |left: usize| (1..=10 - left as u64).map(|nth| 10 * nth + 5).collect::<Vec<_>>();
         assert_eq!([found(&[]), found(&each_but(3)), found(&each_but(2))], [(1, 0), (1, 0), (0, 1)]);
+        let behind_curator = |story: Story| {
+            let [lock, node] = ["a", "/q/n"].map(str::to_owned);
+            let stands = Event::NodeStands { lock, node, library: Library::Curator };
+            let story = story.campaign(10, stands.clone()).campaign(200, stands);
+            let findings = progress(&story.history(), &Bounds { progress: 50, ..Bounds::default() });
+            (findings.violations.len(), findings.excused.len())
+        };
+        assert_eq!(behind_curator(story(10)), (1, 0), "others get the lock during the calls");
     }
 
     #[test]
