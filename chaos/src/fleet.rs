@@ -11,7 +11,6 @@ mod member;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,26 +20,13 @@ use zklock_testkit::Error;
 use zklock_testkit::history::{Event, Library, Process, Source};
 
 use crate::journal::{Journal, at_rest};
-use crate::workload::{Pace, Workload};
 
 pub(crate) use self::clocks::{Clock, Skew};
 pub(crate) use self::connections::{Connections, Owner};
 pub(crate) use self::links::{Impairment, Links};
+pub(crate) use self::member::{Common, Exit};
 
 use self::member::{Life, Member};
-
-/// The orders that all processes have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Common {
-    pub(crate) directory: PathBuf,
-    pub(crate) service: SocketAddr,
-    pub(crate) seed: u64,
-    pub(crate) tasks: u32,
-    pub(crate) workloads: Vec<Workload>,
-    pub(crate) pace: Pace,
-    /// `None` if all clocks are true.
-    pub(crate) skew: Option<Skew>,
-}
 
 /// All processes. Those that still run are killed on drop.
 pub(crate) struct Fleet {
@@ -59,13 +45,6 @@ pub(crate) enum Effect {
     Struck,
     /// The process does not run.
     None,
-}
-
-/// The end of a process that was not killed.
-#[derive(Clone, Debug)]
-pub(crate) struct Exit {
-    pub(crate) process: Process,
-    pub(crate) how: String,
 }
 
 impl Fleet {

@@ -1,14 +1,31 @@
 //! The place of a process in a fleet.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use zklock_testkit::history::{Event, Library, Process, Source};
 
 use crate::journal::Journal;
+use crate::workload::{Pace, Workload};
 
-use super::{Clock, Common, Exit, Links};
+use super::clocks::{Clock, Skew};
+use super::links::Links;
+
+/// The orders that all processes have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) directory: PathBuf,
+    pub(crate) service: SocketAddr,
+    pub(crate) seed: u64,
+    pub(crate) tasks: u32,
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) pace: Pace,
+    /// `None` if all clocks are true.
+    pub(crate) skew: Option<Skew>,
+}
 
 /// The place of a process, whose incarnations follow each other.
 pub(super) struct Member {
@@ -22,6 +39,13 @@ pub(super) enum Life {
     Runs(Child),
     Stopped(Child),
     Ended,
+}
+
+/// The end of a process that was not killed.
+#[derive(Clone, Debug)]
+pub(crate) struct Exit {
+    pub(crate) process: Process,
+    pub(crate) how: String,
 }
 
 impl Member {

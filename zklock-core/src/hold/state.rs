@@ -30,7 +30,7 @@ pub(super) struct Tied {
     pub(super) stake: Stake,
     pub(super) entry: Entry,
     pub(super) standing: Standing,
-    /// Whether this is a [`Visit`] of the hold around it, whose own ties may be kept in the visits of that hold.
+    /// Whether this is a [`Visit`](super::visit::Visit) of the hold around it, whose own ties may be kept in the visits of that hold.
     pub(super) is_visit: AtomicBool,
 }
 
@@ -109,4 +109,39 @@ impl Bare {
 
 pub(super) fn ended() -> ! {
     unreachable!("a hold that has ended is not used")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use futures_lite::future::block_on;
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::{Config, Mutex, inherit_blocking};
+
+    /// Enters a first hold that ends meanwhile on another thread.
+    async fn race(mutex: &Mutex, stranger: &Mutex) {
+        let held = mutex.lock().await.unwrap();
+        let entering = mutex.clone();
+        let enter = async { inherit_blocking(move || block_on(entering.lock())) };
+        let heir = thread::spawn(held.scope(enter).await);
+        held.release().await.unwrap();
+        let heir = heir.join().unwrap().unwrap();
+        assert!(heir.is_held());
+        assert!(stranger.try_lock().await.unwrap().is_none(), "a stranger holds beside {heir:?}");
+        heir.release().await.unwrap();
+        assert!(stranger.try_lock().await.unwrap().is_some(), "the last hold has given the lock back");
+    }
+
+    #[tokio::test]
+    async fn an_heir_enters_alone_while_the_first_hold_around_it_ends() {
+        let server = EmbeddedServer::start().unwrap();
+        let connect = || Config::new(server.connect_string()).connect();
+        let (client, other) = (connect().await.unwrap(), connect().await.unwrap());
+        let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
+        for _ in 0..300 {
+            race(&mutex, &stranger).await;
+        }
+    }
 }
