@@ -30,7 +30,8 @@ pub(super) struct Tied {
     pub(super) stake: Stake,
     pub(super) entry: Entry,
     pub(super) standing: Standing,
-    /// Whether this is a [`Visit`](super::visit::Visit) of the hold around it, whose own ties may be kept in the visits of that hold.
+    /// Whether this is a [`Visit`](super::visit::Visit) of the hold around it, whose own ties may be kept in the visits of
+    /// that hold.
     pub(super) is_visit: AtomicBool,
 }
 

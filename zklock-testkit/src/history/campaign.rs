@@ -78,7 +78,7 @@ impl Force {
     }
 
     /// Takes note of the answer. Returns `false` if there is one already.
-    fn is_answered_by(&mut self, at: u64) -> bool {
+    fn answer(&mut self, at: u64) -> bool {
         let is_first = self.answered.is_none();
         self.answered.get_or_insert(at);
         is_first
@@ -164,7 +164,7 @@ impl Campaign {
             Event::LockBroken { lock, zxid } => {
                 let forces = self.broken.entry(lock.clone()).or_default();
                 let same = forces.iter_mut().rev().find(|(_, other)| other == zxid);
-                if !same.is_some_and(|(force, _)| force.is_answered_by(at)) {
+                if !same.is_some_and(|(force, _)| force.answer(at)) {
                     forces.push((Force::begins(at), *zxid));
                 }
             }
@@ -175,7 +175,7 @@ impl Campaign {
             }
             Event::SessionEnded { process } => {
                 let forces = &mut self.life(*process).sessions_ended;
-                if !forces.last_mut().is_some_and(|force| force.is_answered_by(at)) {
+                if !forces.last_mut().is_some_and(|force| force.answer(at)) {
                     forces.push(Force::begins(at));
                 }
             }
