@@ -187,12 +187,16 @@ pub(crate) fn client_id() -> Option<ClientId> {
     look_for_scoped(None, Client::id).or_else(|| DEFAULT.get())
 }
 
+/// Calls a function with the client of this name; the default client has no name. The function neither runs code of users
+/// nor looks for clients.
+#[inline]
+pub(crate) fn look<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
+    look_for_scoped(name, &look)
+        .or_else(|| INSTALLED.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look))
+}
+
 fn found(name: Option<&str>) -> Result<Client, LockError> {
-    if let Some(client) = look_for_scoped(name, Client::clone) {
-        return Ok(client);
-    }
-    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
-    let client = installed.get(name).cloned();
+    let client = look(name, Client::clone);
     client.ok_or_else(|| LockError::NotInstalled { name: name.map(str::to_owned), path: None })
 }
 

@@ -32,5 +32,6 @@ pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
 /// It is meant for health endpoints: it neither joins the election nor fails, and returns `false` before this
 /// process has joined.
 pub fn is_leader(path: impl AsRef<str>) -> bool {
-    crate::global::client().is_ok_and(|client| client.leads(path.as_ref()))
+    let path = path.as_ref();
+    crate::global::look(None, |client| client.may_lead(path)).flatten().is_some_and(|leads| leads())
 }

@@ -83,8 +83,8 @@ pub(super) struct Scoped {
 
 impl Scoped {
     /// Looks at the client of this name; the default client has no name.
-    fn look_for<T>(&self, name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
-        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).map(look));
+    fn look_for<T>(&self, name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
+        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).map(&look));
         scoped.or_else(|| self.ambient.as_ref()?.look_for(name, look))
     }
 
@@ -101,9 +101,10 @@ impl Scoped {
 }
 
 /// Looks at the client of this name that is found here; the default client has no name.
-pub(super) fn look_for_scoped<T>(name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
+#[inline]
+pub(super) fn look_for_scoped<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
     // The clients of a task come with those of its test.
-    let look_here = |scoped: &Scoped| (scoped.look_for(name, look), scoped.ambient.is_some());
+    let look_here = |scoped: &Scoped| (scoped.look_for(name, &look), scoped.ambient.is_some());
     let (found, is_of_test) = SCOPED.try_with(look_here).unwrap_or((None, false));
     if found.is_some() || is_of_test {
         return found;
@@ -125,7 +126,7 @@ pub(super) fn scoped() -> Scoped {
 pub(crate) struct Ambient(Arc<RwLock<Scope>>);
 
 impl Ambient {
-    fn look_for<T>(&self, name: Option<&str>, look: fn(&Client) -> T) -> Option<T> {
+    fn look_for<T>(&self, name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
         self.read(|scope| scope.clients.get(name).map(look))
     }
 

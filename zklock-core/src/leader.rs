@@ -100,10 +100,12 @@ impl Client {
         Leader::new(self.clone(), path.as_ref())
     }
 
-    /// Returns whether this client leads at `path`, without a handle on its candidate.
+    /// Returns the question whether this client leads at `path`, unless it is known to be no candidate there or to follow.
+    ///
+    /// The answer may tell others that a term has been lost, so the caller asks without a lock.
     #[doc(hidden)]
-    pub fn leads(&self, path: &str) -> bool {
-        roster::leads(self, path)
+    pub fn may_lead(&self, path: &str) -> Option<impl FnOnce() -> bool + use<>> {
+        roster::may_lead(self, path)
     }
 
     /// Returns whether this client's candidate at `path` has its answer from the election, and does not lead, for generated

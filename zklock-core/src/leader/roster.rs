@@ -42,9 +42,11 @@ impl Roster {
     }
 }
 
-/// Returns whether the client leads at `path`.
-pub(super) fn leads(client: &Client, path: &str) -> bool {
-    Roster::of(client).at(path).is_some_and(|candidate| candidate.latch.is_leader())
+/// Returns the question whether the client leads at `path`, unless it is known to be no candidate there or to follow.
+pub(super) fn may_lead(client: &Client, path: &str) -> Option<impl FnOnce() -> bool + use<>> {
+    let candidates = Roster::of(client).read();
+    let candidate = candidates.get(path).filter(|candidate| !candidate.latch.follows())?.clone();
+    Some(move || candidate.latch.is_leader())
 }
 
 /// Returns whether the client is a candidate at `path` and, by the election's answer in memory, does not lead.
@@ -158,7 +160,7 @@ impl Leader {
     pub fn is_leader(&self) -> bool {
         match &self.place {
             Place::Known(candidate) => candidate.latch.is_leader(),
-            Place::New(path) => leads(&self.client, path.relative()),
+            Place::New(path) => may_lead(&self.client, path.relative()).is_some_and(|leads| leads()),
         }
     }
 
