@@ -183,6 +183,7 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
 }
 
 /// Returns the identity of the client that [`client`] returns.
+#[inline]
 pub(crate) fn client_id() -> Option<ClientId> {
     look_for_scoped(None, Client::id).or_else(|| DEFAULT.get())
 }

@@ -27,7 +27,7 @@ mod taking;
 
 use std::future::Future;
 
-use zklock_core::{Client, Guard, LockError};
+use zklock_core::{Client, Guard, LockError, TakenMutex};
 
 pub use self::held::{assert_held, assert_not_held};
 pub use self::leader::{
@@ -39,7 +39,7 @@ pub use self::otherwise::{instead, mapped, told};
 pub use self::paths::{PathTemplate, Paths, Text, constant, path_of};
 pub use self::site::Site;
 pub use self::source::{DefaultClient, Source, default_client};
-pub use self::taking::{Wait, lock, lock_all, number, permits, read, write};
+pub use self::taking::{Wait, lock, lock_all, number, permits, read, take, write};
 pub use crate::global::named_client;
 pub use zklock_core::Member;
 
@@ -78,6 +78,33 @@ pub fn run<K, F: Future>(
     body: F,
 ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, K, F> {
     held.run_at_once(body)
+}
+
+/// Runs the body of an annotated function under its lock, drops it if the lock is lost, and then releases the lock. A
+/// failure to release it does not replace the body's result.
+#[inline]
+pub fn call<F: Future>(held: impl Held, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
+    held.call(body)
+}
+
+/// A lock that an annotated function holds, and whose guard its body does not see.
+pub trait Held {
+    /// Runs the body under the lock, and then releases the lock.
+    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>>;
+}
+
+impl<K> Held for Guard<K> {
+    #[inline]
+    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
+        self.run_and_finish(body)
+    }
+}
+
+impl Held for TakenMutex {
+    #[inline]
+    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
+        self.run(body)
+    }
 }
 
 /// Runs the body of an annotated function under its lock, to its end.

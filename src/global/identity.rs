@@ -13,6 +13,7 @@ impl Identity {
         Self(AtomicUsize::new(0))
     }
 
+    #[inline]
     pub(super) fn get(&self) -> Option<ClientId> {
         NonZero::new(self.0.load(Ordering::Acquire)).map(ClientId)
     }

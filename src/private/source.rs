@@ -23,6 +23,7 @@ pub fn default_client() -> DefaultClient {
 }
 
 impl Source for DefaultClient {
+    #[inline]
     fn id(&self) -> Option<ClientId> {
         global::client_id()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use zklock_core::{
     Client, ClientId, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard,
-    ValidPath, WriteGuard,
+    TakenMutex, ValidPath, WriteGuard,
 };
 
 use super::Path;
@@ -46,19 +46,25 @@ impl Wait {
     }
 }
 
+/// Takes the mutex of an annotated function whose body does not see the guard.
+#[inline(always)]
+pub fn take(
+    client: impl Source,
+    path: Path,
+    wait: Wait,
+) -> impl Future<Output = Result<TakenMutex, LockError>> {
+    entered((client, path, wait), ClientId::mutex_inside, |asked| async move {
+        asked.lock().await.map(TakenMutex::from)
+    })
+}
+
 /// Takes the mutex of an annotated function.
 pub fn lock(
     client: impl Source,
     path: Path,
     wait: Wait,
 ) -> impl Future<Output = Result<MutexGuard, LockError>> {
-    entered((client, path, wait), ClientId::mutex_again, |asked| async move {
-        let mutex = asked.client.mutex_at(&asked.below).named(asked.path.label());
-        match asked.wait.bound(&asked.client) {
-            Some(wait) => mutex.lock_timeout(wait).await,
-            None => free(mutex.try_lock().await, &asked.path),
-        }
-    })
+    entered((client, path, wait), ClientId::mutex_again, |asked| async move { asked.lock().await })
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
@@ -107,15 +113,24 @@ impl Asked {
         let below = path.below(&client)?;
         Ok(Self { client, path, below, wait })
     }
+
+    async fn lock(&self) -> Result<MutexGuard, LockError> {
+        let mutex = self.client.mutex_at(&self.below).named(self.path.label());
+        match self.wait.bound(&self.client) {
+            Some(wait) => mutex.lock_timeout(wait).await,
+            None => free(mutex.try_lock().await, &self.path),
+        }
+    }
 }
 
-/// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise.
-#[inline]
-fn entered<G: Unpin, F: Future<Output = Result<G, LockError>>>(
+/// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise. It is inlined, because
+/// to move what has been entered takes longer than to enter it.
+#[inline(always)]
+fn entered<A: Into<G> + Unpin, G, F: Future<Output = Result<G, LockError>>>(
     (client, path, wait): (impl Source, Path, Wait),
-    again: impl FnOnce(ClientId, &str) -> Option<G>,
+    again: impl FnOnce(ClientId, &str) -> Option<A>,
     take: impl FnOnce(Asked) -> F,
-) -> Entered<G, F> {
+) -> Entered<A, F> {
     // By reference, and before the path is validated: entering again takes less time than either.
     if let Ok(path) = &path
         && wait.is_valid()
@@ -123,27 +138,37 @@ fn entered<G: Unpin, F: Future<Output = Result<G, LockError>>>(
     {
         return Entered::Again(Some(held));
     }
-    match Asked::of(client, path, wait) {
-        // Boxed, so that the futures of calls are small.
-        Ok(asked) => Entered::Waits(Box::pin(take(asked))),
-        Err(error) => Entered::Failed(Some(Box::new(error))),
+    match first((client, path, wait), take) {
+        Ok(taken) => Entered::Waits(taken),
+        Err(error) => Entered::Failed(Some(error)),
     }
 }
 
-/// The entry into a lock. An error is boxed, so that the futures of calls are small.
-enum Entered<G, F> {
-    Again(Option<G>),
+/// Begins to take a lock. It is a function of its own, so that the way to enter again is inlined. Both results are boxed, so
+/// that the futures of calls are small.
+#[inline(never)]
+fn first<F: Future>(
+    (client, path, wait): (impl Source, Path, Wait),
+    take: impl FnOnce(Asked) -> F,
+) -> Result<Pin<Box<F>>, Box<LockError>> {
+    Ok(Box::pin(take(Asked::of(client, path, wait)?)))
+}
+
+/// The entry into a lock. An error is boxed, so that the futures of calls are small, and an entry again is as small as it can
+/// be.
+enum Entered<A, F> {
+    Again(Option<A>),
     Waits(Pin<Box<F>>),
     Failed(Option<Box<LockError>>),
 }
 
-impl<G: Unpin, F: Future<Output = Result<G, LockError>>> Future for Entered<G, F> {
+impl<A: Into<G> + Unpin, G, F: Future<Output = Result<G, LockError>>> Future for Entered<A, F> {
     type Output = Result<G, LockError>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Self::Again(held) => Poll::Ready(Ok(held.take().expect(ENDED))),
+            Self::Again(held) => Poll::Ready(Ok(held.take().expect(ENDED).into())),
             Self::Waits(taken) => taken.as_mut().poll(context),
             Self::Failed(error) => Poll::Ready(Err(*error.take().expect(ENDED))),
         }

@@ -1,11 +1,13 @@
 //! The guard of a held lock: one type, whose parameter is the kind of lock.
 //!
+//! * [`entering`]: enters a lock, and ends with its guard.
 //! * [`running`]: runs a body under the lock.
 //! * [`mod@write`], [`upsert`]: make writes that are applied only while the lock is held.
 //! * [`read`]: reads data as of a moment at which the lock was held.
 //!
 //! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
+mod entering;
 pub(crate) mod read;
 pub(crate) mod running;
 pub(crate) mod upsert;
@@ -24,6 +26,8 @@ use crate::hold::{self, Hold, Holds, OnRevoke, Releasing};
 use crate::lease::LeaseState;
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
+
+pub(crate) use self::entering::enter;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///
@@ -208,6 +212,10 @@ impl<K> Guard<K> {
 
     pub(crate) fn client(&self) -> &Client {
         self.holds[0].client()
+    }
+
+    pub(crate) fn into_holds(self) -> Holds {
+        self.holds
     }
 
     pub(crate) fn holds(&self) -> &[Hold] {

@@ -30,7 +30,6 @@
 //! `error` and `interleaving`.
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tracing::Span;
@@ -48,26 +47,29 @@ use self::node::{Node, Place, Ties};
 use self::spanned::{Closing, Spanned};
 use self::stake::Stake;
 use self::state::{Bare, Left, Standing, State, Tied, ended};
-use self::visit::Visit;
 use self::waiting::turn_of;
 
+pub(crate) use self::body::{run_and_finish, run_at_once};
 pub(crate) use self::door::{Door, UNNAMED};
 pub(crate) use self::ending::OnRevoke;
-pub(crate) use self::enter::{enter, enter_again_to_run};
+pub(crate) use self::enter::{Waiting, enter, enter_again_to_run};
 pub(crate) use self::entry::Entry;
 pub(crate) use self::finishing::finish;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::holds::Holds;
+pub(crate) use self::inside::Inside;
 pub(crate) use self::release::{Releasing, begin_release, release_all};
 pub(crate) use self::scope::held;
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub use self::scoped::{inherit, inherit_blocking};
-pub(crate) use self::scoped::{scope, scope_at_once, scope_blocking, scope_blocking_in_term, scope_in_term};
+pub(crate) use self::scoped::{scope, scope_blocking, scope_blocking_in_term, scope_in_term};
 pub(crate) use self::sought::Sought;
+pub(crate) use self::taken::Taken;
 pub(crate) use self::together::{Together, enter_together, fit_together};
 pub(crate) use self::waiting::confirm;
 
+mod body;
 mod chain;
 mod door;
 mod ending;
@@ -76,7 +78,9 @@ mod entry;
 mod finishing;
 mod gate;
 mod held;
+mod holder;
 mod holds;
+mod inside;
 mod node;
 mod release;
 mod revocation;
@@ -86,6 +90,7 @@ mod sought;
 mod spanned;
 mod stake;
 mod state;
+mod taken;
 mod together;
 mod visit;
 mod visits;
@@ -158,15 +163,15 @@ impl Hold {
         Self::tied((ties, stake), entry, Standing::First)
     }
 
-    #[inline]
+    #[inline(always)]
     fn tied((ties, stake): (Arc<Ties>, Stake), entry: Entry, standing: Standing) -> Self {
-        let tied = Tied { ties, stake, entry, standing, is_visit: AtomicBool::default() };
+        let tied = Tied { ties, stake, entry, standing };
         Self { state: State::Tied(tied), own: OnceLock::new() }
     }
 
     /// Returns the hold of an entry that the hold with these ties has admitted. If that hold has ended meanwhile, gives the
     /// admission up and returns `None`.
-    #[inline]
+    #[inline(always)]
     fn inside(ties: Arc<Ties>, entry: Entry, again: Again) -> Option<Self> {
         let stake = match ties.node.is_over() {
             true => None,
@@ -218,17 +223,14 @@ impl Hold {
     }
 
     fn own_ties(&self) -> &Arc<Ties> {
-        let Tied { ties: around, entry, standing, is_visit, .. } = match &self.state {
+        let Tied { ties: around, entry, standing, .. } = match &self.state {
             State::Tied(tied) => tied,
             State::Bare(bare) => return self.own.get_or_init(|| bare.ties()),
             State::Ended => ended(),
         };
         let Standing::Inside(again) = *standing else { return around };
         self.own.get_or_init(|| match again {
-            Again::Alone => {
-                is_visit.store(true, Ordering::Relaxed);
-                around.node.visits.ties(|| around.of_visit())
-            }
+            Again::Alone => around.node.visits.ties(|| around.of_visit()),
             Again::Shared => {
                 let place = Place::admitted(around.node.clone(), again);
                 around.inner(*entry, place, None)
@@ -236,17 +238,31 @@ impl Hold {
         })
     }
 
-    /// Returns this hold as a visit of the hold around it. A hold that has ties of its own already is none, and neither is
-    /// one that is not alone.
+    /// Returns the hold around this one if this is a visit of it: it is alone there, and has no ties of its own.
     #[inline]
-    fn visit(&self) -> Option<Visit> {
-        let State::Tied(tied) = &self.state else { return None };
-        if tied.standing != Standing::Inside(Again::Alone) || self.own.get().is_some() {
-            return None;
+    fn around(&self) -> Option<&Arc<Node>> {
+        match &self.state {
+            State::Tied(Tied { ties, standing: Standing::Inside(Again::Alone), .. })
+                if self.own.get().is_none() =>
+            {
+                Some(&ties.node)
+            }
+            State::Tied(_) | State::Bare(_) | State::Ended => None,
         }
-        // Before a scope refers to the visit.
-        tied.is_visit.store(true, Ordering::Relaxed);
-        Some(Visit::present(&tied.ties.node))
+    }
+
+    /// Ends this hold if it is an inner one that nothing refers to and that has no stake, as most are. It leaves no more
+    /// behind than the ties of the hold around it.
+    #[inline]
+    fn has_left_alone(&self) -> bool {
+        let State::Tied(Tied { ties, stake, standing: Standing::Inside(again), .. }) = &self.state else {
+            return false;
+        };
+        if self.own.get().is_some() || !stake.is_none() || ties.node.visits.is_seen() {
+            return false;
+        }
+        ties.node.gate.leave(*again);
+        true
     }
 
     /// Ends this hold, and returns what it leaves behind, unless it has ended before.
@@ -278,8 +294,8 @@ impl Hold {
         // The ties of the hold around this one have a part in the span too.
         let own = self.own_ties().clone();
         let State::Tied(tied) = &mut self.state else { return None };
-        if mem::take(tied.is_visit.get_mut()) {
-            drop(tied.ties.node.visits.end());
+        if let Standing::Inside(again) = tied.standing {
+            drop(tied.ties.node.end_visit(again));
         }
         (tied.ties, tied.standing, self.own) = (own.clone(), Standing::First, OnceLock::new());
         own.span.give_up()
@@ -289,7 +305,9 @@ impl Hold {
 impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        drop(self.leave());
+        if !self.has_left_alone() {
+            drop(self.leave());
+        }
     }
 }
 

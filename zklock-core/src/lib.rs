@@ -52,6 +52,8 @@ pub use lease::LeaseState;
 pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
+#[doc(hidden)]
+pub use mutex::{MutexInside, TakenMutex};
 pub use participant::{Participant, Standing};
 #[doc(hidden)]
 pub use path::ValidPath;

@@ -3,15 +3,14 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{Count, Permits};
 use crate::client::{Client, ClientId};
 use crate::error::LockError;
-use crate::guard::{Guard, OnePath};
-use crate::hold::{self, Door, Entry, Sought};
+use crate::guard::{self, Guard, OnePath};
+use crate::hold::{self, Door, Entry, Inside, Sought, Taken};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
@@ -84,8 +83,50 @@ impl ClientId {
     /// Enters the mutex at this path again if the current call holds it and nothing is in the way, to run a
     /// body at once.
     #[doc(hidden)]
+    #[inline]
     pub fn mutex_again(self, path: &str) -> Option<MutexGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Mutex)).map(MutexGuard::new)
+    }
+}
+
+impl ClientId {
+    /// Enters the mutex at this path as [`mutex_again`](Self::mutex_again) does, without a guard.
+    #[doc(hidden)]
+    #[inline]
+    pub fn mutex_inside(self, path: &str) -> Option<MutexInside> {
+        Inside::enter(self, path).map(MutexInside)
+    }
+}
+
+/// A mutex that generated code has entered again without a guard.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct MutexInside(Inside);
+
+/// A mutex that generated code holds without a guard.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TakenMutex(Taken);
+
+impl TakenMutex {
+    /// Runs a body as [`run_at_once`](Guard::run_at_once) does, and then releases the mutex as [`finish`](Guard::finish)
+    /// does.
+    #[inline]
+    pub fn run<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> + use<F> {
+        self.0.run(body)
+    }
+}
+
+impl From<MutexInside> for TakenMutex {
+    #[inline]
+    fn from(MutexInside(inside): MutexInside) -> Self {
+        Self(Taken::Again(inside))
+    }
+}
+
+impl From<MutexGuard> for TakenMutex {
+    fn from(guard: MutexGuard) -> Self {
+        Self(Taken::First(Box::new(guard.into_holds())))
     }
 }
 
@@ -174,13 +215,9 @@ impl Mutex {
     /// guard.release().await
     /// # }
     /// ```
-    pub async fn lock(&self) -> Result<MutexGuard, LockError> {
-        // Not by `lock_timeout`: the smaller this future is, the less memory has a task that waits.
-        let waiting = match self.door.begin(&self.client, self.client.default_wait()) {
-            ControlFlow::Break(holds) => return Ok(MutexGuard::new(holds)),
-            ControlFlow::Continue(waiting) => waiting,
-        };
-        waiting.await.map(MutexGuard::new)
+    #[inline]
+    pub fn lock(&self) -> impl Future<Output = Result<MutexGuard, LockError>> {
+        guard::enter(&self.door, &self.client, self.client.default_wait())
     }
 
     /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.
@@ -206,8 +243,9 @@ impl Mutex {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    pub async fn lock_timeout(&self, wait: Duration) -> Result<MutexGuard, LockError> {
-        Ok(MutexGuard::new(self.door.enter(&self.client, wait).await?))
+    #[inline]
+    pub fn lock_timeout(&self, wait: Duration) -> impl Future<Output = Result<MutexGuard, LockError>> {
+        guard::enter(&self.door, &self.client, wait)
     }
 
     /// Acquires the lock if no other contender holds it or waits for it, and returns `Ok(None)` otherwise.

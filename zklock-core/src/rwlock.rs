@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::client::{Client, ClientId};
 use crate::error::LockError;
-use crate::guard::{Guard, OnePath};
+use crate::guard::{self, Guard, OnePath};
 use crate::hold::{self, Door, Entry, Sought};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
@@ -89,12 +89,14 @@ impl Client {
 impl ClientId {
     /// Enters the lock at this path again for reading, to run a body at once, if the call holds it and nothing is in the way.
     #[doc(hidden)]
+    #[inline]
     pub fn read_again(self, path: &str) -> Option<ReadGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Read)).map(ReadGuard::new)
     }
 
     /// Enters the lock at this path again for writing, to run a body at once, if the call holds it and nothing is in the way.
     #[doc(hidden)]
+    #[inline]
     pub fn write_again(self, path: &str) -> Option<WriteGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Write)).map(WriteGuard::new)
     }
@@ -159,8 +161,9 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    pub async fn read(&self) -> Result<ReadGuard, LockError> {
-        self.read_timeout(self.client.default_wait()).await
+    #[inline]
+    pub fn read(&self) -> impl Future<Output = Result<ReadGuard, LockError>> {
+        self.read_timeout(self.client.default_wait())
     }
 
     /// Acquires the lock for reading, waiting for at most `wait` in total, including the time to connect.
@@ -175,8 +178,9 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    pub async fn read_timeout(&self, wait: Duration) -> Result<ReadGuard, LockError> {
-        Ok(ReadGuard::new(self.read.enter(&self.client, wait).await?))
+    #[inline]
+    pub fn read_timeout(&self, wait: Duration) -> impl Future<Output = Result<ReadGuard, LockError>> {
+        guard::enter(&self.read, &self.client, wait)
     }
 
     /// Acquires the lock for reading if no other contender writes or waits to write, and returns `Ok(None)`
@@ -206,8 +210,9 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    pub async fn write(&self) -> Result<WriteGuard, LockError> {
-        self.write_timeout(self.client.default_wait()).await
+    #[inline]
+    pub fn write(&self) -> impl Future<Output = Result<WriteGuard, LockError>> {
+        self.write_timeout(self.client.default_wait())
     }
 
     /// Acquires the lock for writing, waiting for at most `wait` in total, including the time to connect.
@@ -223,8 +228,9 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    pub async fn write_timeout(&self, wait: Duration) -> Result<WriteGuard, LockError> {
-        Ok(WriteGuard::new(self.write.enter(&self.client, wait).await?))
+    #[inline]
+    pub fn write_timeout(&self, wait: Duration) -> impl Future<Output = Result<WriteGuard, LockError>> {
+        guard::enter(&self.write, &self.client, wait)
     }
 
     /// Acquires the lock for writing if no other contender holds it or waits for it, and returns `Ok(None)`

@@ -70,6 +70,7 @@ pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 mod traffic;
+mod uptime;
 pub(crate) mod ward;
 pub(crate) mod warden;
 

@@ -50,7 +50,17 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        run_while(|| self.check(), || self.lost(), hold::scope_at_once(&self.holds, future))
+        hold::run_at_once(&self.holds, future)
+    }
+
+    /// Runs a body as [`run_at_once`](Self::run_at_once) does, and then releases the lock as [`finish`](Self::finish) does.
+    #[doc(hidden)]
+    #[inline]
+    pub fn run_and_finish<F: Future>(
+        self,
+        body: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<F, K> {
+        hold::run_and_finish(self.into_holds(), body)
     }
 
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.

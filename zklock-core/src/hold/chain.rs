@@ -44,6 +44,7 @@ impl<T: Ends> Chain<T> {
 impl<T> Chain<T> {
     pub(super) const EMPTY: Self = Self(None);
 
+    #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         let links = std::iter::successors(self.0.as_ref(), |link| link.outer.as_ref());
         links.map(|link| &link.value)

@@ -37,7 +37,7 @@ impl Door {
     }
 
     /// Enters the lock again if the current call holds it and nothing is in the way. Otherwise, returns the wait for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, client: &'a Client, wait: Duration) -> ControlFlow<Holds, Waiting<'a>> {
         let holds = if wait.is_zero() { None } else { self.again(client) };
         match holds {
@@ -47,7 +47,7 @@ impl Door {
     }
 
     /// Enters the lock again if the current call holds it and nothing is in the way.
-    #[inline]
+    #[inline(always)]
     fn again(&self, client: &Client) -> Option<Holds> {
         enter_again(Sought::at(client, self), Tenure::is_held)
     }
@@ -83,12 +83,13 @@ impl Door {
 /// Enters a lock again if the current call holds it and nothing is in the way, to run a body at once.
 ///
 /// The lease clock is not read here: the body's first step is preceded by a reading, which would only repeat this one.
-#[inline]
+#[inline(always)]
 pub(crate) fn enter_again_to_run(sought: Sought<'_>) -> Option<Holds> {
     enter_again(sought, Tenure::is_unbroken)
 }
 
-#[inline]
+/// It is inlined, so that the hold is made in its place: to move it takes longer than to make it.
+#[inline(always)]
 fn enter_again(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<Holds> {
     let (ties, again) = admitted(sought, is_held)?;
     Hold::inside(ties, sought.entry, again).map(Holds::One)

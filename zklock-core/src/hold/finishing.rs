@@ -7,11 +7,22 @@ use crate::client::queueing::Release;
 use crate::error::LockError;
 
 use super::holds::Holds;
-use super::release::{End, Releasing, begin_release, each, log};
+use super::release::{End, each, log, release_all, released};
 
 /// The rest of a release after a body, if there is something to wait for.
 #[must_use = "the release may go on only while it is polled"]
 pub(crate) struct Finishing(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Finishing {
+    /// Returns the rest of a release of nothing.
+    pub(super) fn nothing() -> Self {
+        Self(None)
+    }
+
+    fn of(rest: impl Future<Output = Result<(), LockError>> + Send + 'static) -> Self {
+        Self(Some(Box::pin(async { log_failure(rest.await) })))
+    }
+}
 
 impl Future for Finishing {
     type Output = ();
@@ -28,28 +39,23 @@ impl Future for Finishing {
 /// Ends all holds after a body, beginning with the last one, and logs the failures. It does not wait for the servers,
 /// unless the client is configured so.
 pub(crate) fn finish(holds: Holds) -> Finishing {
-    Finishing(match holds[0].client().worker().settings().release {
-        Release::Acknowledged => match begin_release(holds) {
-            Releasing::Done(outcome) => {
-                log_failure(outcome);
-                None
-            }
-            Releasing::UnderWay(released) => Some(Box::pin(async { log_failure(released.await) })),
-        },
-        Release::Background => begin_finish(holds),
-    })
+    let release = holds[0].client().worker().settings().release;
+    match (holds, release) {
+        (Holds::One(hold), _) => finish_end(hold.end_here(|_| ())),
+        (holds, Release::Acknowledged) => Finishing::of(release_all(holds)),
+        (Holds::Many(members), Release::Background) => {
+            Finishing::of(each(members.into_vec(), |_| (), End::finish))
+        }
+    }
 }
 
-fn begin_finish(holds: Holds) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
-    match holds {
-        Holds::One(hold) => match hold.end_here(|_| ()) {
-            End::Shared(()) => None,
-            end => Some(Box::pin(async { log_failure(end.finish().await) })),
-        },
-        Holds::Many(members) => {
-            let ended = each(members.into_vec(), |_| (), End::finish);
-            Some(Box::pin(async { log_failure(ended.await) }))
-        }
+/// Finishes a hold that has ended after a body.
+#[inline]
+pub(super) fn finish_end(end: End<()>) -> Finishing {
+    match end.release() {
+        None => Finishing::nothing(),
+        Some(Release::Background) => Finishing::of(end.finish()),
+        Some(Release::Acknowledged) => Finishing::of(released(end, |()| Ok(()))),
     }
 }
 

@@ -58,6 +58,15 @@ impl Frame {
         }
     }
 
+    /// Returns the hold of the only lock.
+    #[inline]
+    pub(super) fn lock(&self) -> Option<&Arc<Node>> {
+        match self {
+            Self::Lock(node) => Some(node),
+            Self::Locks(_) | Self::Term { .. } => None,
+        }
+    }
+
     /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
     /// guarded by all of it.
     pub(super) fn held(&self) -> Option<Held> {

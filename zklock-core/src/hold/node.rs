@@ -109,14 +109,23 @@ impl Node {
     /// shares. It runs no code of users.
     #[inline]
     pub(super) fn admit(&self, again: Again, is_held: impl Fn(&Tenure) -> bool) -> Option<Arc<Ties>> {
-        if !self.gate.admit(again) {
+        if !is_held(self.tenure()) || !self.gate.admit(again) {
             return None;
         }
-        let ties = if is_held(self.tenure()) { self.ties() } else { None };
+        let ties = self.ties();
         if ties.is_none() {
             self.gate.leave(again);
         }
         ties
+    }
+
+    /// Ends the visit of this hold if an entry that was admitted in this way is one, and returns its ties.
+    #[inline]
+    pub(super) fn end_visit(&self, again: Again) -> Option<Arc<Ties>> {
+        match again {
+            Again::Alone => self.visits.end(),
+            Again::Shared => None,
+        }
     }
 
     /// Returns the ties of this hold, unless it has ended and nothing is left inside of it.

@@ -8,6 +8,7 @@ use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
 use crate::client::Client;
+use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
@@ -32,9 +33,12 @@ pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
         Holds::One(hold) => match hold.end_here(Arc::clone) {
             End::Shared(tenure) => Releasing::Done(tenure.check()),
-            end => Releasing::UnderWay(Box::pin(released(end))),
+            end => Releasing::UnderWay(Box::pin(released(end, |tenure| tenure.check()))),
         },
-        Holds::Many(members) => Releasing::UnderWay(Box::pin(each(members.into_vec(), Arc::clone, released))),
+        Holds::Many(members) => {
+            let released = |end| released(end, |tenure: Arc<Tenure>| tenure.check());
+            Releasing::UnderWay(Box::pin(each(members.into_vec(), Arc::clone, released)))
+        }
     }
 }
 
@@ -109,6 +113,17 @@ pub(super) struct Rest {
 }
 
 impl<S> End<S> {
+    /// Returns the way in which the client gives the lock back, unless others hold it as before.
+    #[inline]
+    pub(super) fn release(&self) -> Option<Release> {
+        match self {
+            Self::Shared(_) => None,
+            Self::LetsReadersIn(_, rest) | Self::GivenBack(_, rest) => {
+                Some(rest.client.worker().settings().release)
+            }
+        }
+    }
+
     /// Waits until the request that gives the lock back has been handed to the connection.
     pub(super) async fn finish(self) -> Result<(), LockError> {
         match self {
@@ -128,20 +143,28 @@ impl<S> End<S> {
 impl Hold {
     /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
     /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease.
-    #[inline]
-    pub(super) fn end_here<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
-        match self.part(shared) {
-            Part::Kept(end) => end,
-            Part::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
-        }
+    pub(super) fn end_here<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
+        // A request to release is not reported any more.
+        self.leave().expect("a hold ends once").end(shared)
+    }
+
+    fn part<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> Part<S> {
+        // A request to release is not reported any more.
+        self.leave().expect("a hold ends once").part(shared)
+    }
+}
+
+impl Left {
+    /// Gives the lock back if this was the last hold of it, and downgrades it if it was the last one for writing.
+    pub(super) fn end<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
+        self.part(shared).end()
     }
 
     #[inline]
-    fn part<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> Part<S> {
-        // A request to release is not reported any more.
-        let (own, around, stake) = match self.leave().expect("a hold ends once") {
-            Left::Tied { own, around, stake } => (own, around, stake),
-            Left::Bare { grant, client } => {
+    fn part<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> Part<S> {
+        let (own, around, stake) = match self {
+            Self::Tied { own, around, stake } => (own, around, stake),
+            Self::Bare { grant, client } => {
                 let shared = shared(grant.tenure());
                 return part((grant, Rest { span: None, client }), shared);
             }
@@ -170,7 +193,21 @@ impl Hold {
     }
 }
 
+impl<S> Part<S> {
+    fn end(self) -> End<S> {
+        match self {
+            Self::Kept(end) => end,
+            Self::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
+        }
+    }
+}
+
 impl Ties {
+    /// Gives the lock back. These ties have no other owner.
+    pub(super) fn end(self) -> End<()> {
+        self.part(false, ()).end()
+    }
+
     fn part<S>(self, was_last_writer: bool, shared: S) -> Part<S> {
         let Self { span, grant, client, .. } = self;
         let rest = Rest { span: span.give_up(), client };
@@ -201,10 +238,13 @@ impl Drop for Members {
 
 /// Waits until another call of this client has the lock or the servers have released it, or until they have applied the
 /// downgrade.
-async fn released(end: End<Arc<Tenure>>) -> Result<(), LockError> {
+pub(super) async fn released<S>(
+    end: End<S>,
+    shared: impl FnOnce(S) -> Result<(), LockError>,
+) -> Result<(), LockError> {
     // The work runs on the client's thread, where it continues even if the caller's future is dropped.
     let (outcome, rest) = match end {
-        End::Shared(tenure) => return tenure.check(),
+        End::Shared(kept) => return shared(kept),
         End::LetsReadersIn(grant, rest) => {
             let (stint, within) = (grant.stint(), rest.client.default_wait());
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;

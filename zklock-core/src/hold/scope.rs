@@ -24,27 +24,51 @@ thread_local! {
 /// The locks and terms around a call.
 #[derive(Clone)]
 pub(super) struct Scope {
-    /// The innermost one, if it is an entry into a lock that the call has entered before, and was alone there.
-    visit: Option<Visit>,
+    innermost: Innermost,
     frames: Chain<Frame>,
+}
+
+/// The innermost lock around a call, if it is an entry into a lock that the call has entered before, and was alone there.
+#[derive(Clone)]
+enum Innermost {
+    Framed,
+    Visit(Visit),
+    /// The visit of the hold that is a frame of its own. It counts no reference to that hold.
+    OfFrame {
+        /// The number of frames inside of that one.
+        depth: usize,
+        /// The number of visits of the hold that were seen and had ended before.
+        nth: u64,
+    },
 }
 
 /// Returns the locks and terms of the current call that have not ended, beginning with the innermost.
 pub(crate) fn held() -> impl Iterator<Item = Held> {
-    let Scope { visit, frames } = current();
-    let visit = visit.and_then(|visit| visit.node()).map(Frame::Lock);
-    let held: Vec<_> = visit.iter().chain(frames.iter()).filter_map(Frame::held).collect();
+    let scope = current();
+    let visit = scope.visit().and_then(|visit| visit.node()).map(Frame::Lock);
+    let held: Vec<_> = visit.iter().chain(scope.frames.iter()).filter_map(Frame::held).collect();
     held.into_iter()
 }
 
 /// Returns the scope of the current call with these holds in it.
 pub(super) fn inside(holds: &[Hold]) -> Scope {
-    if let [hold] = holds
-        && let Some(visit) = hold.visit()
-    {
-        return Scope { visit: Some(visit), frames: current().into_frames() };
+    within(holds).seen()
+}
+
+/// Returns the scope of the current call with these holds in it. Nobody refers to it after the holds.
+pub(super) fn within(holds: &[Hold]) -> Scope {
+    match holds {
+        [hold] => match hold.around() {
+            Some(outer) => within_visit(outer),
+            None => with_frame(Frame::Lock(hold.node().clone())),
+        },
+        holds => with_frame(Frame::of(holds.iter().map(Hold::node).cloned())),
     }
-    with_frame(Frame::of(holds.iter().map(Hold::node).cloned()))
+}
+
+/// Returns the scope of the current call with the present visit of this hold in it. Nobody refers to it after the visit.
+pub(super) fn within_visit(outer: &Arc<Node>) -> Scope {
+    Scope { innermost: Innermost::Visit(Visit::present(outer)), frames: current().into_frames() }
 }
 
 pub(super) fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
@@ -52,23 +76,55 @@ pub(super) fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
 }
 
 fn with_frame(frame: Frame) -> Scope {
-    Scope { visit: None, frames: current().into_frames().with(frame) }
+    Scope { innermost: Innermost::Framed, frames: current().into_frames().with(frame) }
 }
 
 /// Returns the scope of the current call, which can be carried elsewhere.
 pub(super) fn current() -> Scope {
-    SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or(Scope::OUTSIDE)
+    SCOPE.try_with(|scope| scope.borrow().clone().seen()).unwrap_or(Scope::OUTSIDE)
 }
 
 impl Scope {
-    const OUTSIDE: Self = Self { visit: None, frames: Chain::EMPTY };
+    const OUTSIDE: Self = Self { innermost: Innermost::Framed, frames: Chain::EMPTY };
+
+    /// Returns the innermost hold if it is a visit.
+    fn visit(&self) -> Option<Visit> {
+        match &self.innermost {
+            Innermost::Framed => None,
+            Innermost::Visit(visit) => Some(visit.clone()),
+            Innermost::OfFrame { depth, nth } => Some(Visit::new(self.at(*depth)?, *nth)),
+        }
+    }
+
+    /// Returns the hold around the visit.
+    #[inline]
+    fn visited(&self) -> Option<&Arc<Node>> {
+        match &self.innermost {
+            Innermost::Framed => None,
+            Innermost::Visit(visit) => Some(visit.outer()),
+            Innermost::OfFrame { depth, .. } => self.at(*depth),
+        }
+    }
+
+    /// Returns the hold that is the frame inside of which this many others are.
+    #[inline]
+    fn at(&self, depth: usize) -> Option<&Arc<Node>> {
+        self.frames.iter().nth(depth)?.lock()
+    }
+
+    /// Prepares the scope to be referred to after the visit.
+    fn seen(self) -> Self {
+        if let Some(outer) = self.visited() {
+            outer.visits.see();
+        }
+        self
+    }
 
     /// Returns the list of what is around a call, to which more is added.
     fn into_frames(self) -> Chain<Frame> {
-        let Self { visit, frames } = self;
-        match visit.and_then(|visit| visit.node()) {
-            Some(node) => frames.with(Frame::Lock(node)),
-            None => frames,
+        match self.visit().and_then(|visit| visit.node()) {
+            Some(node) => self.frames.with(Frame::Lock(node)),
+            None => self.frames,
         }
     }
 
@@ -84,75 +140,61 @@ impl Scope {
         }
         None
     }
-}
 
-/// The scope of a body, while the thread is outside of it. Inside, it keeps what the thread had before.
-pub(super) enum Stay {
-    /// A scope that is carried with the body.
-    Carried(Scope),
-    /// A visit that has not been entered before, or is being entered for the first time, in the scope around it. A body
-    /// that ends in its first step needs no list of its own.
-    Here(Option<Visit>),
-}
-
-impl Stay {
-    /// Returns the place of a body that begins at once, inside of these holds.
-    pub(super) fn at_once(holds: &[Hold]) -> Self {
-        match holds {
-            [hold] => hold.visit().map(|visit| Self::Here(Some(visit))),
-            _ => None,
-        }
-        .unwrap_or_else(|| Self::Carried(inside(holds)))
-    }
-
-    /// Makes this the scope of the current call until the returned value is dropped.
+    /// Makes the present visit of this hold the innermost one. Returns `false` if there is a visit already.
     #[inline]
-    pub(super) fn enter(&mut self) -> Entered<'_> {
-        if !self.swap() {
-            self.carry();
-            self.swap();
-        }
-        Entered(self)
+    fn visits(&mut self, outer: &Arc<Node>) -> bool {
+        let Innermost::Framed = self.innermost else { return false };
+        let is_outer = |frame: &Frame| frame.lock().is_some_and(|node| Arc::ptr_eq(node, outer));
+        self.innermost = match self.frames.iter().position(is_outer) {
+            Some(depth) => Innermost::OfFrame { depth, nth: outer.visits.ended() },
+            None => Innermost::Visit(Visit::present(outer)),
+        };
+        true
     }
+}
 
-    /// Prepares the scope for a step that may be taken elsewhere.
-    pub(super) fn carry(&mut self) {
-        if let Self::Here(visit) = self {
-            *self = Self::Carried(Scope { visit: visit.take(), frames: current().into_frames() });
-        }
-    }
+/// Makes this the scope of the current call until the returned value is dropped. Meanwhile, it keeps the one before.
+#[inline]
+pub(super) fn enter(scope: &mut Scope) -> Entered<'_> {
+    change(|present| mem::swap(present, scope));
+    Entered::Swapped(scope)
+}
 
-    /// Exchanges this scope with that of the thread. Returns `false` if there is a visit already around the visit.
-    fn swap(&mut self) -> bool {
-        let swapped = SCOPE.try_with(|scope| {
-            let scope = &mut *scope.borrow_mut();
-            match self {
-                Self::Carried(own) => mem::swap(scope, own),
-                Self::Here(Some(_)) if scope.visit.is_some() => return false,
-                Self::Here(visit) => mem::swap(&mut scope.visit, visit),
-            }
-            true
-        });
-        // A thread that ends has no scope any more.
-        swapped.unwrap_or(true)
-    }
+/// Makes the present visit of this hold a part of the current call until the returned value is dropped. Returns `None` if
+/// there is a visit around it.
+#[inline]
+pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
+    change(|present| present.visits(outer)).then(|| Entered::Visiting)
 }
 
 /// The stay of a thread in a scope.
-pub(super) struct Entered<'a>(&'a mut Stay);
+pub(super) enum Entered<'a> {
+    Swapped(&'a mut Scope),
+    Visiting,
+}
 
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.swap();
+        change(|present| match self {
+            Self::Swapped(scope) => mem::swap(present, scope),
+            Self::Visiting => present.innermost = Innermost::Framed,
+        });
     }
+}
+
+/// Changes the scope of this thread. A thread that ends has none any more.
+#[inline]
+fn change<T: Default>(change: impl FnOnce(&mut Scope) -> T) -> T {
+    SCOPE.try_with(|scope| change(&mut scope.borrow_mut())).unwrap_or_default()
 }
 
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
 #[inline]
-pub(super) fn around(holds: &[Hold]) -> Span {
-    holds.iter().rev().find_map(Hold::span_for_body).unwrap_or_else(Span::none)
+pub(super) fn around(holds: &[Hold]) -> Option<Span> {
+    holds.iter().rev().find_map(Hold::span_for_body)
 }
 
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
@@ -177,8 +219,8 @@ pub(super) fn admitted(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) ->
 /// must not run other code, which may enter scopes.
 #[inline]
 fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
-    let innermost = with_scope(|scope| match &scope.visit {
-        Some(visit) if visit.outer().is_at(sought) => Some(Err(visit.clone())),
+    let innermost = with_scope(|scope| match scope.visited() {
+        Some(outer) if outer.is_at(sought) => scope.visit().map(Err),
         _ => scope.look_for(sought, &found).map(Ok),
     });
     match innermost? {

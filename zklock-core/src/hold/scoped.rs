@@ -6,27 +6,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
-use tracing::Instrument;
-use tracing::instrument::Instrumented;
+use tracing::{Instrument, Span};
 
 use super::Hold;
 use super::held::Leading;
-use super::scope::{Stay, around, current, inside, inside_term};
+use super::holder::Holder;
+use super::holds::Holds;
+use super::scope::{Scope, around, current, enter, inside, inside_term};
 
 /// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
-    Scoped::new(Stay::Carried(inside(holds)), future.instrument(around(holds)))
-}
-
-/// Runs a future inside these holds, and their span. The caller polls it at once, and not inside of another scope.
-#[inline]
-pub(crate) fn scope_at_once<F: Future>(holds: &[Hold], future: F) -> Scoped<Instrumented<F>> {
-    Scoped::new(Stay::at_once(holds), future.instrument(around(holds)))
+    Scoped::new(inside(holds), future.instrument(around(holds).unwrap_or_else(Span::none)))
 }
 
 /// Calls a function inside these holds, and their span.
-pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
-    around(holds).in_scope(|| call(Stay::at_once(holds), function))
+pub(crate) fn scope_blocking<T>(holds: &Holds, function: impl FnOnce() -> T) -> T {
+    let (span, mut scope) = (around(holds), None);
+    let _spanned = span.as_ref().map(|span| span.enter());
+    let _inside = holds.enter(&mut scope);
+    function()
 }
 
 /// Runs a future inside this term. Calls find the term until the future ends.
@@ -35,7 +33,7 @@ pub(crate) fn scope_in_term<F: Future>(
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
-    let scoped = Scoped::new(Stay::Carried(inside_term(&term, &body)), future);
+    let scoped = Scoped::new(inside_term(&term, &body), future);
     async move {
         let _alive = (term, body);
         scoped.await
@@ -45,7 +43,7 @@ pub(crate) fn scope_in_term<F: Future>(
 /// Calls a function inside this term. Calls find the term until the function returns.
 pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
     let body = Arc::new(());
-    call(Stay::Carried(inside_term(&term, &body)), function)
+    call(inside_term(&term, &body), function)
 }
 
 /// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
@@ -57,7 +55,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl F
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Stay::Carried(current()), future)
+    Scoped::new(current(), future)
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
@@ -65,19 +63,19 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 ///
 /// This is [`inherit`] for code that is not async.
 pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let stay = Stay::Carried(current());
-    move || call(stay, function)
+    let scope = current();
+    move || call(scope, function)
 }
 
-fn call<T>(mut stay: Stay, function: impl FnOnce() -> T) -> T {
-    let _entered = stay.enter();
+fn call<T>(mut scope: Scope, function: impl FnOnce() -> T) -> T {
+    let _entered = enter(&mut scope);
     function()
 }
 
 pin_project! {
     /// A future whose steps are taken, and which is dropped, inside of a scope.
-    pub(crate) struct Scoped<F> {
-        stay: Stay,
+    struct Scoped<F> {
+        scope: Scope,
         // `None` once it has ended.
         #[pin]
         future: Option<F>,
@@ -87,7 +85,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if this.future.is_some() {
-                let _entered = this.stay.enter();
+                let _entered = enter(this.scope);
                 this.future.set(None);
             }
         }
@@ -95,27 +93,21 @@ pin_project! {
 }
 
 impl<F> Scoped<F> {
-    #[inline]
-    fn new(stay: Stay, future: F) -> Self {
-        Self { stay, future: Some(future) }
+    fn new(scope: Scope, future: F) -> Self {
+        Self { scope, future: Some(future) }
     }
 }
 
 impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
-    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let entered = this.stay.enter();
+        let _entered = enter(this.scope);
         let future = this.future.as_mut().as_pin_mut().expect("a future is not polled after its end");
         let outcome = future.poll(context);
         if outcome.is_ready() {
             this.future.set(None);
-        }
-        drop(entered);
-        if outcome.is_pending() {
-            this.stay.carry();
         }
         outcome
     }

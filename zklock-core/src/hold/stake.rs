@@ -47,6 +47,11 @@ impl Stake {
         Some(Self { writing: Some((writing.clone(), client.clone())) })
     }
 
+    #[inline]
+    pub(super) fn is_none(&self) -> bool {
+        self.writing.is_none()
+    }
+
     /// Gives up the stake, and returns the client if this was the last one. The caller then has to downgrade or release
     /// the lease.
     #[inline]

@@ -1,7 +1,6 @@
 //! The ways in which a hold keeps its lock, and the remains of a hold that has ended.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::client::Client;
 use crate::cohort::Grant;
@@ -30,9 +29,6 @@ pub(super) struct Tied {
     pub(super) stake: Stake,
     pub(super) entry: Entry,
     pub(super) standing: Standing,
-    /// Whether this is a [`Visit`](super::visit::Visit) of the hold around it, whose own ties may be kept in the visits of
-    /// that hold.
-    pub(super) is_visit: AtomicBool,
 }
 
 /// A hold that began without ties.
@@ -73,12 +69,12 @@ pub(super) enum Left {
 impl Tied {
     #[inline]
     pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Left {
-        let Self { ties: around, stake, standing, is_visit, .. } = self;
+        let Self { ties: around, stake, standing, .. } = self;
         let Standing::Inside(again) = standing else {
             around.node.end();
             return Left::Tied { own: None, around, stake };
         };
-        let of_visit = if is_visit.into_inner() { around.node.visits.end() } else { None };
+        let of_visit = around.node.end_visit(again);
         let own = own.or(of_visit);
         match &own {
             Some(own) => own.node.end(),

@@ -11,15 +11,19 @@ use super::node::Node;
 #[derive(Clone)]
 pub(super) struct Visit {
     outer: Arc<Node>,
-    /// The number of entries that had ended before it.
+    /// The number of entries that were seen and had ended before it.
     nth: u64,
 }
 
 impl Visit {
+    /// Returns the entry alone inside of this hold before which this many have ended.
+    pub(super) fn new(outer: &Arc<Node>, nth: u64) -> Self {
+        Self { outer: outer.clone(), nth }
+    }
+
     /// Returns the present entry alone inside of this hold.
-    #[inline]
     pub(super) fn present(outer: &Arc<Node>) -> Self {
-        Self { nth: outer.visits.ended(), outer: outer.clone() }
+        Self::new(outer, outer.visits.ended())
     }
 
     /// Returns the hold around the entry. It may have ended before the entry.

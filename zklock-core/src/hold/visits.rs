@@ -6,30 +6,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The entries alone inside of a hold, of which there is one at a time. `T` are the ties of such an entry, which has its
 /// place inside of the hold by them. They are made on demand.
 ///
-/// An entry that ends without ties, as most do, locks nothing.
+/// An entry that nobody sees, such as one whose body ends in its first step, changes nothing here.
 #[derive(Debug)]
 pub(super) struct Visits<T> {
-    /// Twice the number of entries that have ended, and [`TIED`] if the present entry may have ties, which are then looked
-    /// at under the mutex.
+    /// Twice the number of entries that were seen and have ended, and [`SEEN`] if others may refer to the present entry.
     state: AtomicU64,
-    /// The ties of the present entry.
+    /// The ties of the present entry, which has been seen then.
     ties: Mutex<Option<Arc<T>>>,
 }
 
-/// The bit of the state that says that the present entry may have ties. It is set under the mutex.
-const TIED: u64 = 1;
+/// The bit of the state that says that others may refer to the present entry, and that it may have ties.
+const SEEN: u64 = 1;
 
 impl<T> Visits<T> {
-    /// Returns the number of entries that have ended.
+    /// Returns the number of entries that were seen and have ended.
     #[inline]
     pub(super) fn ended(&self) -> u64 {
         self.state.load(Ordering::Acquire) / 2
     }
 
+    /// Returns whether others may refer to the present entry.
+    #[inline]
+    pub(super) fn is_seen(&self) -> bool {
+        self.state.load(Ordering::Acquire) & SEEN != 0
+    }
+
+    /// Takes note that others may refer to the present entry from now on. It does not end meanwhile.
+    pub(super) fn see(&self) {
+        if !self.is_seen() {
+            self.state.fetch_or(SEEN, Ordering::AcqRel);
+        }
+    }
+
     /// Returns the ties of the present entry, for the entry itself.
     pub(super) fn ties(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut ties = self.lock();
-        self.state.fetch_or(TIED, Ordering::AcqRel);
+        self.see();
         ties.get_or_insert_with(make).clone()
     }
 
@@ -42,13 +54,10 @@ impl<T> Visits<T> {
         look: impl FnOnce(&T) -> R,
     ) -> Option<R> {
         let mut ties = self.lock();
-        let (bare, tied) = (nth * 2, (nth * 2) | TIED);
-        // From now on, the entry needs the mutex to end.
-        match self.state.compare_exchange(bare, tied, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {}
-            Err(state) if state == tied => {}
-            Err(_) => return None,
+        if self.ended() != nth {
+            return None;
         }
+        self.see();
         if ties.is_none() {
             *ties = make();
         }
@@ -58,13 +67,12 @@ impl<T> Visits<T> {
     /// Ends the present entry, and returns its ties. Without ties, the caller gives its admission up.
     #[inline]
     pub(super) fn end(&self) -> Option<Arc<T>> {
-        let bare = self.ended() * 2;
-        // Only the present entry ends, so the number stays the same meanwhile.
-        if self.state.compare_exchange(bare, bare + 2, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            return None;
-        }
+        if self.is_seen() { self.end_seen() } else { None }
+    }
+
+    fn end_seen(&self) -> Option<Arc<T>> {
         let mut ties = self.lock();
-        self.state.store(bare + 2, Ordering::Release);
+        self.state.store((self.ended() + 1) * 2, Ordering::Release);
         ties.take()
     }
 
@@ -89,13 +97,23 @@ mod tests {
     #[test]
     fn an_entry_has_ties_until_it_ends() {
         let visits = Visits::default();
-        assert_eq!(visits.ended(), 0);
+        visits.see();
         assert!(visits.end().is_none());
         assert_eq!((visits.ended(), visits.with(0, || Some(Arc::new(7)), |ties| *ties)), (1, None));
         assert_eq!(visits.with(1, || Some(Arc::new(7)), |ties| *ties), Some(7));
         assert_eq!(*visits.ties(|| Arc::new(8)), 7);
         assert_eq!((visits.end().as_deref(), visits.ended()), (Some(&7), 2));
         assert!(visits.end().is_none());
+    }
+
+    #[test]
+    fn an_entry_that_nobody_sees_is_not_counted() {
+        let visits = Visits::<u32>::default();
+        assert!(visits.end().is_none());
+        assert_eq!(visits.ended(), 0);
+        visits.see();
+        assert!(visits.end().is_none() && visits.end().is_none());
+        assert_eq!(visits.ended(), 1);
     }
 
     /// Otherwise, something is inside of an entry that has given its admission up.
@@ -107,6 +125,7 @@ mod tests {
             visits.with(nth, || Some(Arc::new(nth)), |ties| *ties)
         };
         for nth in 0..2_000 {
+            visits.see();
             let (seen, ties) = thread::scope(|scope| {
                 let seen = scope.spawn(|| look(nth));
                 begins.wait();

@@ -163,6 +163,7 @@ impl Tenure {
         drop(upkeep);
     }
 
+    #[inline]
     pub(crate) fn path(&self) -> &NodePath {
         &self.path
     }
@@ -199,6 +200,7 @@ impl Tenure {
         self.passing.until(|| answer(&self.holders)).await
     }
 
+    #[inline]
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
@@ -208,6 +210,7 @@ impl Tenure {
         self.changed.until(|| self.loss()).await
     }
 
+    #[inline]
     pub(crate) fn loss(&self) -> Option<LossReason> {
         self.loss.get().copied()
     }

@@ -22,11 +22,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use boot_time::Instant;
-
 use crate::error::LockError;
 
 use super::fault::Fault;
+use super::uptime::nanoseconds;
 
 /// The requests by which a session that holds locks proves that it is alive.
 ///
@@ -141,7 +140,8 @@ impl Moment {
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     terms: Terms,
-    origin: Instant,
+    /// The reading of the clock at the origin of its moments.
+    origin: u64,
     /// The instant up to which the session is certain to be alive, in nanoseconds after the origin.
     valid_until: AtomicU64,
     contact: Mutex<Contact>,
@@ -196,7 +196,7 @@ impl LeaseClock {
     pub(crate) fn new(terms: Terms) -> Self {
         Self {
             terms,
-            origin: Instant::now(),
+            origin: nanoseconds(),
             valid_until: AtomicU64::new(0),
             contact: Mutex::new(Contact::Unattended(None)),
         }
@@ -207,7 +207,7 @@ impl LeaseClock {
     }
 
     pub(crate) fn now(&self) -> Moment {
-        Moment(self.origin.elapsed())
+        Moment(Duration::from_nanos(self.elapsed()))
     }
 
     /// Records the outcome of a request that was sent at `sent`, if a server certainly answered it.
@@ -278,8 +278,12 @@ impl LeaseClock {
     /// Each step of a body under a lock asks for it, so it compares nanoseconds, and makes no durations.
     #[inline]
     pub(crate) fn is_valid(&self) -> bool {
-        let now = self.origin.elapsed().as_nanos() as u64;
-        now < self.valid_until.load(Ordering::Acquire)
+        self.elapsed() < self.valid_until.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn elapsed(&self) -> u64 {
+        nanoseconds() - self.origin
     }
 
     /// Returns how long the session is certain to stay alive.

@@ -38,6 +38,7 @@ impl Links {
         Self { present: AtomicU64::new(link.packed()), changes: watch::Sender::new(link) }
     }
 
+    #[inline]
     pub(super) fn present(&self) -> Link {
         Link::unpacked(self.present.load(Ordering::Acquire))
     }
@@ -66,6 +67,7 @@ impl Link {
         self.epoch << HEALTH_BITS | health
     }
 
+    #[inline]
     fn unpacked(packed: u64) -> Self {
         let health = match packed & ((1 << HEALTH_BITS) - 1) {
             0 => Health::Connected,

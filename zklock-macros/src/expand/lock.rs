@@ -52,14 +52,8 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let otherwise = args.otherwise.to_token_stream();
     let mentioned = [&path, &client, &wait, &permit_tokens, &once_tokens, &otherwise, &target.body];
     let captures = capture::statements(sig, &mentioned);
-    let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
-    // The compiler reports a guard that would have to live longer than the body at its name.
-    let name = args.shared.guard.as_ref().map(|Guard(name)| name);
-    let span = name.map_or_else(mixed, |name| mixed().located_at(name.span()));
-    let guard = name.map(|name| quote_spanned!(span=> let #name = &__held;));
-    let release = quote_spanned!(span=> #calls::release(__held));
     let body = flow.body(&private, target, &body::statements(target, &captures));
-    let failed = failed(args, &Ending::new(&args.shared, target));
+    let (guard, run) = (guard(args), run(args, target, flow));
     // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
         // The attribute uses what the body may leave unused, and a `_` in front of its name says so.
@@ -73,6 +67,33 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
         let (__held,) = (#held,);
         #guard
         let __body = #body;
+        #run
+    };
+    Ok(function(target, &statements))
+}
+
+/// Returns whether only the end of the body gives the lock back, and the body does not see a guard.
+fn is_lent(args: &LockArgs, flow: Flow) -> bool {
+    flow == Flow::Cancelled && args.shared.guard.is_none()
+}
+
+/// Generates the expression that runs the body under the lock, and then releases the lock.
+fn run(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
+    let private = private(args.shared.krate.as_ref(), mixed());
+    let failed = failed(args, &Ending::new(&args.shared, target));
+    if is_lent(args, flow) {
+        return quote_spanned! {mixed()=>
+            match #private::call(__held, __body).await {
+                ::core::result::Result::Ok(__output) => __output,
+                ::core::result::Result::Err(__error) => #failed,
+            }
+        };
+    }
+    let (calls, awaited, run) = (flow.calls(&private), flow.awaited(), flow.runner("run"));
+    // The compiler reports a guard that would have to live longer than the body at its name.
+    let span = args.shared.guard.as_ref().map_or_else(mixed, |Guard(name)| mixed().located_at(name.span()));
+    let release = quote_spanned!(span=> #calls::release(__held));
+    quote_spanned! {mixed()=>
         let __output = #calls::#run(&__held, __body) #awaited;
         match __output {
             ::core::result::Result::Ok(__output) => {
@@ -81,8 +102,15 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
             }
             ::core::result::Result::Err(__error) => #failed,
         }
-    };
-    Ok(function(target, &statements))
+    }
+}
+
+/// Generates the statement that shows the guard to the body.
+fn guard(args: &LockArgs) -> Option<TokenStream> {
+    args.shared.guard.as_ref().map(|Guard(name)| {
+        let span = mixed().located_at(name.span());
+        quote_spanned!(span=> let #name = &__held;)
+    })
 }
 
 /// Generates the conversion of the error into the return type.
@@ -115,7 +143,10 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
         }
     };
     if args.shared.once.is_none() {
-        let taken = args.recipe.expand(&args.path, &calls);
+        let taken = match is_lent(args, flow) {
+            true => args.recipe.expand_lent(&args.path, &private),
+            false => args.recipe.expand(&args.path, &calls),
+        };
         return quote_spanned! {mixed()=>
             match #taken #awaited {
                 ::core::result::Result::Ok(__held) => __held,

@@ -33,7 +33,7 @@ fn a_function_is_locked() {
                 .finish();
             let __client = ::zklock::__private::default_client();
             let __wait = ::zklock::__private::Wait::For(::core::time::Duration::new(5u64, 0u32));
-            let (__held,) = (match ::zklock::__private::lock(__client, __path, __wait).await {
+            let (__held,) = (match ::zklock::__private::take(__client, __path, __wait).await {
                 ::core::result::Result::Ok(__held) => __held,
                 ::core::result::Result::Err(__error) => {
                     return ::zklock::__private::Carries::from_lock_error(__error)
@@ -59,12 +59,8 @@ fn a_function_is_locked() {
                 }
                 { order.settle().await }
             };
-            let __output = ::zklock::__private::run(&__held, __body).await;
-            match __output {
-                ::core::result::Result::Ok(__output) => {
-                    ::zklock::__private::release(__held).await;
-                    __output
-                }
+            match ::zklock::__private::call(__held, __body).await {
+                ::core::result::Result::Ok(__output) => __output,
                 ::core::result::Result::Err(__error) => {
                             ::zklock::__private::Carries::from_lock_error(__error)
                 }
@@ -192,7 +188,7 @@ fn a_body_runs_to_its_end_if_told_to() {
     };
     assert!(shown("path = p, on_lost = finish").contains("::run_to_end(&__held,__body).await;"));
     for cancelled in ["path = p", "path = p, on_lost = cancel"] {
-        assert!(shown(cancelled).contains("::run(&__held,__body).await;"), "{cancelled}");
+        assert!(shown(cancelled).contains("::call(__held,__body).await{"), "{cancelled}");
     }
 }
 

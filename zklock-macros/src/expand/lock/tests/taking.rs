@@ -15,7 +15,13 @@ fn check_taking(args: &str, expected: &str) {
 
 #[test]
 fn a_mode_takes_one_side_of_a_read_write_lock() {
-    for (mode, call) in [("", "lock"), ("mode = read,", "read"), ("mode = write,", "write")] {
+    for (mode, call) in [
+        ("", "take"),
+        ("guard = held,", "lock"),
+        ("on_lost = finish,", "lock"),
+        ("mode = read,", "read"),
+        ("mode = write,", "write"),
+    ] {
         check_taking(
             &format!("{mode} path = p, crate = k"),
             &format!(

@@ -1,0 +1,117 @@
+//! The holds of a body, as far as running the body is concerned.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::future::select_all;
+use tracing::Span;
+
+use crate::error::{LockError, LossReason};
+
+use super::Hold;
+use super::finishing::{Finishing, finish};
+use super::holds::Holds;
+use super::node::Node;
+use super::scope::{self, Entered, Scope, around, within};
+
+/// The future that ends with a loss.
+pub(super) type Lost = Pin<Box<dyn Future<Output = LossReason> + Send>>;
+
+/// The holds of a body.
+pub(super) trait Holder {
+    /// Fails if a lock is lost.
+    fn check(&self) -> Result<(), LockError>;
+
+    /// Waits until a lock is lost. The future keeps nothing held.
+    fn lost(&self) -> Lost;
+
+    /// Returns the hold around these if they are a visit of it.
+    fn around(&self) -> Option<&Arc<Node>>;
+
+    /// Returns the scope of the current call with these holds in it. Nobody refers to it after the holds.
+    fn scope(&self) -> Scope;
+
+    /// Returns the span for the body, unless the body is to stay in the present one.
+    fn span(&self) -> Option<Span>;
+
+    /// Ends the holds after the body.
+    fn finish(self) -> Finishing;
+
+    /// Makes these holds a part of the current call until the returned value is dropped. A visit needs no scope of its own
+    /// before the body has one.
+    #[inline]
+    fn enter<'a>(&self, own: &'a mut Option<Scope>) -> Entered<'a> {
+        if own.is_none()
+            && let Some(entered) = self.around().and_then(scope::visit)
+        {
+            return entered;
+        }
+        scope::enter(own.get_or_insert_with(|| self.scope()))
+    }
+}
+
+impl Holder for Holds {
+    fn check(&self) -> Result<(), LockError> {
+        self.iter().try_for_each(|hold| hold.tenure().check())
+    }
+
+    fn lost(&self) -> Lost {
+        let lost = |hold: &Hold| -> Lost {
+            let tenure = hold.tenure().clone();
+            Box::pin(async move { tenure.lost().await })
+        };
+        match &self[..] {
+            [hold] => lost(hold),
+            holds => {
+                let any = select_all(holds.iter().map(lost));
+                Box::pin(async { any.await.0 })
+            }
+        }
+    }
+
+    fn around(&self) -> Option<&Arc<Node>> {
+        match &self[..] {
+            [hold] => hold.around(),
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        within(self)
+    }
+
+    fn span(&self) -> Option<Span> {
+        around(self)
+    }
+
+    fn finish(self) -> Finishing {
+        finish(self)
+    }
+}
+
+/// The holds of a guard that outlives the body.
+impl Holder for &Holds {
+    fn check(&self) -> Result<(), LockError> {
+        Holds::check(self)
+    }
+
+    fn lost(&self) -> Lost {
+        Holds::lost(self)
+    }
+
+    fn around(&self) -> Option<&Arc<Node>> {
+        Holds::around(self)
+    }
+
+    fn scope(&self) -> Scope {
+        Holds::scope(self)
+    }
+
+    fn span(&self) -> Option<Span> {
+        Holds::span(self)
+    }
+
+    fn finish(self) -> Finishing {
+        Finishing::nothing()
+    }
+}
