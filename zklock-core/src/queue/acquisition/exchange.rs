@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::queue::claim::Role;
 use crate::queue::contender::{ContenderId, Sequence};
 use crate::queue::turn::Ahead;
@@ -86,8 +88,8 @@ pub(crate) enum Action {
     Finish(End),
 }
 
-/// The names of nodes.
-pub(crate) type Names = Arc<[Arc<str>]>;
+/// The names of nodes, mostly one.
+pub(crate) type Names = SmallVec<[Arc<str>; 1]>;
 
 /// A node, and the name of the node that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
