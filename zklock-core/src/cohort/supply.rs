@@ -9,7 +9,7 @@ use futures_util::future::select_all;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Count, Patience, Permits, Wanted};
+use crate::acquire::{self, Contest, Count, Leases, Patience, Permits, Wanted};
 use crate::error::LockError;
 use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
@@ -61,7 +61,7 @@ struct Contender {
 }
 
 /// The answer to a contender.
-type End = Result<Option<Vec<Lease>>, LockError>;
+type End = Result<Option<Leases>, LockError>;
 
 impl Attendance<CallerPool> {
     async fn run(&self) {
@@ -100,8 +100,8 @@ impl Cohort<CallerPool> {
     fn contend(self: &Arc<Self>, id: ContenderId) -> Contender {
         let wanted = Wanted::Permits(Permits { wanted: 1, count: self.key().clone() });
         let (cohort, cancel) = (self.clone(), CancellationToken::new());
-        let told = move |progress| cohort.note(id, progress);
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
+        let onlooker = Arc::new(move |progress| cohort.note(id, progress));
+        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, onlooker);
         Contender { id, contest, cancel }
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Wanted};
+use crate::acquire::{self, Contest, Leases, Onlooker, Use, Wanted};
 use crate::error::LockError;
 use crate::lease::Lease;
 use crate::queue::claim::{Place, Role};
@@ -134,49 +134,25 @@ impl Cohort<CallerLine> {
         };
         let wanted = wanted(Place { role, also_behind: self.key().also_behind() });
         let cancel = CancellationToken::new();
-        let (cohort, stop) = (self.clone(), cancel.clone());
-        let told = move |progress| {
-            if cohort.note(progress) {
-                // The contender leaves before it asks for a watch.
-                stop.cancel();
-            }
-        };
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
+        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, self.clone());
         Contender { contest, cancel }
     }
 
-    /// Takes note of the contender's progress. Returns whether the contender is of no use any more.
-    fn note(self: &Arc<Self>, progress: Progress) -> bool {
-        let count = match progress {
-            Progress::Queued(count) => count,
-            Progress::Connecting => {
-                self.meet(None);
-                self.rules().restarted();
-                return false;
-            }
-            Progress::Entering => {
-                self.meet(None);
-                return false;
-            }
-            Progress::Behind(holder) => {
-                self.meet(Some(holder));
-                return false;
-            }
-        };
-        self.meet(None);
-        let (contended, is_useless) = {
+    /// Takes note that the contender waits behind this many others.
+    fn queue(&self, count: usize) -> Use {
+        let (contended, is_waited_for) = {
             let mut line = self.rules();
-            (line.behind(count), line.waiting() == 0)
+            (line.behind(count), line.waiting() > 0)
         };
         for caller in contended.into_iter().filter_map(|call| call.caller) {
             caller.reply.send(Answer::Contended).ok();
         }
         self.tell_queued();
-        is_useless
+        if is_waited_for { Use::GoesOn } else { Use::Over }
     }
 
     /// Handles the end of a contender.
-    fn conclude(self: &Arc<Self>, end: Result<Option<Vec<Lease>>, LockError>) {
+    fn conclude(self: &Arc<Self>, end: Result<Option<Leases>, LockError>) {
         self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
@@ -217,7 +193,20 @@ impl Cohort<CallerLine> {
     }
 }
 
-async fn ended(contender: &mut Option<Contender>) -> Result<Option<Vec<Lease>>, LockError> {
+impl Onlooker for Cohort<CallerLine> {
+    fn note(&self, progress: Progress) -> Use {
+        let front = if let Progress::Behind(holder) = &progress { Some(holder.clone()) } else { None };
+        self.meet(front);
+        match progress {
+            Progress::Queued(count) => return self.queue(count),
+            Progress::Connecting => self.rules().restarted(),
+            Progress::Entering | Progress::Behind(_) => {}
+        }
+        Use::GoesOn
+    }
+}
+
+async fn ended(contender: &mut Option<Contender>) -> Result<Option<Leases>, LockError> {
     match contender {
         Some(contender) => contender.contest.as_mut().await,
         None => pending().await,
