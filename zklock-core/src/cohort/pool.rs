@@ -49,7 +49,7 @@ pub(super) use self::contenders::{ContenderId, MOST};
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct Pool<C, L> {
-    waiters: Waiters<C>,
+    waiters: Waiters<C, ()>,
     /// The permits that calls hold.
     held: BTreeMap<TenancyId, Tenancy<Permit<L>>>,
     /// The permits that calls wait for until it is known whether they can be passed on.

@@ -33,7 +33,7 @@ impl<C, L: Handle> Pool<C, L> {
             Some(Move::Withdraw(id)) => Agenda::Withdraw(id),
             None if self.waiters.is_empty() && self.contenders.is_empty() => {
                 self.attendant = Attendant::Absent;
-                self.waiters.shrink();
+                self.waiters.rest();
                 Agenda::Over
             }
             None => self.rest(),
@@ -41,7 +41,7 @@ impl<C, L: Handle> Pool<C, L> {
     }
 
     fn rest(&mut self) -> Agenda {
-        self.waiters.find_deadline(&[]);
+        self.waiters.find_deadline(None);
         let until = self.soonest();
         let parked: Vec<_> = self.parked.iter().map(Tenancy::id).collect();
         self.attendant = Attendant::Asleep { until, watched: parked.clone() };
