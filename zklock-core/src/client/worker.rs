@@ -96,9 +96,9 @@ impl Worker {
 
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
         Self {
+            tasks: Tasks::new(runtime, settings.default_wait),
             settings,
             current: watch::Sender::new(Current::Opening(None)),
-            tasks: Tasks::new(runtime),
             events: Source::new(),
             #[cfg(feature = "metrics")]
             reports: std::sync::OnceLock::new(),

@@ -242,8 +242,15 @@ impl<R: Local> Home for Cohort<R> {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
         self.change(|rules, now| {
             let served = rules.given_back(tenancy, now);
-            let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
-            let fate = if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) };
+            let fate = fate_after(&served, rules, tenancy);
+            (served, fate)
+        })
+    }
+
+    fn release(self: Arc<Self>, tenancy: TenancyId) -> Fate {
+        self.change(|rules, now| {
+            let served = rules.released(tenancy, now);
+            let fate = fate_after(&served, rules, tenancy);
             (served, fate)
         })
     }
@@ -255,6 +262,12 @@ impl<R: Local> Home for Cohort<R> {
     fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
         self.change(|rules, now| (rules.downgraded(tenancy, now), ()));
     }
+}
+
+/// Returns the fate of a lock that was given back, with this effect.
+fn fate_after<R: Local>(served: &CallerServed, rules: &R, tenancy: TenancyId) -> Fate {
+    let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
+    if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) }
 }
 
 /// Returns the fate of a lock that was given back, and that no call has got for that.

@@ -114,6 +114,14 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
         self.serve(now)
     }
 
+    fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+        let mut served = self.given_back(tenancy, now);
+        if self.is_deserted() {
+            served.left.extend(self.part());
+        }
+        served
+    }
+
     fn is_kept(&self, tenancy: TenancyId) -> bool {
         self.lease(tenancy).is_some()
     }

@@ -116,6 +116,11 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
         served
     }
 
+    fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+        // No permit is kept that no call waits for.
+        self.given_back(tenancy, now)
+    }
+
     fn is_kept(&self, tenancy: TenancyId) -> bool {
         self.lease(tenancy).is_some()
     }

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::client::queueing::Release;
+use crate::cohort::Grant;
 use crate::error::LockError;
 
 use super::holds::Holds;
@@ -42,7 +43,7 @@ pub(crate) fn finish(holds: Holds) -> Finishing {
 
 fn begin_finish(holds: Holds) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
     match holds {
-        Holds::One(hold) => match hold.end_here(|_| ()) {
+        Holds::One(hold) => match hold.end_here(|_| (), Grant::give_back) {
             End::Shared(()) => None,
             end => Some(Box::pin(async { log_failure(end.finish().await) })),
         },

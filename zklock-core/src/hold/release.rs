@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::{Stint, Tenure};
+use crate::lease::{Late, Stint, Tenure};
 
 use super::Hold;
 use super::holds::{Holds, Members};
@@ -30,7 +30,7 @@ pub(crate) enum Releasing {
 /// failure, and the others are logged.
 pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
-        Holds::One(hold) => match hold.end_here(Arc::clone) {
+        Holds::One(hold) => match hold.end_here(Arc::clone, Grant::release) {
             End::Shared(tenure) => Releasing::Done(tenure.check()),
             end => Releasing::UnderWay(Box::pin(released(end))),
         },
@@ -127,12 +127,17 @@ impl<S> End<S> {
 
 impl Hold {
     /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
-    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease.
+    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease. `give_back` gives the
+    /// lock back.
     #[inline]
-    pub(super) fn end_here<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
+    pub(super) fn end_here<S>(
+        self,
+        shared: impl FnOnce(&Arc<Tenure>) -> S,
+        give_back: fn(Grant) -> cohort::Release,
+    ) -> End<S> {
         match self.part(shared) {
             Part::Kept(end) => end,
-            Part::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
+            Part::Last(grant, rest) => End::GivenBack(give_back(grant), rest),
         }
     }
 
@@ -229,7 +234,11 @@ impl Rest {
         if let Some(outcome) = release.outcome() {
             return outcome;
         }
-        let answer = self.client.worker().call(self.client.default_wait(), release.done()).await;
+        let answer = match release.is_under_way() {
+            true => release.done_in_time().await.map_err(|Late| Unanswered::InTime),
+            // The contender may not have a task that sees to the deadline yet.
+            false => self.client.worker().call(self.client.default_wait(), release.done()).await,
+        };
         self.outcome(answer, &stint)
     }
 
@@ -265,7 +274,7 @@ fn let_readers_in_later(grant: Arc<Grant>, rest: &Rest) {
 async fn let_readers_in(grant: Arc<Grant>) -> Result<(), LockError> {
     let downgraded = grant.downgrade().await;
     match Arc::into_inner(grant) {
-        Some(grant) => grant.give_back().done().await,
+        Some(grant) => grant.release().done().await,
         None => downgraded,
     }
 }
