@@ -11,6 +11,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+#[cfg(test)]
+use futures_util::future::Either;
 use smallvec::smallvec;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
@@ -37,7 +39,7 @@ mod wanted;
 
 use self::attempt::Attempt;
 
-pub(crate) use self::attempt::{Contest, Leases};
+pub(crate) use self::attempt::{Contest, Contested, Leases};
 pub(crate) use self::onlooker::{Onlooker, Use};
 pub(crate) use self::patience::Patience;
 pub(crate) use self::wanted::{Aim, Count, Permits, Wanted};
@@ -61,6 +63,17 @@ pub(crate) async fn acquire(
     answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
 
+/// Contends for the lock without a deadline, as [`contend`] does. The future is on the heap.
+pub(crate) fn contend_boxed(
+    cancel: &CancellationToken,
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: Wanted,
+    onlooker: Arc<dyn Onlooker>,
+) -> Contest {
+    Box::pin(contend(cancel, worker, path, wanted, onlooker))
+}
+
 /// Contends for the lock without a deadline. The future must be polled on the client's thread. `onlooker` is told the
 /// progress.
 ///
@@ -72,14 +85,17 @@ pub(crate) fn contend(
     path: &NodePath,
     wanted: Wanted,
     onlooker: Arc<dyn Onlooker>,
-) -> Contest {
+) -> impl Future<Output = Contested> + Send + use<> {
     #[cfg(test)]
     if let Some(stage) = staged::current() {
-        return stage.contend(cancel.clone(), (worker, path), &wanted, onlooker);
+        return Either::Left(stage.contend(cancel.clone(), (worker, path), &wanted, onlooker));
     }
     let patience = Patience::new(Duration::MAX, Contention::Wait);
     let attempt = Attempt::new(worker, path, (Aim::One(wanted), patience), cancel.clone(), onlooker);
-    Box::pin(async move { attempt.contest().await })
+    let contest = async move { attempt.contest().await };
+    #[cfg(test)]
+    let contest = Either::Right(contest);
+    contest
 }
 
 /// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.

@@ -22,8 +22,11 @@ use super::wanted::{Aim, Wanted};
 /// The leases that an attempt has taken, mostly one.
 pub(crate) type Leases = SmallVec<[Lease; 1]>;
 
-/// A contest for a lock, which ends with its leases or a reason to give up.
-pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Leases>, LockError>> + Send>>;
+/// The end of a contest for a lock: its leases, or a reason to give up.
+pub(crate) type Contested = Result<Option<Leases>, LockError>;
+
+/// A contest for a lock.
+pub(crate) type Contest = Pin<Box<dyn Future<Output = Contested> + Send>>;
 
 pub(super) struct Attempt {
     pub(super) worker: Arc<Worker>,

@@ -9,7 +9,7 @@ use futures_util::future::select_all;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Count, Leases, Patience, Permits, Wanted};
+use crate::acquire::{self, Contest, Contested, Count, Patience, Permits, Wanted};
 use crate::error::LockError;
 use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
@@ -60,9 +60,6 @@ struct Contender {
     cancel: CancellationToken,
 }
 
-/// The answer to a contender.
-type End = Result<Option<Leases>, LockError>;
-
 impl Attendance<CallerPool> {
     async fn run(&self) {
         let cohort = &self.cohort;
@@ -101,7 +98,7 @@ impl Cohort<CallerPool> {
         let wanted = Wanted::Permits(Permits { wanted: 1, count: self.key().clone() });
         let (cohort, cancel) = (self.clone(), CancellationToken::new());
         let onlooker = Arc::new(move |progress| cohort.note(id, progress));
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, onlooker);
+        let contest = acquire::contend_boxed(&cancel, &self.worker, self.path(), wanted, onlooker);
         Contender { id, contest, cancel }
     }
 
@@ -119,7 +116,7 @@ impl Cohort<CallerPool> {
     }
 
     /// Handles the end of a contender.
-    fn conclude(self: &Arc<Self>, id: ContenderId, end: End) {
+    fn conclude(self: &Arc<Self>, id: ContenderId, end: Contested) {
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
                 let tenure = lease.tenure().clone();
@@ -168,7 +165,7 @@ impl Cohort<CallerPool> {
 }
 
 /// Waits for the end of a contender, and removes it.
-async fn ended(contenders: &mut Vec<Contender>) -> (ContenderId, End) {
+async fn ended(contenders: &mut Vec<Contender>) -> (ContenderId, Contested) {
     if contenders.is_empty() {
         return pending().await;
     }

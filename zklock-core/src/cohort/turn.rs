@@ -2,13 +2,14 @@
 //! deadlines.
 
 use std::future::pending;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Leases, Onlooker, Use, Wanted};
+use crate::acquire::{self, Contested, Onlooker, Use, Wanted};
 use crate::error::LockError;
 use crate::lease::Lease;
 use crate::queue::claim::{Place, Role};
@@ -69,17 +70,13 @@ impl Local for CallerLine {
     }
 }
 
-/// A contender under way.
-struct Contender {
-    contest: Contest,
-    cancel: CancellationToken,
-}
-
 impl Attendance<CallerLine> {
     async fn run(&self) {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
-        let mut contender: Option<Contender> = None;
+        // In the memory of the task: most tasks have a contender from the beginning.
+        let mut contest = pin!(None);
+        let mut cancel: Option<CancellationToken> = None;
         let mut wanted: fn(Place) -> Wanted = Wanted::Place;
         let mut pace = cohort.worker.settings().long_waits.pace();
         loop {
@@ -87,8 +84,11 @@ impl Attendance<CallerLine> {
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {
-                Agenda::Enter(side) => contender = Some(cohort.contend(side, wanted)),
-                Agenda::Withdraw => contender.iter().for_each(|contender| contender.cancel.cancel()),
+                Agenda::Enter(side) => {
+                    let cancel = cancel.insert(CancellationToken::new());
+                    contest.set(Some(cohort.contend((side, wanted), cancel)));
+                }
+                Agenda::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
                 Agenda::LookAgain if closing.is_cancelled() => {}
                 Agenda::LookAgain => yield_now().await,
                 Agenda::Leave(lease) => {
@@ -106,8 +106,8 @@ impl Attendance<CallerLine> {
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
-                        end = ended(&mut contender) => {
-                            contender = None;
+                        end = ended(contest.as_mut()) => {
+                            contest.set(None);
                             // The calls in line keep their standing when the client changes its node.
                             if end.as_ref().is_ok_and(Option::is_some) {
                                 wanted = Wanted::NextPlace;
@@ -126,16 +126,19 @@ impl Attendance<CallerLine> {
 }
 
 impl Cohort<CallerLine> {
-    fn contend(self: &Arc<Self>, side: Side, wanted: fn(Place) -> Wanted) -> Contender {
+    /// Begins to contend.
+    fn contend(
+        self: &Arc<Self>,
+        (side, wanted): (Side, fn(Place) -> Wanted),
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Contested> + Send + use<> {
         let role = match (self.key().recipe, side) {
             (Recipe::Mutex, _) => Role::Exclusive,
             (Recipe::ReadWrite, Side::Shared) => Role::Read,
             (Recipe::ReadWrite, Side::Exclusive) => Role::Write,
         };
         let wanted = wanted(Place { role, also_behind: self.key().also_behind() });
-        let cancel = CancellationToken::new();
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, self.clone());
-        Contender { contest, cancel }
+        acquire::contend(cancel, &self.worker, self.path(), wanted, self.clone())
     }
 
     /// Takes note that the contender waits behind this many others.
@@ -152,7 +155,7 @@ impl Cohort<CallerLine> {
     }
 
     /// Handles the end of a contender.
-    fn conclude(self: &Arc<Self>, end: Result<Option<Leases>, LockError>) {
+    fn conclude(self: &Arc<Self>, end: Contested) {
         self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
@@ -206,9 +209,9 @@ impl Onlooker for Cohort<CallerLine> {
     }
 }
 
-async fn ended(contender: &mut Option<Contender>) -> Result<Option<Leases>, LockError> {
-    match contender {
-        Some(contender) => contender.contest.as_mut().await,
+async fn ended(contest: Pin<&mut Option<impl Future<Output = Contested>>>) -> Contested {
+    match contest.as_pin_mut() {
+        Some(contest) => contest.await,
         None => pending().await,
     }
 }
