@@ -36,11 +36,11 @@ mod tests;
 use smallvec::smallvec;
 
 use super::claim::Claim;
-use super::contender::{Contender, ContenderId, Sequence};
+use super::contender::{Contender, ContenderId, Names, Sequence};
 
 use self::memory::{Intent, Seniority, Standing, Traces};
 
-pub(crate) use self::exchange::{Action, End, Event, Names, Node, Replacement, Sight};
+pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 pub(crate) use self::seated::Seated;
 
 /// One attempt to hold a lock, within one session.

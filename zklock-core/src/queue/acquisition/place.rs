@@ -35,7 +35,7 @@ impl Acquisition {
         let stale = turn::stale(&contenders, self.id, &node.name);
         if !stale.is_empty() {
             self.state = State::Trimming(node);
-            return Action::Delete(stale.into());
+            return Action::Delete(stale);
         }
         if self.seniority == Seniority::Newcomer {
             if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.claim) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
-use crate::queue::acquisition::{Action, Event, Names, Node, Replacement, Sight};
+use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId, Sequence};
+use crate::queue::contender::{Contender, ContenderId, Names, Sequence};
 use crate::session::fault::Fault;
 use crate::session::ops::{Children, Entry, Flight, Newcomer};
 use crate::session::sentry::Seen;
@@ -174,7 +174,7 @@ impl Driver {
 
     async fn delete(&mut self, names: Names) -> Event {
         for name in &*names {
-            if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
+            if let Err(fault) = self.session.ops().delete(&self.path.one_child(name)).await {
                 return self.failed(fault);
             }
         }
