@@ -29,7 +29,7 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::glance(self);
     }
 
-    fn resting(&self) -> Option<Resting> {
+    fn resting(&mut self) -> Option<Resting> {
         Seat::resting(self)
     }
 
@@ -90,7 +90,7 @@ impl AtRest<Tenure> {
 }
 
 /// Returns a contender that has nothing to do, in the form that takes the least memory.
-pub(super) fn at_rest(seat: impl Seat + 'static) -> AtRest<Tenure> {
+pub(super) fn at_rest(mut seat: impl Seat + 'static) -> AtRest<Tenure> {
     match seat.resting() {
         Some(resting) => AtRest::Small(resting),
         None => AtRest::Large(Box::new(seat)),
