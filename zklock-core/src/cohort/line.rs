@@ -45,16 +45,16 @@ pub(super) use self::work::{Agenda, Kept};
 /// The calls of one client that wait for one lock, and the node that they share.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(super) struct Line<C, L> {
+pub(super) struct Line<C, L, D = ()> {
     /// There is no work while there is no task.
-    waiters: Waiters<C, Work<C>>,
+    waiters: Waiters<C, Work<C, D>>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
     bounds: Arc<Bounds>,
     is_closed: bool,
 }
 
-impl<C, L: Handle> Rules<C, L> for Line<C, L> {
+impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
     fn id(&mut self) -> CallId {
         self.waiters.id()
     }
@@ -195,7 +195,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
     }
 }
 
-impl<C, L: Handle> Line<C, L> {
+impl<C, L: Handle, D: Default> Line<C, L, D> {
     pub(super) fn new(bounds: Arc<Bounds>) -> Self {
         Self { waiters: Waiters::default(), kept: None, next_tenancy: 0, bounds, is_closed: false }
     }
@@ -210,8 +210,13 @@ impl<C, L: Handle> Line<C, L> {
         self.waiters.work()?.coming
     }
 
+    /// Returns the desk of the task, unless there is no task.
+    pub(super) fn desk_mut(&mut self) -> Option<&mut D> {
+        self.waiters.work_mut().map(|work| &mut work.desk)
+    }
+
     /// Returns the state that a line has with its task.
-    fn work(&mut self) -> &mut Work<C> {
+    fn work(&mut self) -> &mut Work<C, D> {
         self.waiters.begin_work()
     }
 

@@ -16,12 +16,13 @@ use crate::session::drive::Progress;
 
 use super::attendance::{Attendance, expiry};
 use super::calls::{Caller, Cohort, Local};
+use super::desk::Desk;
 use super::pool::{Agenda, ContenderId, MOST, Pool};
 use super::rules::Rules;
 use super::tenancy::{Bounds, TenancyId};
 
 /// The pool of one client's permits.
-pub(super) type CallerPool = Pool<Caller, Lease>;
+pub(super) type CallerPool = Pool<Caller, Lease, Desk>;
 
 impl Local for CallerPool {
     type Key = Count;
@@ -31,6 +32,10 @@ impl Local for CallerPool {
             Count::Agreed(of) => usize::try_from(*of).is_ok_and(|of| self.held() >= of),
             Count::Shared { .. } => false,
         }
+    }
+
+    fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk_mut()
     }
 
     /// Performs the work of a pool until nobody waits for its permits.
@@ -82,7 +87,7 @@ impl Attendance<CallerPool> {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
                         (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
-                        () = self.desk.bell.notified() => {}
+                        () = cohort.rung() => {}
                         () = cohort.parked_change(parked) => {}
                         () = expiry(until, log) => {}
                     }

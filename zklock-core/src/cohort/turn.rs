@@ -18,11 +18,12 @@ use crate::session::drive::Progress;
 use super::attendance::{Attendance, expiry};
 use super::call::Side;
 use super::calls::{Answer, Caller, Cohort, Local};
+use super::desk::Desk;
 use super::line::{Agenda, Kept, Line};
 use super::rules::{Rules, Served};
 
 /// The line of one client's calls.
-pub(super) type CallerLine = Line<Caller, Lease>;
+pub(super) type CallerLine = Line<Caller, Lease, Desk>;
 
 /// The properties that tell the lines at one path apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,6 +59,10 @@ impl Local for CallerLine {
 
     fn is_held_here(&self, _: &Key) -> bool {
         self.is_behind_own()
+    }
+
+    fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk_mut()
     }
 
     /// Performs the work of a line until nobody waits in it.
@@ -114,7 +119,7 @@ impl Attendance<CallerLine> {
                             }
                             cohort.conclude(end);
                         }
-                        () = self.desk.bell.notified() => {}
+                        () = cohort.rung() => {}
                         () = cohort.kept_changes(kept) => {}
                         () = expiry(until, log) => {}
                     }
@@ -242,7 +247,8 @@ mod tests {
             other => panic!("{other}"),
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
-        let _desk = line.open_desk();
+        // It has work to do from now on.
+        line.rules().behind(1);
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

@@ -10,7 +10,7 @@ use crate::cohort::tenancy::{Admission, Handle, Tenancy, TenancyId};
 use super::Line;
 use super::work::{Agenda, Coming, Kept, Work};
 
-impl<C, L: Handle> Line<C, L> {
+impl<C, L: Handle, D: Default> Line<C, L, D> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda<L> {
         if self.is_deserted() {

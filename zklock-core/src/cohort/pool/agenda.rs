@@ -25,7 +25,7 @@ pub(in crate::cohort) enum Agenda {
     Over,
 }
 
-impl<C, L: Handle> Pool<C, L> {
+impl<C, L: Handle, D: Default> Pool<C, L, D> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda {
         match self.contenders.advance(self.waiters.len(), now) {
