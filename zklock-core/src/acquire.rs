@@ -175,7 +175,7 @@ impl Attempt {
             self.tell(Progress::Entering);
             let outcome = match &self.aim {
                 Aim::One(wanted) => self.take(wanted, session).await,
-                Aim::Together(places) => together::contest(self, &session, places).await,
+                Aim::Together(places) => Box::pin(together::contest(self, &session, places)).await,
             };
             match outcome {
                 Outcome::Held(leases) => return Ok(Some(leases)),
@@ -189,7 +189,8 @@ impl Attempt {
         }
     }
 
-    /// Contends for one lock within one session.
+    /// Contends for one lock within one session. The contests that take more than one place are boxed, so that the others,
+    /// which are the most, have small futures.
     async fn take(&self, wanted: &Wanted, session: Arc<Session>) -> Outcome<Leases> {
         match wanted {
             Wanted::Place(place) | Wanted::NextPlace(place) => {
@@ -203,7 +204,7 @@ impl Attempt {
                 let held = self.drive(driver, self.patience.contention, &self.cancel).await;
                 held.map(|lease| smallvec![lease])
             }
-            Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+            Wanted::Permits(wanted) => Box::pin(permits::contest(self, &session, wanted)).await,
             Wanted::Office { place, identity } => {
                 let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
                 bid.data = identity.clone();

@@ -1,6 +1,6 @@
 //! Performs the orders of the holders of one lease on the client's thread, and withdraws its contender at the end.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -124,7 +124,8 @@ async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
         seat = match tenure.desk.next(seat, at_rest) {
             Work::Order(Order::Downgrade(report), mut seat) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(wait.watch(&tenure, downgrade(&tenure, &mut seat)).await)
+                if let Err(Err(error)) =
+                    report.send(wait.watch(&tenure, pin!(downgrade(&tenure, &mut seat))).await)
                 {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
@@ -170,8 +171,7 @@ struct Wait {
 
 impl Wait {
     /// Performs a step of the release, or one in front of it, and tells the callers if it takes longer than they wait.
-    async fn watch<T>(&mut self, tenure: &Tenure, step: impl Future<Output = T>) -> T {
-        let mut step = pin!(step);
+    async fn watch<T>(&mut self, tenure: &Tenure, mut step: Pin<&mut impl Future<Output = T>>) -> T {
         let late = async {
             tenure.until_unclaimed().await;
             let since = *self.since.get_or_insert_with(Instant::now);

@@ -14,7 +14,7 @@ use super::{Driver, Numbers, SHORTEST_PAUSE};
 /// A contender that holds its lock, and had no watch when it was last put to rest. Its lease has the rest.
 pub(crate) struct Resting {
     /// The data of the contender's node.
-    data: Arc<[u8]>,
+    data: Arc<Vec<u8>>,
     acquisition: Seated,
     loan: Kept,
 }
