@@ -1,6 +1,7 @@
 //! The heap allocations of locks, on all threads of this process. The server is another process.
 //!
-//! The counts are those of builds without optimizations, in which Tokio moves large tasks to the heap once more.
+//! The counts are those of builds without optimizations, in which Tokio moves large tasks to the heap once more, and with
+//! the feature `metrics`. An optimized build without it has two less for a free lock.
 
 use std::alloc::System;
 
@@ -63,7 +64,7 @@ async fn a_lock_that_is_taken_and_released_allocates_at_most_this_often() {
     let mutex = count.client.mutex("/a").unwrap();
     let free = count.sorted(async || mutex.lock().await.unwrap().release().await.unwrap()).await[CALLS / 2];
     let library = raw(&count).await;
-    assert!(free <= 45, "{free}, of which {library} for the requests");
+    assert!(free <= 25, "{free}, of which {library} for the requests");
     assert!(library > 0, "nothing was counted");
 }
 

@@ -162,6 +162,21 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
+    let server = Server::start(kind);
+    let config =
+        Config::new(server.connect_string()).default_wait(Duration::from_millis(300)).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    let multi = client.multi([PATH, "/other"]).unwrap();
+    let guard = soon(multi.lock_timeout(Duration::MAX)).await.unwrap();
+    server.pause().unwrap();
+    let error = failed(soon(guard.release()).await);
+    assert!(matches!(error, LockError::Timeout { phase: Phase::Releasing, .. }), "{error}");
+    soon(client.shutdown(Duration::ZERO)).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let client = connect(&server, PATIENCE).await;

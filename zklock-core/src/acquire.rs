@@ -11,6 +11,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+#[cfg(test)]
+use futures_util::future::Either;
+use smallvec::smallvec;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
@@ -19,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::events::Witness;
-use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::claim::Claim;
 use crate::session::Session;
@@ -27,6 +29,7 @@ use crate::session::drive::{Contention, Driver, Numbers, Outcome, Progress};
 
 mod agreement;
 mod attempt;
+mod onlooker;
 mod patience;
 mod permits;
 #[cfg(test)]
@@ -36,7 +39,8 @@ mod wanted;
 
 use self::attempt::Attempt;
 
-pub(crate) use self::attempt::Contest;
+pub(crate) use self::attempt::{Contest, Contested, Leases};
+pub(crate) use self::onlooker::{Onlooker, Use};
 pub(crate) use self::patience::Patience;
 pub(crate) use self::wanted::{Aim, Count, Permits, Wanted};
 
@@ -50,33 +54,48 @@ pub(crate) async fn acquire(
     aim: Aim,
     patience: Patience,
     witness: Witness,
-) -> Result<Option<Vec<Lease>>, LockError> {
+) -> Result<Option<Leases>, LockError> {
     let (reply, answer) = oneshot::channel();
     let cancel = worker.closing().child_token();
-    let told = teller(witness);
-    worker.spawn(Attempt::new(worker, path, (aim, patience), cancel, told).run(reply));
+    let onlooker = Arc::new(teller(witness));
+    worker.spawn(Attempt::new(worker, path, (aim, patience), cancel, onlooker).run(reply));
     let answer = answer.await;
     answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
 }
 
-/// Contends for the lock without a deadline. The future must be polled on the client's thread. `told` receives
-/// the progress.
+/// Contends for the lock without a deadline, as [`contend`] does. The future is on the heap.
+pub(crate) fn contend_boxed(
+    cancel: &CancellationToken,
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    wanted: Wanted,
+    onlooker: Arc<dyn Onlooker>,
+) -> Contest {
+    Box::pin(contend(cancel, worker, path, wanted, onlooker))
+}
+
+/// Contends for the lock without a deadline. The future must be polled on the client's thread. `onlooker` is told the
+/// progress.
 ///
-/// Fails with [`LockError::Closed`] once `cancel` is cancelled and the contender is withdrawn.
+/// Fails with [`LockError::Closed`] once `cancel` is cancelled, or the attempt is of no use any more, and the contender is
+/// withdrawn.
 pub(crate) fn contend(
     cancel: &CancellationToken,
     worker: &Arc<Worker>,
     path: &NodePath,
     wanted: Wanted,
-    told: impl Fn(Progress) + Send + Sync + 'static,
-) -> Contest {
+    onlooker: Arc<dyn Onlooker>,
+) -> impl Future<Output = Contested> + Send + use<> {
     #[cfg(test)]
     if let Some(stage) = staged::current() {
-        return stage.contend(cancel.clone(), (worker, path), &wanted, Box::new(told));
+        return Either::Left(stage.contend(cancel.clone(), (worker, path), &wanted, onlooker));
     }
     let patience = Patience::new(Duration::MAX, Contention::Wait);
-    let attempt = Attempt::new(worker, path, (Aim::One(wanted), patience), cancel.clone(), told);
-    Box::pin(async move { attempt.contest().await })
+    let attempt = Attempt::new(worker, path, (Aim::One(wanted), patience), cancel.clone(), onlooker);
+    let contest = async move { attempt.contest().await };
+    #[cfg(test)]
+    let contest = Either::Right(contest);
+    contest
 }
 
 /// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
@@ -93,11 +112,11 @@ pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'sta
     }
 }
 
-type Reply = oneshot::Sender<Result<Option<Vec<Lease>>, LockError>>;
+type Reply = oneshot::Sender<Result<Option<Leases>, LockError>>;
 
 /// How the wait for a contest ended.
 enum End {
-    Answered(Result<Option<Vec<Lease>>, LockError>),
+    Answered(Result<Option<Leases>, LockError>),
     Failed(LockError),
     /// The caller no longer waits for the answer.
     Abandoned,
@@ -149,14 +168,14 @@ impl Attempt {
     }
 
     /// Contends in one session after another, until the lock is acquired or the attempt is over.
-    async fn contest(&self) -> Result<Option<Vec<Lease>>, LockError> {
+    async fn contest(&self) -> Result<Option<Leases>, LockError> {
         loop {
             self.tell(Progress::Connecting);
             let session = self.worker.session(&self.path, &self.cancel).await?;
             self.tell(Progress::Entering);
             let outcome = match &self.aim {
                 Aim::One(wanted) => self.take(wanted, session).await,
-                Aim::Together(places) => together::contest(self, &session, places).await,
+                Aim::Together(places) => Box::pin(together::contest(self, &session, places)).await,
             };
             match outcome {
                 Outcome::Held(leases) => return Ok(Some(leases)),
@@ -170,8 +189,9 @@ impl Attempt {
         }
     }
 
-    /// Contends for one lock within one session.
-    async fn take(&self, wanted: &Wanted, session: Arc<Session>) -> Outcome<Vec<Lease>> {
+    /// Contends for one lock within one session. The contests that take more than one place are boxed, so that the others,
+    /// which are the most, have small futures.
+    async fn take(&self, wanted: &Wanted, session: Arc<Session>) -> Outcome<Leases> {
         match wanted {
             Wanted::Place(place) | Wanted::NextPlace(place) => {
                 let claim = Claim::Place(place.clone());
@@ -182,14 +202,14 @@ impl Attempt {
                     driver.settle();
                 }
                 let held = self.drive(driver, self.patience.contention, &self.cancel).await;
-                held.map(|lease| vec![lease])
+                held.map(|lease| smallvec![lease])
             }
-            Wanted::Permits(wanted) => permits::contest(self, &session, wanted).await,
+            Wanted::Permits(wanted) => Box::pin(permits::contest(self, &session, wanted)).await,
             Wanted::Office { place, identity } => {
                 let mut bid = self.bid(self.path.clone(), Claim::Place(place.clone()));
                 bid.data = identity.clone();
                 let held = self.drive(Driver::new(session, bid), Contention::Wait, &self.cancel).await;
-                held.map(|lease| vec![lease])
+                held.map(|lease| smallvec![lease])
             }
         }
     }

@@ -15,7 +15,7 @@
 //! * [`call`], [`waiters`], [`tenancy`], [`attendant`]: one call, the calls that wait, the bounds of one node, and the
 //!   state of a task. Both are made of these.
 //! * [`calls`]: one line or pool, with the leases and the callers that belong to it.
-//! * [`desk`]: the state of one line or pool, and of its task, under its mutex.
+//! * [`desk`]: the state that only the task of a line or pool needs.
 //! * [`waiting`](mod@waiting): a call that waits.
 //! * [`turn`], [`supply`]: the task of one line, and of one pool, on the client's thread.
 //! * [`attendance`]: the end of a task, and of the calls that it attends to.

@@ -32,12 +32,11 @@
 use std::mem;
 use std::sync::{Arc, OnceLock};
 
-use tracing::Span;
-
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
+use crate::events::HoldSpan;
 use crate::lease::{Share, Tenure};
 use crate::token::FencingToken;
 
@@ -278,7 +277,7 @@ impl Hold {
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
     #[inline]
-    fn span_for_body(&self) -> Option<Span> {
+    fn span_for_body(&self) -> Option<Arc<HoldSpan>> {
         match &self.state {
             State::Tied(tied) => self.own.get().unwrap_or(&tied.ties).span.for_body(),
             State::Bare(_) | State::Ended => None,

@@ -43,7 +43,7 @@ pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
-pub(crate) use self::share::{Share, Stint};
+pub(crate) use self::share::{Late, Share, Stint};
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::together::leave_together;
 

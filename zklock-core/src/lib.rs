@@ -28,6 +28,7 @@ mod semaphore;
 mod session;
 mod survey;
 mod tasks;
+mod text;
 mod tick;
 mod token;
 

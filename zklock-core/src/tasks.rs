@@ -1,6 +1,7 @@
 //! The tasks of one client, on its own thread.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
@@ -16,18 +17,25 @@ pub(crate) struct Tasks(Arc<Thread>);
 struct Thread {
     tracker: TaskTracker,
     runtime: Handle,
+    /// The time for which callers wait for requests.
+    patience: Duration,
 }
 
 /// Something that the client has to finish before it is shut down.
 pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
-    pub(crate) fn new(runtime: Handle) -> Self {
-        Self(Arc::new(Thread { tracker: TaskTracker::new(), runtime }))
+    pub(crate) fn new(runtime: Handle, patience: Duration) -> Self {
+        Self(Arc::new(Thread { tracker: TaskTracker::new(), runtime, patience }))
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
         &self.0.runtime
+    }
+
+    /// Returns the time for which callers wait for requests.
+    pub(crate) fn patience(&self) -> Duration {
+        self.0.patience
     }
 
     /// Runs a task. It is dropped at once if the thread has ended.

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::long_waits::LongWait;
@@ -14,11 +15,18 @@ use crate::path::NodePath;
 use crate::queue::claim::Claim;
 use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
+use super::onlooker::{Onlooker, Use};
 use super::patience::Patience;
 use super::wanted::{Aim, Wanted};
 
-/// A contest for a lock, which ends with its leases or a reason to give up.
-pub(crate) type Contest = Pin<Box<dyn Future<Output = Result<Option<Vec<Lease>>, LockError>> + Send>>;
+/// The leases that an attempt has taken, mostly one.
+pub(crate) type Leases = SmallVec<[Lease; 1]>;
+
+/// The end of a contest for a lock: its leases, or a reason to give up.
+pub(crate) type Contested = Result<Option<Leases>, LockError>;
+
+/// A contest for a lock.
+pub(crate) type Contest = Pin<Box<dyn Future<Output = Contested> + Send>>;
 
 pub(super) struct Attempt {
     pub(super) worker: Arc<Worker>,
@@ -26,7 +34,7 @@ pub(super) struct Attempt {
     pub(super) aim: Aim,
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
-    told: Box<dyn Fn(Progress) + Send + Sync>,
+    onlooker: Arc<dyn Onlooker>,
     place: Mutex<Place>,
 }
 
@@ -44,11 +52,11 @@ impl Attempt {
         path: &NodePath,
         (aim, patience): (Aim, Patience),
         cancel: CancellationToken,
-        told: impl Fn(Progress) + Send + Sync + 'static,
+        onlooker: Arc<dyn Onlooker>,
     ) -> Self {
-        let (worker, path, told) = (worker.clone(), path.clone(), Box::new(told));
+        let (worker, path) = (worker.clone(), path.clone());
         let place = Mutex::new(Place { phase: Phase::Connecting, holder: None });
-        Self { worker, path, aim, patience, cancel, told, place }
+        Self { worker, path, aim, patience, cancel, onlooker, place }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -80,7 +88,10 @@ impl Attempt {
         let holder = holder.filter(|_| !matches!(self.aim, Aim::One(Wanted::Permits(_))));
         *place = Place { phase, holder };
         drop(place);
-        (self.told)(progress);
+        if self.onlooker.note(progress) == Use::Over {
+            // The contender leaves before it asks for a watch.
+            self.cancel.cancel();
+        }
     }
 
     pub(super) fn timeout(&self) -> LockError {

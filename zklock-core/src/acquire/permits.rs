@@ -29,15 +29,11 @@ use crate::session::fault::Fault;
 use crate::session::notice::Watch;
 
 use super::agreement::{self, Agreement, Stated};
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Leases};
 use super::wanted::{Count, Permits};
 
 /// Takes all of the wanted permits within one session, or none.
-pub(super) async fn contest(
-    attempt: &Attempt,
-    session: &Arc<Session>,
-    permits: &Permits,
-) -> Outcome<Vec<Lease>> {
+pub(super) async fn contest(attempt: &Attempt, session: &Arc<Session>, permits: &Permits) -> Outcome<Leases> {
     let contest = Contest { attempt, session, permits };
     loop {
         let gate = match contest.pass().await {
@@ -47,7 +43,7 @@ pub(super) async fn contest(
             Outcome::Refused(error) => return Outcome::Refused(error),
             Outcome::SessionLost => return Outcome::SessionLost,
         };
-        let mut leases = Vec::new();
+        let mut leases = Leases::new();
         let end = contest.take_inside(&gate, &mut leases).await;
         let is_lost = |lease: &Lease| lease.tenure().check().is_err();
         let left = match end {
@@ -60,7 +56,7 @@ pub(super) async fn contest(
         join_all(leases.iter().map(Lease::release)).await;
         // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
         if let Some(left) = left {
-            return left.map(|()| Vec::new());
+            return left.map(|()| Leases::new());
         }
     }
 }
@@ -128,7 +124,7 @@ impl Contest<'_> {
     }
 
     /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
-    async fn take_inside(&self, gate: &Lease, leases: &mut Vec<Lease>) -> Outcome<()> {
+    async fn take_inside(&self, gate: &Lease, leases: &mut Leases) -> Outcome<()> {
         let inside = self.attempt.cancel.child_token();
         let leave = async {
             gate.tenure().lost().await;
@@ -142,7 +138,7 @@ impl Contest<'_> {
     }
 
     /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
-    async fn take(&self, inside: &CancellationToken, leases: &mut Vec<Lease>) -> Outcome<()> {
+    async fn take(&self, inside: &CancellationToken, leases: &mut Leases) -> Outcome<()> {
         let contention = self.attempt.patience.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::path::NodePath;
-use crate::session::drive::Progress;
 
 use super::attempt::Contest;
+use super::onlooker::Onlooker;
 use super::wanted::Wanted;
 
 /// The servers of a test, for all clients of one thread.
@@ -20,7 +20,7 @@ pub(crate) trait Stage {
         cancel: CancellationToken,
         place: (&Arc<Worker>, &NodePath),
         wanted: &Wanted,
-        told: Box<dyn Fn(Progress) + Send + Sync>,
+        onlooker: Arc<dyn Onlooker>,
     ) -> Contest;
 }
 

@@ -9,14 +9,14 @@ use crate::queue::claim::{Claim, Place};
 use crate::session::Session;
 use crate::session::drive::{Bid, Convoy, Numbers, Outcome};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Leases};
 
 /// Takes all places within one session, or none. It never waits for others.
 pub(super) async fn contest(
     attempt: &Attempt,
     session: &Arc<Session>,
     places: &[(NodePath, Place)],
-) -> Outcome<Vec<Lease>> {
+) -> Outcome<Leases> {
     let bids = places.iter().map(|(path, place)| {
         let data = attempt.worker.identity();
         let claim = Claim::Place(place.clone());

@@ -15,7 +15,7 @@ pub(crate) enum Wanted {
     /// Permits of a semaphore, all or none.
     Permits(Permits),
     /// A place in the queue of an election, with the candidate's identity as the data of its node.
-    Office { place: Place, identity: Arc<[u8]> },
+    Office { place: Place, identity: Arc<Vec<u8>> },
 }
 
 /// The aim of an attempt.

@@ -27,6 +27,8 @@ use self::pauses::Pauses;
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
     settings: Settings,
+    /// The data of this client's contenders, to which each of them has a pointer of one word.
+    identity: Arc<Vec<u8>>,
     current: watch::Sender<Current>,
     tasks: Tasks,
     events: Source,
@@ -96,9 +98,10 @@ impl Worker {
 
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
         Self {
+            identity: Arc::new(settings.identity.as_bytes().to_vec()),
+            tasks: Tasks::new(runtime, settings.default_wait),
             settings,
             current: watch::Sender::new(Current::Opening(None)),
-            tasks: Tasks::new(runtime),
             events: Source::new(),
             #[cfg(feature = "metrics")]
             reports: std::sync::OnceLock::new(),
@@ -122,8 +125,8 @@ impl Worker {
     }
 
     /// The data of this client's contenders.
-    pub(crate) fn identity(&self) -> Arc<[u8]> {
-        self.settings.identity.clone().into()
+    pub(crate) fn identity(&self) -> Arc<Vec<u8>> {
+        self.identity.clone()
     }
 
     /// The memory of the periods that are known not to be over.

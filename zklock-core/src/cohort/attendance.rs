@@ -8,19 +8,17 @@ use tokio::time::sleep_until;
 use crate::client::long_waits::{LongWait, Pace};
 
 use super::calls::{Cohort, Local};
-use super::desk::Desk;
 
 /// Closes a cohort for good whose task ends early, because the client's thread ended or a bug made the task panic.
 pub(super) struct Attendance<R: Local> {
     pub(super) cohort: Arc<Cohort<R>>,
-    pub(super) desk: Arc<Desk>,
     is_over: bool,
 }
 
 impl<R: Local> Attendance<R> {
     /// Must be called before the task's future is made, which may be dropped before its first poll.
     pub(super) fn new(cohort: Arc<Cohort<R>>) -> Self {
-        Self { desk: cohort.open_desk(), cohort, is_over: false }
+        Self { cohort, is_over: false }
     }
 
     pub(super) fn end(mut self) {
@@ -33,7 +31,6 @@ impl<R: Local> Drop for Attendance<R> {
         if !self.is_over {
             self.cohort.abandon();
         }
-        self.cohort.leave_desk(&self.desk);
     }
 }
 

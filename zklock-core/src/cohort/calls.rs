@@ -1,7 +1,9 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -16,7 +18,7 @@ use crate::path::NodePath;
 
 use super::attendant::Rouse;
 use super::call::Call;
-use super::desk::{Desk, Locked, State};
+use super::desk::Desk;
 use super::grant::{Fate, Grant, Home, Place};
 use super::registry::{Entered, Entry};
 use super::rules::{Granted, Rules, Served};
@@ -25,7 +27,7 @@ use super::tenancy::{Handle, Look, Ready, TenancyId};
 /// The calls of one client at one lock, and the rules by which they get it.
 pub(super) struct Cohort<R: Local> {
     pub(super) worker: Arc<Worker>,
-    state: Mutex<State<R>>,
+    rules: Mutex<R>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
     entry: Entry<R::Key, Self>,
@@ -38,6 +40,9 @@ pub(super) trait Local: Rules<Caller, Lease> + Send + Sized + 'static {
 
     /// Returns whether calls of this client hold all that there is, as far as it is known here.
     fn is_held_here(&self, key: &Self::Key) -> bool;
+
+    /// Returns the desk of the task, unless there is no task.
+    fn desk(&mut self) -> Option<&mut Desk>;
 
     /// Makes the task.
     fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static;
@@ -87,8 +92,8 @@ pub(super) enum Answer {
 
 impl<R: Local> Cohort<R> {
     pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let state = Mutex::new(State::new(rules));
-        Self { worker: worker.clone(), state, has_untold: AtomicBool::new(false), entry }
+        let rules = Mutex::new(rules);
+        Self { worker: worker.clone(), rules, has_untold: AtomicBool::new(false), entry }
     }
 
     pub(super) fn path(&self) -> &NodePath {
@@ -111,15 +116,27 @@ impl<R: Local> Cohort<R> {
     ) -> T {
         let (served, value) = change(&mut self.rules(), Instant::now());
         self.deliver(served);
-        let rouse = self.rules().rouse();
-        match rouse {
-            Rouse::Nobody => {}
-            Rouse::Wake => self.present_desk().iter().for_each(|desk| desk.bell.notify_one()),
+        match self.rouse() {
+            (Rouse::Nobody | Rouse::Wake, task) => task.into_iter().for_each(Waker::wake),
             // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
             // for the next one.
-            Rouse::Start => self.worker.spawn(Box::pin(R::attend(self.clone()))),
+            (Rouse::Start, _) => self.worker.spawn(Box::pin(R::attend(self.clone()))),
         }
         value
+    }
+
+    /// Tells whether the task has something to do, and returns the task if it is to be woken.
+    fn rouse(&self) -> (Rouse, Option<Waker>) {
+        let mut rules = self.rules();
+        match rules.rouse() {
+            Rouse::Wake => (Rouse::Wake, rules.desk().and_then(Desk::ring)),
+            rouse @ (Rouse::Nobody | Rouse::Start) => (rouse, None),
+        }
+    }
+
+    /// Waits until the task is woken by a change.
+    pub(super) async fn rung(&self) {
+        poll_fn(|context| self.rules().desk().map_or(Poll::Pending, |desk| desk.poll_rung(context))).await;
     }
 
     /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
@@ -184,51 +201,25 @@ impl<R: Local> Cohort<R> {
         (phase, if phase == Phase::Queued { self.holder() } else { None })
     }
 
-    /// Makes the desk of a task that is about to start. The task before may not have left its own yet.
-    pub(super) fn open_desk(&self) -> Arc<Desk> {
-        interleaving::point();
-        let desk = Arc::<Desk>::default();
-        let before = self.state().desk.replace(desk.clone());
-        drop(before);
-        desk
-    }
-
-    /// Gives up the desk of a task that ends, unless another one has started since.
-    pub(super) fn leave_desk(&self, desk: &Arc<Desk>) {
-        interleaving::point();
-        let left = self.state().desk.take_if(|present| Arc::ptr_eq(present, desk));
-        drop(left);
-    }
-
-    fn present_desk(&self) -> Option<Arc<Desk>> {
-        interleaving::point();
-        self.state().desk.clone()
-    }
-
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn meet(&self, holder: Option<Holder>) {
         // Without a task, no call waits to be told.
-        if let Some(desk) = self.present_desk() {
-            *desk.front() = holder.map(Box::new);
+        if let Some(desk) = self.rules().desk() {
+            desk.front = holder.map(Box::new);
         }
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     fn holder(&self) -> Option<Holder> {
-        let front = self.present_desk().and_then(|desk| desk.front().clone());
+        let mut rules = self.rules();
+        let front = rules.desk().and_then(|desk| desk.front.as_deref().cloned());
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
-        front
-            .map(|front| *front)
-            .or_else(|| self.rules().is_held_here(self.key()).then(|| Holder::this_client(1)))
+        front.or_else(|| rules.is_held_here(self.key()).then(|| Holder::this_client(1)))
     }
 
-    pub(super) fn rules(&self) -> Locked<'_, R> {
+    pub(super) fn rules(&self) -> MutexGuard<'_, R> {
         interleaving::point();
-        Locked::new(self.state())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,8 +233,15 @@ impl<R: Local> Home for Cohort<R> {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
         self.change(|rules, now| {
             let served = rules.given_back(tenancy, now);
-            let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
-            let fate = if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) };
+            let fate = fate_after(&served, rules, tenancy);
+            (served, fate)
+        })
+    }
+
+    fn release(self: Arc<Self>, tenancy: TenancyId) -> Fate {
+        self.change(|rules, now| {
+            let served = rules.released(tenancy, now);
+            let fate = fate_after(&served, rules, tenancy);
             (served, fate)
         })
     }
@@ -255,6 +253,12 @@ impl<R: Local> Home for Cohort<R> {
     fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
         self.change(|rules, now| (rules.downgraded(tenancy, now), ()));
     }
+}
+
+/// Returns the fate of a lock that was given back, with this effect.
+fn fate_after<R: Local>(served: &CallerServed, rules: &R, tenancy: TenancyId) -> Fate {
+    let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
+    if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) }
 }
 
 /// Returns the fate of a lock that was given back, and that no call has got for that.

@@ -1,59 +1,36 @@
-//! The state of a cohort under its mutex: the rules, and the desk of the task.
+//! The part of a cohort's state that only its task and its contenders need, beside the rules.
 
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
+use std::mem;
+use std::task::{Context, Poll, Waker};
 
 use crate::error::Holder;
 
-/// The state of a cohort under its mutex.
-pub(super) struct State<R> {
-    rules: R,
-    /// `None` while there is no task. A lock that is held for long has none.
-    pub(super) desk: Option<Arc<Desk>>,
-}
-
-/// The rules of a cohort, which nobody else uses meanwhile.
-pub(super) struct Locked<'a, R>(MutexGuard<'a, State<R>>);
-
-/// The state of a cohort that only its task and its contenders need.
+/// The part of a cohort's state that only its task and its contenders need. It is under the mutex of the cohort.
 #[derive(Default)]
 pub(super) struct Desk {
     /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Box<Holder>>>,
-    /// Wakes the task.
-    pub(super) bell: Notify,
-}
-
-impl<R> State<R> {
-    pub(super) fn new(rules: R) -> Self {
-        Self { rules, desk: None }
-    }
-}
-
-impl<'a, R> Locked<'a, R> {
-    pub(super) fn new(state: MutexGuard<'a, State<R>>) -> Self {
-        Self(state)
-    }
-}
-
-impl<R> Deref for Locked<'_, R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.0.rules
-    }
-}
-
-impl<R> DerefMut for Locked<'_, R> {
-    fn deref_mut(&mut self) -> &mut R {
-        &mut self.0.rules
-    }
+    pub(super) front: Option<Box<Holder>>,
+    is_rung: bool,
+    /// The task that waits until the bell is rung.
+    task: Option<Waker>,
 }
 
 impl Desk {
-    pub(super) fn front(&self) -> MutexGuard<'_, Option<Box<Holder>>> {
-        self.front.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Rings the bell, and returns the task to be woken, which must happen outside of the mutex.
+    pub(super) fn ring(&mut self) -> Option<Waker> {
+        self.is_rung = true;
+        self.task.take()
+    }
+
+    /// Looks whether the bell was rung since the last time, on behalf of the only task that does so.
+    pub(super) fn poll_rung(&mut self, context: &Context<'_>) -> Poll<()> {
+        if mem::take(&mut self.is_rung) {
+            return Poll::Ready(());
+        }
+        match &mut self.task {
+            Some(task) => task.clone_from(context.waker()),
+            None => self.task = Some(context.waker().clone()),
+        }
+        Poll::Pending
     }
 }

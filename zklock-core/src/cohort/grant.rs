@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::LockError;
 use crate::interleaving;
-use crate::lease::{self, Lease, Share, Stint, Tenure, Unclaimed};
+use crate::lease::{self, Late, Lease, Share, Stint, Tenure, Unclaimed};
 use crate::token::FencingToken;
 
 use super::tenancy::TenancyId;
@@ -39,6 +39,9 @@ pub(super) struct Place {
 /// A line to which a lock is given back.
 pub(super) trait Home: Send + Sync {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate;
+
+    /// Does the same for a holder that waits for the release.
+    fn release(self: Arc<Self>, tenancy: TenancyId) -> Fate;
 
     /// Returns the present fate of a lock that was given back, and whose next holders were all gone.
     fn fate(&self, tenancy: TenancyId) -> Fate;
@@ -96,9 +99,19 @@ impl Grant {
 
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, the
     /// release has been ordered when this returns.
-    pub(crate) fn give_back(mut self) -> Release {
+    pub(crate) fn give_back(self) -> Release {
+        self.end(Place::give_back)
+    }
+
+    /// Gives the lock back, as [`give_back`](Self::give_back) does, on behalf of a holder that waits for the release. If
+    /// no call waits, none gets the lock any more.
+    pub(crate) fn release(self) -> Release {
+        self.end(Place::release)
+    }
+
+    fn end(mut self, give_back: fn(&Place) -> Fate) -> Release {
         let stint = self.stint();
-        let fate = self.take_back(drop).unwrap_or(Fate::Leaves);
+        let fate = self.take_back(drop, give_back).unwrap_or(Fate::Leaves);
         Release { stint, fate }
     }
 
@@ -108,7 +121,7 @@ impl Grant {
         let mut last = Vec::new();
         let give_back = |mut grant: Self| {
             let stint = grant.stint();
-            let fate = grant.take_back(|lease| last.push(lease)).unwrap_or(Fate::Leaves);
+            let fate = grant.take_back(|lease| last.push(lease), Place::give_back).unwrap_or(Fate::Leaves);
             Release { stint, fate }
         };
         let releases = grants.into_iter().map(give_back).collect();
@@ -141,7 +154,7 @@ impl Grant {
     }
 
     /// Gives the lock back. The last claim to the lease ends in `end`.
-    fn take_back(&mut self, end: impl FnOnce(Unclaimed)) -> Option<Fate> {
+    fn take_back(&mut self, end: impl FnOnce(Unclaimed), give_back: fn(&Place) -> Fate) -> Option<Fate> {
         if self.lease.has_ended() {
             return None;
         }
@@ -153,7 +166,7 @@ impl Grant {
         interleaving::point();
         let is_last = self.lease.end().map(end).is_some();
         let fate = match &self.place {
-            Some(place) if !is_last => place.pass_on(&stint),
+            Some(place) if !is_last => place.pass_on(&stint, give_back),
             Some(_) | None => Fate::Leaves,
         };
         let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
@@ -165,9 +178,17 @@ impl Grant {
 }
 
 impl Place {
+    fn give_back(&self) -> Fate {
+        self.home.clone().give_back(self.tenancy)
+    }
+
+    fn release(&self) -> Fate {
+        self.home.clone().release(self.tenancy)
+    }
+
     /// Gives the place in the line to the next holder. It may be gone without a word, and those after it too.
-    fn pass_on(&self, stint: &Stint) -> Fate {
-        let fate = self.home.clone().give_back(self.tenancy);
+    fn pass_on(&self, stint: &Stint, give_back: fn(&Self) -> Fate) -> Fate {
+        let fate = give_back(self);
         let is_in_vain = fate == Fate::PassedOn && stint.is_without_successor();
         if is_in_vain { self.home.fate(self.tenancy) } else { fate }
     }
@@ -175,7 +196,7 @@ impl Place {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.take_back(drop);
+        self.take_back(drop, Place::give_back);
     }
 }
 
@@ -204,6 +225,16 @@ impl Release {
             Fate::Shared => Some(self.stint.tenure().check()),
             Fate::Leaves | Fate::Undecided => self.stint.outcome(),
         }
+    }
+
+    /// Returns whether the contender is being withdrawn, so that its task sees to the deadline of those that wait for it.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.fate == Fate::Leaves
+    }
+
+    /// Waits until the node of a contender that is being withdrawn is deleted, for as long as callers wait for requests.
+    pub(crate) async fn done_in_time(&self) -> Result<Result<(), LockError>, Late> {
+        self.stint.released_in_time().await
     }
 
     /// Waits until the lock is passed on, or its node is deleted.

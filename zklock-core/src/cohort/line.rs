@@ -45,17 +45,16 @@ pub(super) use self::work::{Agenda, Kept};
 /// The calls of one client that wait for one lock, and the node that they share.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(super) struct Line<C, L> {
-    waiters: Waiters<C>,
+pub(super) struct Line<C, L, D = ()> {
+    /// There is no work while there is no task.
+    waiters: Waiters<C, Work<C, D>>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
-    /// `None` while there is no task.
-    work: Option<Box<Work<C>>>,
     bounds: Arc<Bounds>,
     is_closed: bool,
 }
 
-impl<C, L: Handle> Rules<C, L> for Line<C, L> {
+impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
     fn id(&mut self) -> CallId {
         self.waiters.id()
     }
@@ -99,7 +98,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
 
     fn gone(&mut self, id: CallId, now: Instant) -> Served<C, L> {
         if !self.waiters.remove(id) {
-            if let Some(work) = &mut self.work {
+            if let Some(work) = self.waiters.work_mut() {
                 work.refused.retain(|call| call.id != id);
             }
             return Served::default();
@@ -113,6 +112,14 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
             None => return Served::default(),
         }
         self.serve(now)
+    }
+
+    fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+        let mut served = self.given_back(tenancy, now);
+        if self.is_deserted() {
+            served.left.extend(self.part());
+        }
+        served
     }
 
     fn is_kept(&self, tenancy: TenancyId) -> bool {
@@ -163,7 +170,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
             return Vec::new();
         }
         let expired = self.waiters.take_out(|call| call.has_expired(now));
-        let work = self.work.iter_mut();
+        let work = self.waiters.work_mut().into_iter();
         let refused = work.flat_map(|work| work.refused.extract_if(.., |call| call.has_expired(now)));
         expired.into_iter().chain(refused).collect()
     }
@@ -179,7 +186,7 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
 
     fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
         let calls = self.close();
-        self.work = None;
+        self.waiters.rest();
         (calls, self.part().into_iter().collect())
     }
 
@@ -188,16 +195,9 @@ impl<C, L: Handle> Rules<C, L> for Line<C, L> {
     }
 }
 
-impl<C, L: Handle> Line<C, L> {
+impl<C, L: Handle, D: Default> Line<C, L, D> {
     pub(super) fn new(bounds: Arc<Bounds>) -> Self {
-        Self {
-            waiters: Waiters::default(),
-            kept: None,
-            next_tenancy: 0,
-            work: None,
-            bounds,
-            is_closed: false,
-        }
+        Self { waiters: Waiters::default(), kept: None, next_tenancy: 0, bounds, is_closed: false }
     }
 
     /// Returns the lease of this tenancy, while its node is in line.
@@ -207,12 +207,17 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns the node that contends, if there is one.
     fn coming(&self) -> Option<Coming> {
-        self.work.as_ref()?.coming
+        self.waiters.work()?.coming
+    }
+
+    /// Returns the desk of the task, unless there is no task.
+    pub(super) fn desk_mut(&mut self) -> Option<&mut D> {
+        self.waiters.work_mut().map(|work| &mut work.desk)
     }
 
     /// Returns the state that a line has with its task.
-    fn work(&mut self) -> &mut Work<C> {
-        self.work.get_or_insert_default()
+    fn work(&mut self) -> &mut Work<C, D> {
+        self.waiters.begin_work()
     }
 
     /// Returns whether a call of this client holds the lock under the kept node.
@@ -258,7 +263,8 @@ impl<C, L: Handle> Line<C, L> {
     }
 
     fn drain(&mut self) -> Vec<Call<C>> {
-        let refused = self.work.iter_mut().flat_map(|work| work.refused.drain(..));
-        self.waiters.drain().into_iter().chain(refused).collect()
+        let calls = self.waiters.drain();
+        let refused = self.waiters.work_mut().into_iter().flat_map(|work| work.refused.drain(..));
+        calls.into_iter().chain(refused).collect()
     }
 }

@@ -48,8 +48,8 @@ pub(super) use self::contenders::{ContenderId, MOST};
 /// The permits of one client at one semaphore, and the calls that wait for one.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(super) struct Pool<C, L> {
-    waiters: Waiters<C>,
+pub(super) struct Pool<C, L, D = ()> {
+    waiters: Waiters<C, D>,
     /// The permits that calls hold.
     held: BTreeMap<TenancyId, Tenancy<Permit<L>>>,
     /// The permits that calls wait for until it is known whether they can be passed on.
@@ -61,7 +61,7 @@ pub(super) struct Pool<C, L> {
     is_closed: bool,
 }
 
-impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
+impl<C, L: Handle, D: Default> Rules<C, L> for Pool<C, L, D> {
     fn id(&mut self) -> CallId {
         self.waiters.id()
     }
@@ -116,6 +116,11 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
         served
     }
 
+    fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
+        // No permit is kept that no call waits for.
+        self.given_back(tenancy, now)
+    }
+
     fn is_kept(&self, tenancy: TenancyId) -> bool {
         self.lease(tenancy).is_some()
     }
@@ -160,7 +165,11 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
     }
 
     fn rouse(&mut self) -> Rouse {
-        if self.has_news() { self.attendant.rouse() } else { Rouse::Nobody }
+        if !self.has_news() {
+            return Rouse::Nobody;
+        }
+        self.waiters.begin_work();
+        self.attendant.rouse()
     }
 
     fn close(&mut self) -> Vec<Call<C>> {
@@ -172,7 +181,10 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
         self.attendant = Attendant::Absent;
         self.contenders.clear();
         let permits = mem::take(&mut self.held).into_values().chain(mem::take(&mut self.parked));
-        (self.close(), permits.map(|permit| permit.into_lease().into_lease()).collect())
+        let leases = permits.map(|permit| permit.into_lease().into_lease()).collect();
+        let calls = self.close();
+        self.waiters.rest();
+        (calls, leases)
     }
 
     fn is_closed(&self) -> bool {
@@ -180,7 +192,7 @@ impl<C, L: Handle> Rules<C, L> for Pool<C, L> {
     }
 }
 
-impl<C, L: Handle> Pool<C, L> {
+impl<C, L: Handle, D: Default> Pool<C, L, D> {
     /// A pool that has at most this many contenders under way.
     pub(super) fn new(bounds: Bounds, most: usize) -> Self {
         Self {
@@ -193,6 +205,11 @@ impl<C, L: Handle> Pool<C, L> {
             bounds,
             is_closed: false,
         }
+    }
+
+    /// Returns the desk of the task, unless there is no task.
+    pub(super) fn desk_mut(&mut self) -> Option<&mut D> {
+        self.waiters.work_mut()
     }
 
     /// Returns the number of permits that calls of this client hold.

@@ -9,19 +9,20 @@ use futures_util::future::select_all;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Count, Patience, Permits, Wanted};
+use crate::acquire::{self, Contest, Contested, Count, Patience, Permits, Wanted};
 use crate::error::LockError;
 use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
 
 use super::attendance::{Attendance, expiry};
 use super::calls::{Caller, Cohort, Local};
+use super::desk::Desk;
 use super::pool::{Agenda, ContenderId, MOST, Pool};
 use super::rules::Rules;
 use super::tenancy::{Bounds, TenancyId};
 
 /// The pool of one client's permits.
-pub(super) type CallerPool = Pool<Caller, Lease>;
+pub(super) type CallerPool = Pool<Caller, Lease, Desk>;
 
 impl Local for CallerPool {
     type Key = Count;
@@ -31,6 +32,10 @@ impl Local for CallerPool {
             Count::Agreed(of) => usize::try_from(*of).is_ok_and(|of| self.held() >= of),
             Count::Shared { .. } => false,
         }
+    }
+
+    fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk_mut()
     }
 
     /// Performs the work of a pool until nobody waits for its permits.
@@ -60,9 +65,6 @@ struct Contender {
     cancel: CancellationToken,
 }
 
-/// The answer to a contender.
-type End = Result<Option<Vec<Lease>>, LockError>;
-
 impl Attendance<CallerPool> {
     async fn run(&self) {
         let cohort = &self.cohort;
@@ -85,7 +87,7 @@ impl Attendance<CallerPool> {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
                         (id, end) = ended(&mut contenders) => cohort.conclude(id, end),
-                        () = self.desk.bell.notified() => {}
+                        () = cohort.rung() => {}
                         () = cohort.parked_change(parked) => {}
                         () = expiry(until, log) => {}
                     }
@@ -100,8 +102,8 @@ impl Cohort<CallerPool> {
     fn contend(self: &Arc<Self>, id: ContenderId) -> Contender {
         let wanted = Wanted::Permits(Permits { wanted: 1, count: self.key().clone() });
         let (cohort, cancel) = (self.clone(), CancellationToken::new());
-        let told = move |progress| cohort.note(id, progress);
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
+        let onlooker = Arc::new(move |progress| cohort.note(id, progress));
+        let contest = acquire::contend_boxed(&cancel, &self.worker, self.path(), wanted, onlooker);
         Contender { id, contest, cancel }
     }
 
@@ -119,7 +121,7 @@ impl Cohort<CallerPool> {
     }
 
     /// Handles the end of a contender.
-    fn conclude(self: &Arc<Self>, id: ContenderId, end: End) {
+    fn conclude(self: &Arc<Self>, id: ContenderId, end: Contested) {
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
                 let tenure = lease.tenure().clone();
@@ -168,7 +170,7 @@ impl Cohort<CallerPool> {
 }
 
 /// Waits for the end of a contender, and removes it.
-async fn ended(contenders: &mut Vec<Contender>) -> (ContenderId, End) {
+async fn ended(contenders: &mut Vec<Contender>) -> (ContenderId, Contested) {
     if contenders.is_empty() {
         return pending().await;
     }

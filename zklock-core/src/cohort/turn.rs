@@ -2,13 +2,14 @@
 //! deadlines.
 
 use std::future::pending;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire::{self, Contest, Wanted};
+use crate::acquire::{self, Contested, Onlooker, Use, Wanted};
 use crate::error::LockError;
 use crate::lease::Lease;
 use crate::queue::claim::{Place, Role};
@@ -17,11 +18,12 @@ use crate::session::drive::Progress;
 use super::attendance::{Attendance, expiry};
 use super::call::Side;
 use super::calls::{Answer, Caller, Cohort, Local};
+use super::desk::Desk;
 use super::line::{Agenda, Kept, Line};
 use super::rules::{Rules, Served};
 
 /// The line of one client's calls.
-pub(super) type CallerLine = Line<Caller, Lease>;
+pub(super) type CallerLine = Line<Caller, Lease, Desk>;
 
 /// The properties that tell the lines at one path apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -59,6 +61,10 @@ impl Local for CallerLine {
         self.is_behind_own()
     }
 
+    fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk_mut()
+    }
+
     /// Performs the work of a line until nobody waits in it.
     fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static {
         let attendance = Attendance::new(cohort);
@@ -69,17 +75,13 @@ impl Local for CallerLine {
     }
 }
 
-/// A contender under way.
-struct Contender {
-    contest: Contest,
-    cancel: CancellationToken,
-}
-
 impl Attendance<CallerLine> {
     async fn run(&self) {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
-        let mut contender: Option<Contender> = None;
+        // In the memory of the task: most tasks have a contender from the beginning.
+        let mut contest = pin!(None);
+        let mut cancel: Option<CancellationToken> = None;
         let mut wanted: fn(Place) -> Wanted = Wanted::Place;
         let mut pace = cohort.worker.settings().long_waits.pace();
         loop {
@@ -87,8 +89,11 @@ impl Attendance<CallerLine> {
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {
-                Agenda::Enter(side) => contender = Some(cohort.contend(side, wanted)),
-                Agenda::Withdraw => contender.iter().for_each(|contender| contender.cancel.cancel()),
+                Agenda::Enter(side) => {
+                    let cancel = cancel.insert(CancellationToken::new());
+                    contest.set(Some(cohort.contend((side, wanted), cancel)));
+                }
+                Agenda::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
                 Agenda::LookAgain if closing.is_cancelled() => {}
                 Agenda::LookAgain => yield_now().await,
                 Agenda::Leave(lease) => {
@@ -106,15 +111,15 @@ impl Attendance<CallerLine> {
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
-                        end = ended(&mut contender) => {
-                            contender = None;
+                        end = ended(contest.as_mut()) => {
+                            contest.set(None);
                             // The calls in line keep their standing when the client changes its node.
                             if end.as_ref().is_ok_and(Option::is_some) {
                                 wanted = Wanted::NextPlace;
                             }
                             cohort.conclude(end);
                         }
-                        () = self.desk.bell.notified() => {}
+                        () = cohort.rung() => {}
                         () = cohort.kept_changes(kept) => {}
                         () = expiry(until, log) => {}
                     }
@@ -126,57 +131,36 @@ impl Attendance<CallerLine> {
 }
 
 impl Cohort<CallerLine> {
-    fn contend(self: &Arc<Self>, side: Side, wanted: fn(Place) -> Wanted) -> Contender {
+    /// Begins to contend.
+    fn contend(
+        self: &Arc<Self>,
+        (side, wanted): (Side, fn(Place) -> Wanted),
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Contested> + Send + use<> {
         let role = match (self.key().recipe, side) {
             (Recipe::Mutex, _) => Role::Exclusive,
             (Recipe::ReadWrite, Side::Shared) => Role::Read,
             (Recipe::ReadWrite, Side::Exclusive) => Role::Write,
         };
         let wanted = wanted(Place { role, also_behind: self.key().also_behind() });
-        let cancel = CancellationToken::new();
-        let (cohort, stop) = (self.clone(), cancel.clone());
-        let told = move |progress| {
-            if cohort.note(progress) {
-                // The contender leaves before it asks for a watch.
-                stop.cancel();
-            }
-        };
-        let contest = acquire::contend(&cancel, &self.worker, self.path(), wanted, told);
-        Contender { contest, cancel }
+        acquire::contend(cancel, &self.worker, self.path(), wanted, self.clone())
     }
 
-    /// Takes note of the contender's progress. Returns whether the contender is of no use any more.
-    fn note(self: &Arc<Self>, progress: Progress) -> bool {
-        let count = match progress {
-            Progress::Queued(count) => count,
-            Progress::Connecting => {
-                self.meet(None);
-                self.rules().restarted();
-                return false;
-            }
-            Progress::Entering => {
-                self.meet(None);
-                return false;
-            }
-            Progress::Behind(holder) => {
-                self.meet(Some(holder));
-                return false;
-            }
-        };
-        self.meet(None);
-        let (contended, is_useless) = {
+    /// Takes note that the contender waits behind this many others.
+    fn queue(&self, count: usize) -> Use {
+        let (contended, is_waited_for) = {
             let mut line = self.rules();
-            (line.behind(count), line.waiting() == 0)
+            (line.behind(count), line.waiting() > 0)
         };
         for caller in contended.into_iter().filter_map(|call| call.caller) {
             caller.reply.send(Answer::Contended).ok();
         }
         self.tell_queued();
-        is_useless
+        if is_waited_for { Use::GoesOn } else { Use::Over }
     }
 
     /// Handles the end of a contender.
-    fn conclude(self: &Arc<Self>, end: Result<Option<Vec<Lease>>, LockError>) {
+    fn conclude(self: &Arc<Self>, end: Contested) {
         self.meet(None);
         match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
             Ok(Some(lease)) => {
@@ -217,9 +201,22 @@ impl Cohort<CallerLine> {
     }
 }
 
-async fn ended(contender: &mut Option<Contender>) -> Result<Option<Vec<Lease>>, LockError> {
-    match contender {
-        Some(contender) => contender.contest.as_mut().await,
+impl Onlooker for Cohort<CallerLine> {
+    fn note(&self, progress: Progress) -> Use {
+        let front = if let Progress::Behind(holder) = &progress { Some(holder.clone()) } else { None };
+        self.meet(front);
+        match progress {
+            Progress::Queued(count) => return self.queue(count),
+            Progress::Connecting => self.rules().restarted(),
+            Progress::Entering | Progress::Behind(_) => {}
+        }
+        Use::GoesOn
+    }
+}
+
+async fn ended(contest: Pin<&mut Option<impl Future<Output = Contested>>>) -> Contested {
+    match contest.as_pin_mut() {
+        Some(contest) => contest.await,
         None => pending().await,
     }
 }
@@ -250,7 +247,8 @@ mod tests {
             other => panic!("{other}"),
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
-        let _desk = line.open_desk();
+        // It has work to do from now on.
+        line.rules().behind(1);
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

@@ -1,17 +1,29 @@
 //! The calls of one client that wait, in the order in which they came.
 
-use std::collections::VecDeque;
+mod ordered;
+
+use std::mem;
 use std::time::Instant;
 
 use super::call::{Call, CallId, Side};
 
-/// The calls of one client that wait, in the order in which they came.
+use self::ordered::Ordered;
+
+/// The calls of one client that wait, in the order in which they came, and the work that their task has with them.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(super) struct Waiters<C> {
+pub(super) struct Waiters<C, W> {
     next_call: u64,
-    /// `None` while no call waits. A lock that is held for long has none.
-    queue: Option<Box<Queue<C>>>,
+    /// `None` while no call waits and there is no work. A lock that is held for long has neither.
+    present: Option<Box<Present<C, W>>>,
+}
+
+/// The calls that wait, and the work of their task.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+struct Present<C, W> {
+    queue: Queue<C>,
+    work: W,
 }
 
 /// The calls that wait.
@@ -19,7 +31,7 @@ pub(super) struct Waiters<C> {
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 struct Queue<C> {
     /// In the order of their ids. A call that is gone stays until it is the first, or one of many.
-    calls: VecDeque<Call<C>>,
+    calls: Ordered<C>,
     living: usize,
     /// The number of the living that share the lock with nobody.
     exclusive: usize,
@@ -27,7 +39,7 @@ struct Queue<C> {
     deadline: Option<Instant>,
 }
 
-impl<C> Waiters<C> {
+impl<C, W: Default> Waiters<C, W> {
     /// Returns the id of the next call.
     pub(super) fn id(&mut self) -> CallId {
         self.next_call += 1;
@@ -36,7 +48,7 @@ impl<C> Waiters<C> {
 
     /// Returns the number of calls that wait.
     pub(super) fn len(&self) -> usize {
-        self.queue.as_ref().map_or(0, |queue| queue.living)
+        self.queue().map_or(0, |queue| queue.living)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -45,74 +57,81 @@ impl<C> Waiters<C> {
 
     /// Returns whether a call waits beside which a call of this side cannot hold the lock.
     pub(super) fn keep_out(&self, side: Side) -> bool {
-        self.queue.as_ref().is_some_and(|queue| match side {
+        self.queue().is_some_and(|queue| match side {
             Side::Exclusive => queue.living > 0,
             Side::Shared => queue.exclusive > 0,
         })
     }
 
-    /// Gives back the memory for calls that there are no more.
-    pub(super) fn shrink(&mut self) {
-        if self.is_empty() {
-            self.queue = None;
-        }
+    /// Returns the work, unless there is none.
+    pub(super) fn work(&self) -> Option<&W> {
+        Some(&self.present.as_ref()?.work)
+    }
+
+    pub(super) fn work_mut(&mut self) -> Option<&mut W> {
+        Some(&mut self.present.as_mut()?.work)
+    }
+
+    /// Returns the work, which begins now if there was none.
+    pub(super) fn begin_work(&mut self) -> &mut W {
+        &mut self.present.get_or_insert_default().work
+    }
+
+    /// Ends the work, and gives its memory back. No call may wait.
+    pub(super) fn rest(&mut self) {
+        debug_assert!(self.is_empty());
+        self.present = None;
     }
 
     /// Puts a call at the place of its id.
     pub(super) fn insert(&mut self, call: Call<C>) {
-        self.queue.get_or_insert_default().insert(call);
+        self.present.get_or_insert_default().queue.insert(call);
     }
 
     /// Removes a call whose caller no longer waits. Returns `false` if it is not here.
     pub(super) fn remove(&mut self, id: CallId) -> bool {
-        self.queue.as_mut().is_some_and(|queue| queue.remove(id))
+        self.queue_mut().is_some_and(|queue| queue.remove(id))
     }
 
     /// Returns the first call that waits, after dropping calls that are gone.
     pub(super) fn first(&mut self) -> Option<&Call<C>> {
-        self.queue.as_mut()?.first()
+        self.queue_mut()?.first()
     }
 
     /// Takes the first call that waits.
     pub(super) fn pop(&mut self) -> Option<Call<C>> {
-        self.queue.as_mut()?.pop()
+        self.queue_mut()?.pop()
     }
 
     /// Takes those calls out that this holds for.
     pub(super) fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
-        self.queue.as_mut().map(|queue| queue.take_out(which)).unwrap_or_default()
+        self.queue_mut().map(|queue| queue.take_out(which)).unwrap_or_default()
     }
 
     /// Takes all calls out.
     pub(super) fn drain(&mut self) -> Vec<Call<C>> {
-        let queue = self.queue.take();
+        let queue = self.queue_mut().map(mem::take);
         queue.into_iter().flat_map(|queue| queue.calls).filter(Call::is_alive).collect()
     }
 
     /// Returns the callers that wait, in the order of their calls.
     pub(super) fn callers(&mut self) -> impl Iterator<Item = &mut C> {
-        let calls = self.queue.iter_mut().flat_map(|queue| &mut queue.calls);
+        let calls = self.queue_mut().into_iter().flat_map(|queue| queue.calls.iter_mut());
         calls.filter_map(|call| call.caller.as_mut())
     }
 
     /// Returns an instant that is not later than the earliest deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.queue.as_ref()?.deadline
+        self.queue()?.deadline
     }
 
-    /// Returns the earliest deadline of the calls that wait, and of these others.
-    pub(super) fn find_deadline(&mut self, others: &[Call<C>]) -> Option<Instant> {
-        let deadline = |call: &Call<C>| call.deadline;
-        let others = others.iter().filter_map(deadline).min();
-        let Some(queue) = &mut self.queue else {
-            if others.is_some() {
-                self.queue.get_or_insert_default().deadline = others;
-            }
-            return others;
-        };
-        let calls = queue.calls.iter().filter(|call| call.is_alive()).filter_map(deadline);
-        queue.deadline = calls.chain(others).min();
-        queue.deadline
+    /// Returns the earliest deadline of the calls that wait, and of others, whose earliest one is `others`.
+    pub(super) fn find_deadline(&mut self, others: Option<Instant>) -> Option<Instant> {
+        let deadline = self.queue().and_then(Queue::earliest).into_iter().chain(others).min();
+        if let Some(queue) = self.queue_mut() {
+            queue.deadline = deadline;
+        }
+        deadline
     }
 
     /// Returns whether no call that waits, or has waited, has a deadline up to this instant.
@@ -120,9 +139,17 @@ impl<C> Waiters<C> {
         self.deadline().is_none_or(|deadline| deadline > now)
     }
 
+    fn queue(&self) -> Option<&Queue<C>> {
+        Some(&self.present.as_ref()?.queue)
+    }
+
+    fn queue_mut(&mut self) -> Option<&mut Queue<C>> {
+        Some(&mut self.present.as_mut()?.queue)
+    }
+
     #[cfg(test)]
     pub(super) fn is_swept(&self) -> bool {
-        self.queue.as_ref().is_none_or(|queue| queue.calls.len() <= 2 * queue.living + SPARE)
+        self.queue().is_none_or(|queue| queue.calls.len() <= 2 * queue.living + SPARE)
     }
 }
 
@@ -131,17 +158,13 @@ impl<C> Queue<C> {
     fn insert(&mut self, call: Call<C>) {
         self.deadline = self.deadline.into_iter().chain(call.deadline).min();
         self.count_in(call.side);
-        let place = self.calls.partition_point(|other| other.id < call.id);
-        self.calls.insert(place, call);
+        self.calls.insert(call);
     }
 
     /// Removes a call whose caller no longer waits. Returns `false` if it is not here.
     fn remove(&mut self, id: CallId) -> bool {
-        let place = self.calls.partition_point(|call| call.id < id);
-        let side = match self.calls.get_mut(place) {
-            Some(call) if call.id == id && call.is_alive() => call.take().side,
-            _ => return false,
-        };
+        let call = self.calls.get_mut(id).filter(|call| call.is_alive());
+        let Some(Call { side, .. }) = call.map(Call::take) else { return false };
         self.count_out(side);
         self.sweep();
         true
@@ -149,16 +172,16 @@ impl<C> Queue<C> {
 
     /// Returns the first call that waits, after dropping calls that are gone.
     fn first(&mut self) -> Option<&Call<C>> {
-        while self.calls.front().is_some_and(|call| !call.is_alive()) {
-            self.calls.pop_front();
+        while self.calls.first().is_some_and(|call| !call.is_alive()) {
+            self.calls.pop();
         }
-        self.calls.front()
+        self.calls.first()
     }
 
     /// Takes the first call that waits.
     fn pop(&mut self) -> Option<Call<C>> {
         self.first()?;
-        let call = self.calls.pop_front()?;
+        let call = self.calls.pop()?;
         self.count_out(call.side);
         Some(call)
     }
@@ -172,6 +195,11 @@ impl<C> Queue<C> {
         taken.iter().for_each(|call| self.count_out(call.side));
         self.sweep();
         taken
+    }
+
+    /// Returns the earliest deadline.
+    fn earliest(&self) -> Option<Instant> {
+        self.calls.iter().filter(|call| call.is_alive()).filter_map(|call| call.deadline).min()
     }
 
     fn count_in(&mut self, side: Side) {
@@ -192,15 +220,21 @@ impl<C> Queue<C> {
     }
 }
 
-impl<C> Default for Waiters<C> {
+impl<C, W> Default for Waiters<C, W> {
     fn default() -> Self {
-        Self { next_call: 0, queue: None }
+        Self { next_call: 0, present: None }
+    }
+}
+
+impl<C, W: Default> Default for Present<C, W> {
+    fn default() -> Self {
+        Self { queue: Queue::default(), work: W::default() }
     }
 }
 
 impl<C> Default for Queue<C> {
     fn default() -> Self {
-        Self { calls: VecDeque::new(), living: 0, exclusive: 0, deadline: None }
+        Self { calls: Ordered::default(), living: 0, exclusive: 0, deadline: None }
     }
 }
 

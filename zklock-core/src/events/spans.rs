@@ -98,10 +98,15 @@ impl HoldSpan {
         Some(Self { span, parent: Span::current().id(), trouble: OnceLock::new() })
     }
 
-    /// Returns the span for a body. A body that begins inside of another span than the hold did stays there.
-    pub(crate) fn for_body(&self) -> Option<Span> {
+    /// Returns whether a body that begins now is inside of this span. One that begins inside of another span than the hold
+    /// did stays there.
+    pub(crate) fn is_for_body(&self) -> bool {
         let present = Span::current().id();
-        (present.is_none() || present == self.parent).then(|| self.span.clone())
+        present.is_none() || present == self.parent
+    }
+
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
     }
 
     /// Takes note of a loss, or of a release that failed. The first one counts.

@@ -1,12 +1,13 @@
 //! Runs a body that begins at once, and takes no step of it without its locks.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use tracing::Span;
 
 use crate::error::LockError;
+use crate::events::HoldSpan;
 
 use super::finishing::Finishing;
 use super::holder::{Holder, Lost};
@@ -57,8 +58,7 @@ pin_project! {
         watch: Watch,
         #[pin]
         future: Option<F>,
-        // Boxed, because most bodies have none.
-        span: Option<Box<Span>>,
+        span: Option<Arc<HoldSpan>>,
         // The end of the holds, for which the value of the body waits.
         ending: Option<Box<(Finishing, F::Output)>>,
     }
@@ -82,7 +82,7 @@ enum Watch {
 impl<H: Holder, F: Future> Body<H, F> {
     #[inline]
     fn new(holder: H, future: F) -> Self {
-        let span = holder.span().map(Box::new);
+        let span = holder.span();
         Self {
             holder: Some(holder),
             scope: None,
@@ -98,7 +98,7 @@ impl<H: Holder, F: Future> Body<H, F> {
     fn step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         let _inside = this.holder.as_ref().expect(ENDED).enter(this.scope);
-        let _spanned = this.span.as_ref().map(|span| span.enter());
+        let _spanned = this.span.as_ref().map(|span| span.span().enter());
         let step = this.future.as_mut().as_pin_mut().expect(ENDED).poll(context);
         if step.is_ready() {
             this.future.set(None);
@@ -111,9 +111,10 @@ impl<H: Holder, F: Future> Body<H, F> {
         let mut this = self.project();
         if let Some(holder) = this.holder {
             let _inside = holder.enter(this.scope);
-            let _spanned = this.span.as_ref().map(|span| span.enter());
+            let _spanned = this.span.as_ref().map(|span| span.span().enter());
             this.future.set(None);
         }
+        *this.span = None;
         *this.holder = None;
     }
 
@@ -165,7 +166,9 @@ impl<H: Holder, F: Future> Future for Body<H, F> {
             self.stop();
             return Poll::Ready(Err(lost));
         };
-        let holder = self.as_mut().project().holder.take().expect(ENDED);
+        let this = self.as_mut().project();
+        *this.span = None;
+        let holder = this.holder.take().expect(ENDED);
         holder.check()?;
         let mut finishing = holder.finish();
         if Pin::new(&mut finishing).poll(context).is_ready() {

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::client::queueing::Release;
+use crate::cohort::{self, Grant};
 use crate::error::LockError;
 
 use super::holds::Holds;
@@ -41,11 +42,19 @@ impl Future for Finishing {
 pub(crate) fn finish(holds: Holds) -> Finishing {
     let release = holds[0].client().worker().settings().release;
     match (holds, release) {
-        (Holds::One(hold), _) => finish_end(hold.end_here(|_| ())),
+        (Holds::One(hold), _) => finish_end(hold.end_here(|_| (), giving_back(release))),
         (holds, Release::Acknowledged) => Finishing::of(release_all(holds)),
         (Holds::Many(members), Release::Background) => {
             Finishing::of(each(members.into_vec(), |_| (), End::finish))
         }
+    }
+}
+
+/// Returns the way to give a lock back after a body.
+pub(super) fn giving_back(release: Release) -> fn(Grant) -> cohort::Release {
+    match release {
+        Release::Acknowledged => Grant::release,
+        Release::Background => Grant::give_back,
     }
 }
 

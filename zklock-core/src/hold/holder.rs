@@ -3,10 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::future::select_all;
-use tracing::Span;
-
 use crate::error::{LockError, LossReason};
+use crate::events::HoldSpan;
+use futures_util::future::select_all;
 
 use super::Hold;
 use super::finishing::{Finishing, finish};
@@ -32,7 +31,7 @@ pub(super) trait Holder {
     fn scope(&self) -> Scope;
 
     /// Returns the span for the body, unless the body is to stay in the present one.
-    fn span(&self) -> Option<Span>;
+    fn span(&self) -> Option<Arc<HoldSpan>>;
 
     /// Ends the holds after the body.
     fn finish(self) -> Finishing;
@@ -80,7 +79,7 @@ impl Holder for Holds {
         within(self)
     }
 
-    fn span(&self) -> Option<Span> {
+    fn span(&self) -> Option<Arc<HoldSpan>> {
         around(self)
     }
 
@@ -107,7 +106,7 @@ impl Holder for &Holds {
         Holds::scope(self)
     }
 
-    fn span(&self) -> Option<Span> {
+    fn span(&self) -> Option<Arc<HoldSpan>> {
         Holds::span(self)
     }
 

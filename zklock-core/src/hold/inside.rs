@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use tracing::Span;
-
 use crate::client::ClientId;
 use crate::error::LockError;
+use crate::events::HoldSpan;
 use crate::lease::Tenure;
 
 use super::entry::{Again, Entry};
-use super::finishing::{Finishing, finish_end};
+use super::finishing::{Finishing, finish_end, giving_back};
 use super::holder::{Holder, Lost};
 use super::node::{Node, Ties};
 use super::scope::{Scope, admitted, within_visit};
 use super::sought::Sought;
-use super::stake::Stake;
-use super::state::Left;
 
 /// An entry alone inside of a hold of a mutex. It has no guard: a body that begins at once is all that runs under it.
 ///
@@ -79,20 +76,24 @@ impl Holder for Inside {
     }
 
     #[inline]
-    fn span(&self) -> Option<Span> {
+    fn span(&self) -> Option<Arc<HoldSpan>> {
         self.ties().span.for_body()
     }
 
     #[inline]
     fn finish(mut self) -> Finishing {
         let (own, around) = self.leave().expect("it ends once");
-        if own.is_some() {
-            return finish_end(Left::Tied { own, around, stake: Stake::default() }.end(|_| ()));
-        }
-        match Arc::into_inner(around) {
-            None => Finishing::nothing(),
-            Some(last) => finish_end(last.end()),
-        }
+        let ties = match own {
+            None => around,
+            Some(own) => {
+                drop(around);
+                own
+            }
+        };
+        // Most often, others hold the lock as before.
+        let Some(last) = Arc::into_inner(ties) else { return Finishing::nothing() };
+        let release = last.client.worker().settings().release;
+        finish_end(last.end(giving_back(release)))
     }
 }
 

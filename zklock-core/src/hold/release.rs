@@ -12,7 +12,7 @@ use crate::client::queueing::Release;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::{Stint, Tenure};
+use crate::lease::{Late, Stint, Tenure};
 
 use super::Hold;
 use super::holds::{Holds, Members};
@@ -31,7 +31,7 @@ pub(crate) enum Releasing {
 /// failure, and the others are logged.
 pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
-        Holds::One(hold) => match hold.end_here(Arc::clone) {
+        Holds::One(hold) => match hold.end_here(Arc::clone, Grant::release) {
             End::Shared(tenure) => Releasing::Done(tenure.check()),
             end => Releasing::UnderWay(Box::pin(released(end, |tenure| tenure.check()))),
         },
@@ -142,10 +142,15 @@ impl<S> End<S> {
 
 impl Hold {
     /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
-    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease.
-    pub(super) fn end_here<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
+    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease. `give_back` gives the
+    /// lock back.
+    pub(super) fn end_here<S>(
+        mut self,
+        shared: impl FnOnce(&Arc<Tenure>) -> S,
+        give_back: fn(Grant) -> cohort::Release,
+    ) -> End<S> {
         // A request to release is not reported any more.
-        self.leave().expect("a hold ends once").end(shared)
+        self.leave().expect("a hold ends once").end(shared, give_back)
     }
 
     fn part<S>(mut self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> Part<S> {
@@ -156,8 +161,12 @@ impl Hold {
 
 impl Left {
     /// Gives the lock back if this was the last hold of it, and downgrades it if it was the last one for writing.
-    pub(super) fn end<S>(self, shared: impl FnOnce(&Arc<Tenure>) -> S) -> End<S> {
-        self.part(shared).end()
+    pub(super) fn end<S>(
+        self,
+        shared: impl FnOnce(&Arc<Tenure>) -> S,
+        give_back: fn(Grant) -> cohort::Release,
+    ) -> End<S> {
+        self.part(shared).end(give_back)
     }
 
     #[inline]
@@ -194,18 +203,18 @@ impl Left {
 }
 
 impl<S> Part<S> {
-    fn end(self) -> End<S> {
+    fn end(self, give_back: fn(Grant) -> cohort::Release) -> End<S> {
         match self {
             Self::Kept(end) => end,
-            Self::Last(grant, rest) => End::GivenBack(grant.give_back(), rest),
+            Self::Last(grant, rest) => End::GivenBack(give_back(grant), rest),
         }
     }
 }
 
 impl Ties {
     /// Gives the lock back. These ties have no other owner.
-    pub(super) fn end(self) -> End<()> {
-        self.part(false, ()).end()
+    pub(super) fn end(self, give_back: fn(Grant) -> cohort::Release) -> End<()> {
+        self.part(false, ()).end(give_back)
     }
 
     fn part<S>(self, was_last_writer: bool, shared: S) -> Part<S> {
@@ -269,7 +278,11 @@ impl Rest {
         if let Some(outcome) = release.outcome() {
             return outcome;
         }
-        let answer = self.client.worker().call(self.client.default_wait(), release.done()).await;
+        let answer = match release.is_under_way() {
+            true => release.done_in_time().await.map_err(|Late| Unanswered::InTime),
+            // The contender may not have a task that sees to the deadline yet.
+            false => self.client.worker().call(self.client.default_wait(), release.done()).await,
+        };
         self.outcome(answer, &stint)
     }
 
@@ -305,7 +318,7 @@ fn let_readers_in_later(grant: Arc<Grant>, rest: &Rest) {
 async fn let_readers_in(grant: Arc<Grant>) -> Result<(), LockError> {
     let downgraded = grant.downgrade().await;
     match Arc::into_inner(grant) {
-        Some(grant) => grant.give_back().done().await,
+        Some(grant) => grant.release().done().await,
         None => downgraded,
     }
 }

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::Arc;
 
-use tracing::Span;
-
+use crate::events::HoldSpan;
 use crate::lease::Tenure;
 
 use super::Hold;
@@ -193,7 +192,7 @@ fn change<T: Default>(change: impl FnOnce(&mut Scope) -> T) -> T {
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
 #[inline]
-pub(super) fn around(holds: &[Hold]) -> Option<Span> {
+pub(super) fn around(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
     holds.iter().rev().find_map(Hold::span_for_body)
 }
 

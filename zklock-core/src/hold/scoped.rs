@@ -16,13 +16,14 @@ use super::scope::{Scope, around, current, enter, inside, inside_term};
 
 /// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
-    Scoped::new(inside(holds), future.instrument(around(holds).unwrap_or_else(Span::none)))
+    let span = around(holds).map_or_else(Span::none, |span| span.span().clone());
+    Scoped::new(inside(holds), future.instrument(span))
 }
 
 /// Calls a function inside these holds, and their span.
 pub(crate) fn scope_blocking<T>(holds: &Holds, function: impl FnOnce() -> T) -> T {
     let (span, mut scope) = (around(holds), None);
-    let _spanned = span.as_ref().map(|span| span.enter());
+    let _spanned = span.as_ref().map(|span| span.span().enter());
     let _inside = holds.enter(&mut scope);
     function()
 }

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tracing::Span;
-
 use crate::cohort::Grant;
 use crate::error::LockError;
 use crate::events::HoldSpan;
@@ -55,8 +53,8 @@ impl Spanned {
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
     #[inline]
-    pub(super) fn for_body(&self) -> Option<Span> {
-        self.present()?.span.for_body()
+    pub(super) fn for_body(&self) -> Option<Arc<HoldSpan>> {
+        Some(self.present()?.span.clone()).filter(|span| span.is_for_body())
     }
 
     /// Gives this part up. The caller keeps the span open until the release has ended.

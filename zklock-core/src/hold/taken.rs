@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use tracing::Span;
-
 use crate::error::LockError;
+use crate::events::HoldSpan;
 
 use super::finishing::Finishing;
 use super::holder::{Holder, Lost};
@@ -53,7 +52,7 @@ impl Holder for Taken {
     }
 
     #[inline(always)]
-    fn span(&self) -> Option<Span> {
+    fn span(&self) -> Option<Arc<HoldSpan>> {
         match self {
             Self::Again(inside) => inside.span(),
             Self::First(holds) => Holds::span(holds),

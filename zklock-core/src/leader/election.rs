@@ -170,7 +170,7 @@ impl Election {
     }
 
     fn office(self, worker: Arc<Worker>, role: Role) -> Office {
-        let identity: Arc<[u8]> = self.identity.as_bytes().into();
+        let identity = Arc::new(self.identity.clone().into_bytes());
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };
         let door = Door::new(self.path, Entry::Office, wanted).named(self.label);

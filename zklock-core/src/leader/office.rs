@@ -77,7 +77,7 @@ impl Office {
                 told.send_replace(progress);
             }
         };
-        match acquire::contend(close, &self.worker, path, wanted, told).await {
+        match acquire::contend_boxed(close, &self.worker, path, wanted, Arc::new(told)).await {
             Err(LockError::Closed { .. }) => Ok(None),
             leases => Ok(leases?.into_iter().flatten().next()),
         }

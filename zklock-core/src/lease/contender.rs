@@ -15,7 +15,7 @@ pub(super) trait Contender<T>: Send {
     fn glance(&mut self);
 
     /// Returns the small form of the contender, or `None` if that would leave something out.
-    fn resting(&self) -> Option<Resting>;
+    fn resting(&mut self) -> Option<Resting>;
 
     /// Decides to withdraw, and returns the paths of the nodes to be deleted.
     fn depart(&mut self) -> Vec<String>;

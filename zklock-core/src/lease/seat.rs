@@ -34,7 +34,7 @@ pub(crate) trait Seat: Send + Sized {
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
 
     /// Returns the small form of a contender that has nothing to do, or `None` if that would leave something out.
-    fn resting(&self) -> Option<Resting>;
+    fn resting(&mut self) -> Option<Resting>;
 
     /// Takes note of a watch that has fired before [`own_node_gone`](Self::own_node_gone).
     fn glance(&mut self);
@@ -84,7 +84,7 @@ impl Seat for Driver {
         self.own_node_gone(path)
     }
 
-    fn resting(&self) -> Option<Resting> {
+    fn resting(&mut self) -> Option<Resting> {
         self.resting()
     }
 

@@ -144,7 +144,15 @@ impl Tenure {
 
     /// Makes the contender be withdrawn, after the orders.
     pub(super) fn abandon(self: &Arc<Self>) {
-        self.put_to_work(self.desk.abandon());
+        self.put_to_work(self.desert());
+    }
+
+    /// Takes note that the last holder is gone. Returns the contender if it rests, so that the caller has to make it be
+    /// withdrawn.
+    pub(super) fn desert(&self) -> Option<AtRest<Self>> {
+        let contender = self.desk.abandon();
+        self.passing.notify();
+        contender
     }
 
     fn put_to_work(self: &Arc<Self>, contender: Option<AtRest<Self>>) {
@@ -193,6 +201,17 @@ impl Tenure {
     pub(super) fn note_handed_over(&self) {
         self.holders.note_handed_over();
         self.passing.notify();
+    }
+
+    /// Takes note that the release takes longer than its callers wait.
+    pub(super) fn note_late(&self) {
+        self.holders.note_late();
+        self.passing.notify();
+    }
+
+    /// Waits until there are no claims any more, and the last one has told so.
+    pub(super) async fn until_unclaimed(&self) {
+        self.passing.until(|| (!self.is_claimed()).then_some(())).await;
     }
 
     /// Waits until there is an answer among the holders.

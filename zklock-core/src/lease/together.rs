@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use super::Unclaimed;
 use super::contender::AtRest;
@@ -17,7 +18,7 @@ struct Leaving(Vec<(Arc<Tenure>, AtRest<Tenure>)>);
 pub(crate) fn leave_together(leases: &[Unclaimed]) {
     let tenures = leases.iter().map(|Unclaimed(tenure)| tenure);
     // A contender that is at work finds out by itself.
-    let resting = tenures.filter_map(|tenure| Some((tenure.clone(), tenure.desk.abandon()?)));
+    let resting = tenures.filter_map(|tenure| Some((tenure.clone(), tenure.desert()?)));
     let leaving = Leaving(resting.collect());
     let Some((first, _)) = leaving.0.first() else { return };
     let tasks = first.tasks.clone();
@@ -30,7 +31,7 @@ pub(crate) fn leave_together(leases: &[Unclaimed]) {
 /// Deletes the nodes. If that fails, each contender deletes its own.
 async fn delete(mut leaving: Leaving) {
     let Some((first, _)) = leaving.0.first() else { return };
-    let session = first.session.clone();
+    let (session, patience) = (first.session.clone(), first.tasks.patience());
     leaving.0.iter().for_each(|(tenure, _)| tenure.begin_departure());
     let nodes = leaving.depart();
     let mut deleted = Box::pin(session.delete_together(&nodes));
@@ -45,7 +46,13 @@ async fn delete(mut leaving: Leaving) {
         Some(is_deleted) => is_deleted,
         None => {
             leaving.0.iter().for_each(|(tenure, _)| tenure.note_handed_over());
-            deleted.await
+            match timeout(patience, &mut deleted).await {
+                Ok(is_deleted) => is_deleted,
+                Err(_) => {
+                    leaving.0.iter().for_each(|(tenure, _)| tenure.note_late());
+                    deleted.await
+                }
+            }
         }
     };
     if is_deleted {

@@ -33,12 +33,14 @@ mod seated;
 #[cfg(test)]
 mod tests;
 
+use smallvec::smallvec;
+
 use super::claim::Claim;
-use super::contender::{Contender, ContenderId, Sequence};
+use super::contender::{Contender, ContenderId, Names, Sequence};
 
 use self::memory::{Intent, Seniority, Standing, Traces};
 
-pub(crate) use self::exchange::{Action, End, Event, Names, Node, Replacement, Sight};
+pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 pub(crate) use self::seated::Seated;
 
 /// One attempt to hold a lock, within one session.
@@ -144,7 +146,7 @@ impl Acquisition {
         match &self.state {
             State::Waiting(node) | State::Next(node) | State::Held(node) => {
                 let name = node.name.clone();
-                Some(self.delete([name].into()))
+                Some(self.delete(smallvec![name]))
             }
             _ => None,
         }
@@ -256,7 +258,7 @@ impl Acquisition {
 
     fn queue(&mut self, node: Node) -> Action {
         if self.intent != Intent::Acquire {
-            return self.delete([node.name].into());
+            return self.delete(smallvec![node.name]);
         }
         self.state = State::Queued(node);
         Action::List

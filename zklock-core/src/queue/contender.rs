@@ -8,7 +8,11 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use uuid::Uuid;
+
+use crate::path::OnePath;
+use crate::text::Text;
 
 use super::claim::{Role, role_of_stranger};
 
@@ -46,12 +50,18 @@ impl ContenderId {
     }
 
     /// Returns the path to create below this one, to which the server appends the sequence.
-    pub(crate) fn node_path(self, dir: &str, role: Role) -> String {
+    pub(crate) fn node_path(self, dir: &str, role: Role) -> OnePath {
         let mut uuid = Uuid::encode_buffer();
         let uuid = self.0.hyphenated().encode_lower(&mut uuid);
-        [dir, "/", PROTECTED, uuid, "-", role.base()].concat()
+        OnePath::concat(&[dir, "/", PROTECTED, uuid, "-", role.base()])
     }
 }
+
+/// The name of a node. That of an own contender is not on the heap.
+pub(crate) type NodeName = Text<[u8; ROOM]>;
+
+/// The names of nodes, mostly one.
+pub(crate) type Names = SmallVec<[NodeName; 1]>;
 
 /// The name of an own contender's node, in a form that takes little memory: there is one for each lock that is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +79,12 @@ enum Form {
 }
 
 impl Name {
-    pub(crate) fn new(name: &Arc<str>) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let parts = Contender::parse(name).and_then(|contender| {
             let Contender { role, sequence, id, .. } = contender;
             Some(Self(Form::Parts { id: id?, role, sequence }))
         });
-        parts.filter(|parts| parts.is(name)).unwrap_or_else(|| Self(Form::Text(name.clone())))
+        parts.filter(|parts| parts.is(name)).unwrap_or_else(|| Self(Form::Text(name.into())))
     }
 
     /// Returns the identity, the role and the number of the contender, unless the name is another text.
@@ -86,11 +96,8 @@ impl Name {
     }
 
     /// Returns the name as a text.
-    pub(crate) fn text(&self) -> Arc<str> {
-        match &self.0 {
-            Form::Parts { .. } => shared(format_args!("{self}")),
-            Form::Text(text) => text.clone(),
-        }
+    pub(crate) fn text(&self) -> NodeName {
+        NodeName::format(format_args!("{self}"))
     }
 
     /// Tells whether this is the name with this text.
@@ -108,30 +115,6 @@ impl fmt::Display for Name {
             }
             Form::Text(text) => f.write_str(text),
         }
-    }
-}
-
-/// Returns a name as a shared text, which costs one allocation.
-pub(crate) fn shared(name: fmt::Arguments<'_>) -> Arc<str> {
-    let mut short = Short { bytes: [0; LONGEST_NAME], length: 0 };
-    match short.write_fmt(name).map(|()| str::from_utf8(&short.bytes[..short.length])) {
-        Ok(Ok(name)) => name.into(),
-        Ok(Err(_)) | Err(_) => name.to_string().into(),
-    }
-}
-
-/// A text that is as long as the name of an own node at most. Writing more fails.
-struct Short {
-    bytes: [u8; LONGEST_NAME],
-    length: usize,
-}
-
-impl Write for Short {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
     }
 }
 
@@ -259,6 +242,9 @@ const PROTECTED: &str = "_c_";
 /// The length of the longest name of an own node: the prefix, a uuid with a hyphen behind it, the longest base, a sign and
 /// ten digits.
 const LONGEST_NAME: usize = PROTECTED.len() + 37 + 8 + 11;
+/// The room for a name that is not on the heap.
+const ROOM: usize = 64;
+const _: () = assert!(LONGEST_NAME <= ROOM);
 /// The bits of a uuid's last field that count attempts.
 const ATTEMPTS: u64 = 0xffff;
 
@@ -328,16 +314,13 @@ mod tests {
             "x".repeat(2 * LONGEST_NAME),
         ];
         for name in own.into_iter().chain(others).chain(unusual) {
-            assert_eq!(*Name::new(&name.as_str().into()).text(), name);
+            assert_eq!(*Name::new(&name).text(), name);
         }
         let longest = format!("{}-2147483648", id().node_prefix(Role::Read));
         assert_eq!(longest.len(), LONGEST_NAME);
-        let parts = Name::new(&longest.as_str().into());
+        let parts = Name::new(&longest);
         assert!(matches!(parts.0, Form::Parts { .. }));
-        assert_eq!(
-            (&*parts.text(), &*shared(format_args!("{longest}x"))),
-            (&*longest, &*format!("{longest}x"))
-        );
+        assert_eq!(&*parts.text(), longest);
         assert!(size_of::<Option<Name>>() <= 24);
     }
 

@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use std::sync::Arc;
-
 use super::claim::{Claim, Role};
-use super::contender::{Contender, ContenderId};
+use super::contender::{Contender, ContenderId, Names};
 
 /// The place of one contender among the children of its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +99,7 @@ pub(crate) fn contenders<'a>(children: &'a [String], strangers: &[String]) -> Ve
 }
 
 /// Returns the names of the contenders that belong to the acquisition `id`, other than the node `own`.
-pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<Arc<str>> {
+pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Names {
     let is_stale = |contender: &&Contender<'_>| contender.name != own && contender.is_of(id);
     contenders.iter().filter(is_stale).map(|contender| contender.name.into()).collect()
 }
@@ -207,7 +205,7 @@ mod tests {
         let own = format!("{}0000000002", id.next_attempt().node_prefix(Role::Exclusive));
         let late = format!("{}0000000003", id.node_prefix(Role::Exclusive));
         let children = vec![own.clone(), late.clone(), "x-lock-0000000001".into()];
-        assert_eq!(stale(&contenders(&children, &[]), id, &own), [late.into()]);
+        assert_eq!(stale(&contenders(&children, &[]), id, &own).as_slice(), [late.into()]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) struct Bid {
     pub(crate) path: NodePath,
     pub(crate) claim: Claim,
     /// The data of the contender's node.
-    pub(crate) data: Arc<[u8]>,
+    pub(crate) data: Arc<Vec<u8>>,
     /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
     pub(crate) numbers: Numbers,
@@ -54,7 +54,7 @@ pub(crate) struct Driver {
     pub(super) session: Arc<Session>,
     lock: NodePath,
     path: NodePath,
-    data: Arc<[u8]>,
+    data: Arc<Vec<u8>>,
     counter: Option<Counter>,
     machine: Acquisition,
     pub(super) action: Action,

@@ -4,11 +4,12 @@
 //! leaves the queue tells the one behind it, without a request.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::queue::acquisition::Event;
+use crate::queue::contender::NodeName;
 
 /// The queues that a session looks at, by their paths.
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ impl Lookouts {
     }
 
     /// Tells the contenders that wait for these nodes that the nodes are gone.
-    pub(super) fn left(&self, dir: &str, names: &[Arc<str>]) {
+    pub(super) fn left(&self, dir: &str, names: &[NodeName]) {
         if let Some(lookout) = self.lock().get_mut(dir) {
             lookout.tell(|interest| {
                 names.iter().any(|name| **name == interest.predecessor).then_some(Event::PredecessorGone)

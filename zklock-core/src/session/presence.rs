@@ -213,7 +213,7 @@ mod tests {
 
     fn driver() -> Driver {
         let path = NodePath::new("", "/a").unwrap();
-        let data = Arc::from(*b"");
+        let data = Arc::default();
         let (lock, claim, numbers) = (path.clone(), Claim::place(Role::Exclusive), Numbers::Ignored);
         Driver::new(Session::staged(1), Bid { lock, path, claim, data, counter: None, numbers })
     }

@@ -65,8 +65,9 @@ struct Entry {
 enum State {
     /// A contender has been here, and nothing is watched.
     Entered,
-    /// An acquisition has the watch, and is the only one that can bring a number back.
-    Lent,
+    /// An acquisition has the watch, and is the only one that can bring a number back. While its contender rests, the watch
+    /// is here.
+    Lent(Option<Parent>),
     Watched(Parent, Option<Sequence>),
 }
 
@@ -79,7 +80,8 @@ struct Parent {
 /// The knowledge of one acquisition about its queue from the last one. Dropping it gives it back, without a new number.
 pub(super) struct Loan {
     memory: Arc<Mutex<Memory>>,
-    key: Arc<Key>,
+    /// `None` once it is laid down.
+    key: Option<Arc<Key>>,
     parent: Option<Parent>,
     last: Option<Sequence>,
 }
@@ -98,7 +100,17 @@ impl Succession {
             Some((parent, last)) => (Some(parent), last),
             None => (None, None),
         };
-        Some(Loan { memory: self.0.clone(), key, parent, last })
+        Some(Loan { memory: self.0.clone(), key: Some(key), parent, last })
+    }
+
+    /// Takes up a loan that was laid down.
+    pub(super) fn take_up(&self, key: &Key) -> Option<Loan> {
+        let mut memory = lock(&self.0);
+        let key = memory.entries.get_key_value(key)?.0.clone();
+        let State::Lent(parent) = &mut memory.entries.get_mut(&key)?.state else { return None };
+        let parent = parent.take();
+        drop(memory);
+        Some(Loan { memory: self.0.clone(), key: Some(key), parent, last: None })
     }
 
     /// Marks that a task sweeps, and returns whether one did before.
@@ -125,13 +137,13 @@ impl Memory {
             self.insert(key, now);
             return None;
         };
-        if let State::Lent = entry.state {
+        if let State::Lent(_) = entry.state {
             return None;
         }
         self.order.remove(&entry.turn);
-        match std::mem::replace(&mut entry.state, State::Lent) {
+        match std::mem::replace(&mut entry.state, State::Lent(None)) {
             State::Watched(parent, last) => Some(Some((parent, last))),
-            State::Entered | State::Lent => {
+            State::Entered | State::Lent(_) => {
                 self.bytes += key.size();
                 while self.bytes > MOST_BYTES && self.forget_oldest() {}
                 if self.bytes <= MOST_BYTES {
@@ -226,6 +238,14 @@ impl Loan {
         self.parent = Some(Parent { watch, epoch });
     }
 
+    /// Keeps it in the memory until it is taken up. The number of the last contender is forgotten.
+    pub(super) fn lay_down(mut self) {
+        let Some(key) = self.key.take() else { return };
+        if let Some(entry) = lock(&self.memory).entries.get_mut(&key) {
+            entry.state = State::Lent(self.parent.take());
+        }
+    }
+
     /// Gives the loan back, with the number of a contender that was first and is deleted.
     pub(super) fn leave(mut self, number: Option<Sequence>) {
         self.last = number;
@@ -234,11 +254,12 @@ impl Loan {
 
 impl Drop for Loan {
     fn drop(&mut self) {
+        let Some(key) = &self.key else { return };
         let state = match self.parent.take() {
             Some(parent) => State::Watched(parent, self.last),
             None => State::Entered,
         };
-        lock(&self.memory).put(&self.key, Instant::now(), state);
+        lock(&self.memory).put(key, Instant::now(), state);
     }
 }
 
@@ -296,6 +317,21 @@ mod tests {
         assert_eq!(loan.take_last(1), None, "the connection has changed");
         drop(loan);
         assert!(memory.lend(key(1), now).unwrap().parent.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_loan_that_is_laid_down_stays_lent_until_it_is_taken_up_and_given_back() {
+        let (memory, budget, now) = (Succession::default(), Budget::default(), Instant::now());
+        enter_twice(&memory, &budget, 1, now);
+        memory.lend(key(1), now).unwrap().lay_down();
+        assert!(memory.lend(key(1), now).is_none(), "it is lent");
+        lock(&memory.0).forget_older_than(now + 2 * RETENTION);
+        assert_eq!(budget.bytes(), key(1).size(), "the watch stays");
+        let mut loan = memory.take_up(&key(1)).unwrap();
+        assert!(loan.is_current(0));
+        loan.leave(Some(number(8)));
+        assert!(memory.take_up(&key(1)).is_none(), "it is not lent");
+        assert_eq!(memory.lend(key(1), now).unwrap().take_last(0), Some(number(8)));
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use crate::cohort::tenancy::{Admission, Handle, Tenancy, TenancyId};
 use super::Line;
 use super::work::{Agenda, Coming, Kept, Work};
 
-impl<C, L: Handle> Line<C, L> {
+impl<C, L: Handle, D: Default> Line<C, L, D> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda<L> {
         if self.is_deserted() {
@@ -52,8 +52,7 @@ impl<C, L: Handle> Line<C, L> {
         let until = self.next_event();
         let watched = self.lease_to_watch();
         if self.first().is_none() && watched.is_none() && self.coming().is_none() {
-            self.work = None;
-            self.waiters.shrink();
+            self.waiters.rest();
             return Agenda::Over;
         }
         self.work().attendant = Attendant::Asleep { until, watched };
@@ -70,7 +69,7 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns whether the task has something to do that it does not know of.
     pub(super) fn has_news(&mut self) -> bool {
-        match self.work.as_ref().map_or(Attendant::Absent, |work| work.attendant) {
+        match self.waiters.work().map_or(Attendant::Absent, |work| work.attendant) {
             Attendant::Awake => false,
             Attendant::Absent => self.is_due(None),
             Attendant::Asleep { until, watched } => self.is_due(watched) || is_before(self.soonest(), until),
@@ -152,7 +151,9 @@ impl<C, L: Handle> Line<C, L> {
 
     /// Returns the instant of the next deadline or bound.
     fn next_event(&mut self) -> Option<Instant> {
-        self.waiters.find_deadline(self.work.as_ref().map_or(&[], |work| &work.refused));
+        let refused = self.waiters.work().into_iter().flat_map(|work| &work.refused);
+        let others = refused.filter_map(|call| call.deadline).min();
+        self.waiters.find_deadline(others);
         self.soonest()
     }
 

@@ -9,18 +9,21 @@ use crate::cohort::tenancy::TenancyId;
 /// The state of a line that has a task. A lock that is held for long has none.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
-pub(super) struct Work<C> {
+pub(super) struct Work<C, D> {
     pub(super) coming: Option<Coming>,
     /// Calls that do not wait for others, and that are answered when the contender has left.
     pub(super) refused: Vec<Call<C>>,
     pub(super) attendant: Attendant<Option<Kept>>,
     /// The node that the task last saw vacant, and the number of its grants at that time.
     pub(super) seen_vacant: Option<(TenancyId, u32)>,
+    /// The state of the task that the line does not look at.
+    pub(super) desk: D,
 }
 
-impl<C> Default for Work<C> {
+impl<C, D: Default> Default for Work<C, D> {
     fn default() -> Self {
-        Self { coming: None, refused: Vec::new(), attendant: Attendant::Absent, seen_vacant: None }
+        let (coming, refused, attendant) = (None, Vec::new(), Attendant::Absent);
+        Self { coming, refused, attendant, seen_vacant: None, desk: D::default() }
     }
 }
 

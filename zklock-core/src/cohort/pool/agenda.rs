@@ -25,7 +25,7 @@ pub(in crate::cohort) enum Agenda {
     Over,
 }
 
-impl<C, L: Handle> Pool<C, L> {
+impl<C, L: Handle, D: Default> Pool<C, L, D> {
     /// Returns the next step of the task, and takes note of it.
     pub(in crate::cohort) fn agenda(&mut self, now: Instant) -> Agenda {
         match self.contenders.advance(self.waiters.len(), now) {
@@ -33,7 +33,7 @@ impl<C, L: Handle> Pool<C, L> {
             Some(Move::Withdraw(id)) => Agenda::Withdraw(id),
             None if self.waiters.is_empty() && self.contenders.is_empty() => {
                 self.attendant = Attendant::Absent;
-                self.waiters.shrink();
+                self.waiters.rest();
                 Agenda::Over
             }
             None => self.rest(),
@@ -41,7 +41,7 @@ impl<C, L: Handle> Pool<C, L> {
     }
 
     fn rest(&mut self) -> Agenda {
-        self.waiters.find_deadline(&[]);
+        self.waiters.find_deadline(None);
         let until = self.soonest();
         let parked: Vec<_> = self.parked.iter().map(Tenancy::id).collect();
         self.attendant = Attendant::Asleep { until, watched: parked.clone() };

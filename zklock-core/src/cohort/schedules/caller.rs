@@ -78,12 +78,13 @@ async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
     }
     desk.leave(&grant);
     let grant = Arc::into_inner(grant).expect("it has one holder");
-    match chance::below(4) {
+    match chance::below(5) {
         0 => drop(grant),
         1 => drop(grant.give_back()),
         2 => grant.give_back().handed_over().await,
+        3 => drop(grant.release()),
         _ => {
-            let release = grant.give_back();
+            let release = grant.release();
             if release.has_to_yield() {
                 chance::pause().await;
             }

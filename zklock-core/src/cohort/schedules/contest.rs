@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::staged::Stage;
-use crate::acquire::{Contest, Wanted};
+use crate::acquire::{Contest, Onlooker, Use, Wanted};
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::lease::Lease;
@@ -28,7 +29,7 @@ impl Stage for Reachable {
         cancel: CancellationToken,
         (worker, path): (&Arc<Worker>, &NodePath),
         wanted: &Wanted,
-        told: Box<dyn Fn(Progress) + Send + Sync>,
+        onlooker: Arc<dyn Onlooker>,
     ) -> Contest {
         let role = match wanted {
             Wanted::Place(place) | Wanted::NextPlace(place) | Wanted::Office { place, .. } => place.role,
@@ -37,9 +38,9 @@ impl Stage for Reachable {
         let (servers, worker, path) = (self.0.clone(), worker.clone(), path.clone());
         Box::pin(async move {
             loop {
-                let contended = contend_once(&servers, (&worker, &path, role), &cancel, &*told).await;
+                let contended = contend_once(&servers, (&worker, &path, role), &cancel, &*onlooker).await;
                 if let Some(end) = contended {
-                    return end.map(|lease| Some(vec![lease]));
+                    return end.map(|lease| Some(smallvec![lease]));
                 }
             }
         })
@@ -51,12 +52,12 @@ async fn contend_once(
     servers: &Arc<Servers>,
     (worker, path, role): (&Arc<Worker>, &NodePath, Role),
     cancel: &CancellationToken,
-    told: &(dyn Fn(Progress) + Send + Sync),
+    onlooker: &dyn Onlooker,
 ) -> Option<Result<Lease, LockError>> {
-    told(Progress::Connecting);
+    onlooker.note(Progress::Connecting);
     chance::pause().await;
     let session = servers.session(worker);
-    told(Progress::Entering);
+    onlooker.note(Progress::Entering);
     chance::pause().await;
     let sentry = Arc::new(Sentry::default());
     let number = servers.create(session.id(), role, sentry.clone())?;
@@ -69,7 +70,9 @@ async fn contend_once(
             return Some(Err(LockError::Closed { path: path.relative().to_owned() }));
         }
         let ahead = servers.ahead(number)?;
-        told(Progress::Queued(ahead));
+        if onlooker.note(Progress::Queued(ahead)) == Use::Over {
+            cancel.cancel();
+        }
         if ahead == 0 {
             break;
         }

@@ -63,7 +63,7 @@ impl Seat for Staged {
         }
     }
 
-    fn resting(&self) -> Option<Resting> {
+    fn resting(&mut self) -> Option<Resting> {
         None
     }
 

@@ -7,7 +7,8 @@ use crate::events::HoldSpan;
 
 /// Returns the span for the body itself.
 pub(super) fn inside(span: &Option<HoldSpan>) -> Span {
-    span.as_ref().and_then(HoldSpan::for_body).unwrap_or_else(Span::none)
+    let for_body = span.as_ref().filter(|span| span.is_for_body());
+    for_body.map_or_else(Span::none, |span| span.span().clone())
 }
 
 /// Closes the span of a body with the outcome, which it returns.

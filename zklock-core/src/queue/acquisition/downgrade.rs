@@ -1,5 +1,7 @@
 //! The downgrade of a writer to a reader.
 
+use smallvec::smallvec;
+
 use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::Contender;
 
@@ -26,7 +28,7 @@ impl Acquisition {
     pub(super) fn downgraded(&mut self, replacement: Replacement, outcome: Event) -> Action {
         let Replacement { old, new } = replacement.clone();
         match outcome {
-            _ if self.intent != Intent::Acquire => self.delete([new, old.name].into()),
+            _ if self.intent != Intent::Acquire => self.delete(smallvec![new, old.name]),
             Event::Downgraded(name) => {
                 self.claim = Claim::place(Role::Read);
                 self.hold(Node { name, ..old })
@@ -62,7 +64,7 @@ mod tests {
     }
 
     fn delete(node: &Node) -> Action {
-        Action::Delete([node.name.clone()].into())
+        Action::Delete(smallvec![node.name.clone()])
     }
 
     fn writer() -> (Acquisition, Node) {
@@ -106,7 +108,7 @@ mod tests {
         let (mut machine, writer) = writer();
         machine.on(Event::Downgrade);
         assert_eq!(machine.on(Event::Cancel), None);
-        let both = [reader_of(&writer).name, writer.name].into();
+        let both = smallvec![reader_of(&writer).name, writer.name];
         check(&mut machine, Event::Unknown, Action::Delete(both));
         check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     }

@@ -1,15 +1,13 @@
 //! The events and actions that an acquisition and its driver exchange.
 
-use std::sync::Arc;
-
 use crate::queue::claim::Role;
-use crate::queue::contender::{ContenderId, Sequence};
+use crate::queue::contender::{ContenderId, Names, NodeName, Sequence};
 use crate::queue::turn::Ahead;
 
 /// A node of this acquisition, as reported by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
-    pub(crate) name: Arc<str>,
+    pub(crate) name: NodeName,
     /// The zxid of its creation.
     pub(crate) zxid: i64,
     /// The session that owns it.
@@ -50,7 +48,7 @@ pub(crate) enum Event {
     /// The holder lets readers share the lock.
     Downgrade,
     /// The writer's node was replaced with a reader's node of this name.
-    Downgraded(Arc<str>),
+    Downgraded(NodeName),
     /// An outsider deleted the contender's node while it waited for the lock or held it.
     OwnNodeGone,
     /// The nodes no longer exist.
@@ -86,14 +84,11 @@ pub(crate) enum Action {
     Finish(End),
 }
 
-/// The names of nodes.
-pub(crate) type Names = Arc<[Arc<str>]>;
-
 /// A node, and the name of the node that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Replacement {
     pub(crate) old: Node,
-    pub(crate) new: Arc<str>,
+    pub(crate) new: NodeName,
 }
 
 /// How an acquisition ended.

@@ -1,5 +1,7 @@
 //! The place of a contender in its queue.
 
+use smallvec::smallvec;
+
 use crate::queue::contender::{Contender, Sequence};
 use crate::queue::turn::{self, Obstacle, Turn};
 
@@ -27,13 +29,13 @@ impl Acquisition {
     /// Finds the contender's place among the children, and returns the action that follows from it.
     pub(super) fn place(&mut self, node: Node, children: &[String]) -> Action {
         if self.intent != Intent::Acquire {
-            return self.delete([node.name].into());
+            return self.delete(smallvec![node.name]);
         }
         let contenders = turn::contenders(children, self.claim.also_behind());
         let stale = turn::stale(&contenders, self.id, &node.name);
         if !stale.is_empty() {
             self.state = State::Trimming(node);
-            return Action::Delete(stale.into());
+            return Action::Delete(stale);
         }
         if self.seniority == Seniority::Newcomer {
             if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.claim) {
@@ -58,7 +60,7 @@ impl Acquisition {
 
     fn give_up(&mut self, node: Node, end: End) -> Action {
         self.intent = Intent::Withdraw(end);
-        self.delete([node.name].into())
+        self.delete(smallvec![node.name])
     }
 
     fn first(&mut self, node: Node) -> Action {

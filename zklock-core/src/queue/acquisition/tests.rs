@@ -30,7 +30,7 @@ fn check(machine: &mut Acquisition, event: Event, expected: Action) {
 }
 
 fn delete(node: &Node) -> Action {
-    Action::Delete([node.name.clone()].into())
+    Action::Delete(smallvec![node.name.clone()])
 }
 
 fn behind(name: &str) -> Action {
@@ -176,7 +176,7 @@ fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
     let mut machine = started();
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     assert_eq!(machine.on(Event::Cancel), None);
-    check(&mut machine, both, Action::Delete([new.name, old.name].into()));
+    check(&mut machine, both, Action::Delete(smallvec![new.name, old.name]));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::session::Session;
 use crate::session::ops::{Flight, Queue};
 use crate::session::succession::{Key, Loan, Sweeper};
 
+use super::resting::Kept;
 use super::{Driver, Numbers};
 
 impl Session {
@@ -31,6 +32,14 @@ impl Session {
             tokio::spawn(sweep(self.clone()));
         }
         loan
+    }
+
+    /// Takes up what a contender of this queue, which honours no others, had borrowed when it was put to rest.
+    pub(super) fn take_up(&self, path: &NodePath, kept: Kept) -> Option<Loan> {
+        match kept {
+            Kept::Nothing => None,
+            Kept::Loan => self.succession.take_up(&Key { path: path.clone(), also_behind: Arc::default() }),
+        }
     }
 }
 
@@ -77,6 +86,16 @@ impl Driver {
             true => Sight::After(last),
             false => Sight::Nothing,
         }
+    }
+
+    /// Leaves what was borrowed to the session while the contender rests. Returns `None` if something would be left out.
+    pub(super) fn lay_down(&mut self) -> Option<Kept> {
+        let has_number = self.loan.as_ref().is_some_and(Loan::has_last);
+        if self.loan.is_some() && (has_number || self.numbers == Numbers::Ignored) {
+            return None;
+        }
+        let loan = self.loan.take().map(Loan::lay_down);
+        Some(loan.map_or(Kept::Nothing, |()| Kept::Loan))
     }
 
     /// Gives back what was borrowed, with the own number if that was first and is certainly deleted.

@@ -1,13 +1,14 @@
 //! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
-use crate::queue::acquisition::{Action, Event, Names, Node, Replacement, Sight};
+use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId, Sequence};
+use crate::queue::contender::{Contender, ContenderId, Names, Sequence};
 use crate::session::fault::Fault;
 use crate::session::ops::{Children, Entry, Flight, Newcomer};
 use crate::session::sentry::Seen;
@@ -77,7 +78,7 @@ impl Driver {
         let role = self.machine.claim().role();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
-        let entered = session.ops().enter(newcomer, flight);
+        let entered = pin!(session.ops().enter(newcomer, flight));
         let (mut entry, counted) = self.with_count(entered).await;
         if counted.is_err() {
             // The list is repeated, with the number.
@@ -125,7 +126,8 @@ impl Driver {
     async fn list(&mut self) -> Event {
         self.renew_epoch();
         let (session, path) = (self.session.clone(), self.path.clone());
-        let (listed, counted) = self.with_count(session.ops().list(path.full())).await;
+        let listed = pin!(session.ops().list(path.full()));
+        let (listed, counted) = self.with_count(listed).await;
         if let Err(fault) = counted {
             return self.count_failed(fault);
         }
@@ -150,7 +152,7 @@ impl Driver {
     ///
     /// A contender that may hold the lock by that number and that list keeps its turn, because later contenders are
     /// behind it.
-    async fn with_count<T>(&mut self, list: impl Future<Output = T>) -> (T, Result<(), Fault>) {
+    async fn with_count<T>(&mut self, list: Pin<&mut impl Future<Output = T>>) -> (T, Result<(), Fault>) {
         let Some(counter) = &mut self.counter else {
             return (list.await, Ok(()));
         };
@@ -174,7 +176,7 @@ impl Driver {
 
     async fn delete(&mut self, names: Names) -> Event {
         for name in &*names {
-            if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
+            if let Err(fault) = self.session.ops().delete(&self.path.one_child(name)).await {
                 return self.failed(fault);
             }
         }

@@ -11,23 +11,31 @@ use crate::session::sentry::{Seen, Sentry};
 
 use super::{Driver, Numbers, SHORTEST_PAUSE};
 
-/// A contender that holds its lock, and had neither a watch nor knowledge of its queue to give back when it was last put
-/// to rest. Its lease has the rest.
+/// A contender that holds its lock, and had no watch when it was last put to rest. Its lease has the rest.
 pub(crate) struct Resting {
     /// The data of the contender's node.
-    data: Arc<[u8]>,
+    data: Arc<Vec<u8>>,
     acquisition: Seated,
+    loan: Kept,
+}
+
+/// Whether the session keeps what the contender has borrowed, which is to be given back with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Nothing,
+    Loan,
 }
 
 impl Driver {
     /// Returns the small form of this contender, or `None` if that would leave something out.
-    pub(crate) fn resting(&self) -> Option<Resting> {
+    pub(crate) fn resting(&mut self) -> Option<Resting> {
         let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
-        let has_more = self.loan.is_some() || self.counter.is_some() || self.refusal.is_some();
+        let has_more = self.counter.is_some() || self.refusal.is_some();
         if is_watched || has_more {
             return None;
         }
-        Some(Resting { data: self.data.clone(), acquisition: self.machine.seated()? })
+        let acquisition = self.machine.seated()?;
+        Some(Resting { data: self.data.clone(), acquisition, loan: self.lay_down()? })
     }
 }
 
@@ -40,7 +48,9 @@ impl Resting {
         queue: NodePath,
         (sentry, node): (Arc<Sentry>, (&Name, i64)),
     ) -> Driver {
-        let Self { data, acquisition } = self;
+        let Self { data, acquisition, loan } = self;
+        let loan = session.take_up(&queue, loan);
+        let numbers = if loan.is_some() { Numbers::Used } else { Numbers::Ignored };
         let (machine, node) = acquisition.rise(session.id(), node);
         Driver {
             epoch: session.link().epoch,
@@ -58,8 +68,8 @@ impl Resting {
             sentry,
             has_entered: true,
             absence: None,
-            loan: None,
-            numbers: Numbers::Ignored,
+            loan,
+            numbers,
             is_settled: true,
             pause: SHORTEST_PAUSE,
         }

@@ -5,9 +5,10 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::error::Permission;
+use crate::path::OnePath;
 use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
-use crate::queue::contender::{ContenderId, shared};
+use crate::queue::contender::{ContenderId, NodeName};
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, Subject, Watch};
@@ -34,7 +35,7 @@ impl Entry {
 
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
-    pub(super) fn path(&self) -> String {
+    pub(super) fn path(&self) -> OnePath {
         self.id.node_path(self.dir, self.role)
     }
 }
@@ -87,7 +88,7 @@ impl Ops {
         let created = created.map_err(|fault| fault.lacking(Permission::Create));
         let node = created.map(|(stat, sequence)| Node {
             // The server prints the number as a signed 32-bit number, and the library widens it.
-            name: shared(format_args!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64())),
+            name: NodeName::format(format_args!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64())),
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         });

@@ -111,7 +111,7 @@ impl Ops {
         }
         let expected = members.iter().find_map(|member| Some((&member.newcomer, member.expected?)));
         expected.map_or(Ok(()), |(newcomer, number)| {
-            writer.add_set_data(&(newcomer.path() + &number.to_string()), newcomer.data, None)
+            writer.add_set_data(&format!("{}{number}", &*newcomer.path()), newcomer.data, None)
         })
     }
 

@@ -139,7 +139,7 @@ impl World {
             let line = &process.line;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
             assert_eq!(
-                line.waiting() + line.work.as_ref().map_or(0, |work| work.refused.len()),
+                line.waiting() + line.waiters.work().map_or(0, |work| work.refused.len()),
                 in_line,
                 "a call is lost or doubled"
             );

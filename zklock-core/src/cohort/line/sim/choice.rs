@@ -1,6 +1,7 @@
 //! The events that are possible in a state.
 
 use crate::cohort::call::Side;
+use crate::cohort::rules::Rules;
 use crate::cohort::tenancy::Ready;
 
 use super::node::{Downgrade, Node, Owner, Watch};
@@ -54,6 +55,10 @@ impl World {
                 }
                 CallState::Holding(share) => {
                     steps.push(Step::GiveBack(process, index));
+                    // Where a call waits, both are the same.
+                    if self.processes[process].line.waiting() == 0 {
+                        steps.push(Step::Release(process, index));
+                    }
                     let node = self.node_of(share.zxid);
                     let tenure = node.tenure.expect("a holder has a tenure");
                     if may(Choice::Write) && tenure.writing.is_none() && !tenure.is_lost {

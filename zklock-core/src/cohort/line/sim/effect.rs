@@ -6,7 +6,7 @@ use crate::cohort::trail::Told;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::step::Step;
-use super::world::{CallState, Foreigner, WITHIN, World};
+use super::world::{CallState, Foreigner, Share, WITHIN, World};
 
 impl World {
     pub(super) fn after(&self, step: Step) -> Self {
@@ -34,6 +34,7 @@ impl World {
             }
             Step::Receive(process, call) => self.receive(process, call),
             Step::GiveBack(process, call) => self.give_back(process, call),
+            Step::Release(process, call) => self.release(process, call),
             Step::Downgrade(process, call) => self.order_downgrade(process, call),
             Step::Write(..)
             | Step::Answer(..)
@@ -146,9 +147,20 @@ impl World {
     }
 
     fn give_back(&mut self, process: usize, index: usize) {
-        let share = self.processes[process].calls[index].share().expect("a holder has a share");
-        self.processes[process].calls[index].state = CallState::Done;
+        let share = self.end(process, index);
         self.change(process, |line, now| line.given_back(share.tenancy, now));
+    }
+
+    fn release(&mut self, process: usize, index: usize) {
+        let share = self.end(process, index);
+        self.change(process, |line, now| line.released(share.tenancy, now));
+    }
+
+    fn end(&mut self, process: usize, index: usize) -> Share {
+        let call = &mut self.processes[process].calls[index];
+        let share = call.share().expect("a holder has a share");
+        call.state = CallState::Done;
+        share
     }
 
     fn order_downgrade(&mut self, process: usize, index: usize) {

@@ -8,6 +8,7 @@ pub(super) enum Step {
     TellGone(usize, usize),
     Receive(usize, usize),
     GiveBack(usize, usize),
+    Release(usize, usize),
     Write(usize, usize),
     Downgrade(usize, usize),
     Answer(usize, usize),
