@@ -83,26 +83,29 @@ pub fn run<K, F: Future>(
 /// Runs the body of an annotated function under its lock, drops it if the lock is lost, and then releases the lock. A
 /// failure to release it does not replace the body's result.
 #[inline]
-pub fn call<F: Future>(held: impl Held, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
-    held.call(body)
+pub fn run_and_release<F: Future>(
+    held: impl UnseenLock,
+    body: F,
+) -> impl Future<Output = Result<F::Output, LockError>> {
+    held.run_and_release(body)
 }
 
 /// A lock that an annotated function holds, and whose guard its body does not see.
-pub trait Held {
+pub trait UnseenLock {
     /// Runs the body under the lock, and then releases the lock.
-    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>>;
+    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>>;
 }
 
-impl<K> Held for Guard<K> {
+impl<K> UnseenLock for Guard<K> {
     #[inline]
-    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
+    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
         self.run_and_finish(body)
     }
 }
 
-impl Held for TakenMutex {
+impl UnseenLock for TakenMutex {
     #[inline]
-    fn call<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
+    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
         self.run(body)
     }
 }

@@ -177,6 +177,24 @@ async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_
 
 #[apply(on_both_servers)]
 #[tokio::test]
+async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
+    let server = Server::start(kind);
+    let config =
+        Config::new(server.connect_string()).default_wait(Duration::from_millis(300)).tick_time(TICK);
+    let client = config.connect().await.unwrap();
+    let lock = client.rwlock(PATH).unwrap();
+    let writer = soon(lock.write_timeout(Duration::MAX)).await.unwrap();
+    let reader = soon(writer.scope(lock.read())).await.unwrap();
+    server.pause().unwrap();
+    // The downgrade gets no answer.
+    drop(writer);
+    let error = failed(soon(reader.release()).await);
+    assert!(matches!(error, LockError::Timeout { phase: Phase::Releasing, .. }), "{error}");
+    soon(client.shutdown(Duration::ZERO)).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
 async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
     let server = Server::start_granting(kind, PATIENCE);
     let client = connect(&server, PATIENCE).await;

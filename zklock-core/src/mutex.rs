@@ -87,9 +87,7 @@ impl ClientId {
     pub fn mutex_again(self, path: &str) -> Option<MutexGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Mutex)).map(MutexGuard::new)
     }
-}
 
-impl ClientId {
     /// Enters the mutex at this path as [`mutex_again`](Self::mutex_again) does, without a guard.
     #[doc(hidden)]
     #[inline]

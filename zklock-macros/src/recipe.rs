@@ -96,7 +96,7 @@ impl Recipe {
     }
 
     /// Generates the same call as [`expand`](Self::expand) for a body that does not see the guard.
-    pub(crate) fn expand_lent(&self, path: &Path, private: &TokenStream) -> TokenStream {
+    pub(crate) fn expand_unseen(&self, path: &Path, private: &TokenStream) -> TokenStream {
         match (self, path) {
             (Self::Mutex, Path::One(_)) => {
                 quote_spanned!(Span::mixed_site()=> #private::take(__client, __path, __wait))

@@ -103,8 +103,8 @@ impl Grant {
         self.end(Place::give_back)
     }
 
-    /// Gives the lock back, as [`give_back`](Self::give_back) does, on behalf of a holder that waits for the release. If
-    /// no call waits, none gets the lock any more.
+    /// Gives the lock back, as [`give_back`](Self::give_back) does, but if no call waits, none gets the lock any more: its
+    /// node leaves at once.
     pub(crate) fn release(self) -> Release {
         self.end(Place::release)
     }

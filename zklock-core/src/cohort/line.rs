@@ -46,7 +46,7 @@ pub(super) use self::work::{Agenda, Kept};
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct Line<C, L, D = ()> {
-    /// There is no work while there is no task.
+    /// There is no work once the task has ended, and none has begun since.
     waiters: Waiters<C, Work<C, D>>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
@@ -116,7 +116,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
 
     fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
         let mut served = self.given_back(tenancy, now);
-        if self.is_deserted() {
+        if self.is_vacant(tenancy) && self.is_deserted() {
             served.left.extend(self.part());
         }
         served

@@ -14,7 +14,7 @@ use self::ordered::Ordered;
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct Waiters<C, W> {
     next_call: u64,
-    /// `None` while no call waits and there is no work. A lock that is held for long has neither.
+    /// `None` once a task has ended and no call waits: there is no work then. A lock that is held for long has neither.
     present: Option<Box<Present<C, W>>>,
 }
 

@@ -1,6 +1,5 @@
 //! The entry into a lock, which ends with its guard.
 
-use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -37,6 +36,7 @@ struct Entering<'a, K> {
 enum State<'a> {
     New { door: &'a Door, client: &'a Client, wait: Duration },
     Waiting(Waiting<'a>),
+    Ended,
 }
 
 impl<K> Future for Entering<'_, K> {
@@ -45,6 +45,7 @@ impl<K> Future for Entering<'_, K> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let State::New { door, client, wait } = self.state {
+            self.state = State::Ended;
             match door.begin(client, wait) {
                 ControlFlow::Break(holds) => return Poll::Ready(Ok(Guard::new(holds))),
                 ControlFlow::Continue(waiting) => self.state = State::Waiting(waiting),
@@ -56,7 +57,32 @@ impl<K> Future for Entering<'_, K> {
 
 impl<K> Entering<'_, K> {
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<Result<Guard<K>, LockError>> {
-        let State::Waiting(waiting) = &mut self.state else { unreachable!("it waits after its first step") };
-        Poll::Ready(ready!(waiting.as_mut().poll(context)).map(Guard::new))
+        let State::Waiting(waiting) = &mut self.state else { panic!("a future is not polled after its end") };
+        let entered = ready!(waiting.as_mut().poll(context));
+        self.state = State::Ended;
+        Poll::Ready(entered.map(Guard::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+    use std::pin::pin;
+
+    use futures_util::{FutureExt, poll};
+
+    use crate::client::connected;
+
+    #[tokio::test]
+    async fn a_wait_that_has_ended_does_not_enter_the_lock_again() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let held = mutex.lock().await.unwrap();
+        let again = async {
+            let mut lock = pin!(mutex.lock());
+            assert!(poll!(&mut lock).is_ready());
+            assert!(AssertUnwindSafe(lock).catch_unwind().await.is_err());
+        };
+        held.scope(again).await;
     }
 }

@@ -169,7 +169,11 @@ impl<H: Holder, F: Future> Future for Body<H, F> {
         let this = self.as_mut().project();
         *this.span = None;
         let holder = this.holder.take().expect(ENDED);
-        holder.check()?;
+        if let Err(lost) = holder.check() {
+            // Before the locks are given up.
+            drop(value);
+            return Poll::Ready(Err(lost));
+        }
         let mut finishing = holder.finish();
         if Pin::new(&mut finishing).poll(context).is_ready() {
             return Poll::Ready(Ok(value));
@@ -180,3 +184,121 @@ impl<H: Holder, F: Future> Future for Body<H, F> {
 }
 
 const ENDED: &str = "a future is not polled after its end";
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::future::{pending, poll_fn};
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use super::super::node::Node;
+    use super::super::scope::within;
+    use super::*;
+    use crate::error::LossReason;
+
+    /// Holds whose loss a test decides, and that record their end.
+    struct Staged<'a> {
+        is_held: &'a Cell<bool>,
+        ends: &'a RefCell<Vec<&'static str>>,
+    }
+
+    impl Holder for Staged<'_> {
+        fn check(&self) -> Result<(), LockError> {
+            match self.is_held.get() {
+                true => Ok(()),
+                false => Err(LockError::Lost { path: "/a".into(), reason: LossReason::LeaseExpired }),
+            }
+        }
+
+        fn lost(&self) -> Lost {
+            Box::pin(pending())
+        }
+
+        fn around(&self) -> Option<&Arc<Node>> {
+            None
+        }
+
+        fn scope(&self) -> Scope {
+            within(&[])
+        }
+
+        fn span(&self) -> Option<Arc<HoldSpan>> {
+            None
+        }
+
+        fn finish(self) -> Finishing {
+            self.ends.borrow_mut().push("finished");
+            Finishing::nothing()
+        }
+    }
+
+    impl Drop for Staged<'_> {
+        fn drop(&mut self) {
+            self.ends.borrow_mut().push("given up");
+        }
+    }
+
+    /// A value that records its drop.
+    struct Told<'a>(&'a RefCell<Vec<&'static str>>);
+
+    impl Drop for Told<'_> {
+        fn drop(&mut self) {
+            self.0.borrow_mut().push("dropped");
+        }
+    }
+
+    #[test]
+    fn a_body_takes_no_step_once_the_clock_ran_out_although_nobody_told_it() {
+        let (is_held, ends, steps) = (Cell::new(true), RefCell::default(), Cell::new(0));
+        let body = poll_fn(|_| {
+            steps.set(steps.get() + 1);
+            Poll::<()>::Pending
+        });
+        let mut run = pin!(Body::new(Staged { is_held: &is_held, ends: &ends }, body));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        let outcome = run.as_mut().poll(&mut context);
+        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
+        assert_eq!(steps.get(), 1);
+    }
+
+    #[test]
+    fn a_body_is_dropped_before_its_locks_when_its_end_is_told_although_the_run_is_kept() {
+        let (is_held, ends) = (Cell::new(true), RefCell::default());
+        let told = Told(&ends);
+        let body = async move {
+            let _told = told;
+            pending::<()>().await;
+        };
+        let mut run = pin!(Body::new(Staged { is_held: &is_held, ends: &ends }, body));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        assert!(run.as_mut().poll(&mut context).is_ready());
+        assert_eq!(*ends.borrow(), ["dropped", "given up"]);
+    }
+
+    #[test]
+    fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
+        let (is_held, ends) = (Cell::new(true), RefCell::default());
+        let body = async {
+            is_held.set(false);
+            Told(&ends)
+        };
+        let run = pin!(Body::new(Staged { is_held: &is_held, ends: &ends }, body));
+        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
+        assert_eq!(*ends.borrow(), ["dropped", "given up"]);
+    }
+
+    #[test]
+    fn the_locks_are_given_back_when_the_body_has_ended() {
+        let (is_held, ends) = (Cell::new(true), RefCell::default());
+        let run = pin!(Body::new(Staged { is_held: &is_held, ends: &ends }, async { 7 }));
+        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(outcome, Poll::Ready(Ok(7))));
+        assert_eq!(*ends.borrow(), ["finished", "given up"]);
+    }
+}

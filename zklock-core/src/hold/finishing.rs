@@ -8,7 +8,7 @@ use crate::cohort::{self, Grant};
 use crate::error::LockError;
 
 use super::holds::Holds;
-use super::release::{End, each, log, release_all, released};
+use super::release::{End, Over, each, log, release_all, released};
 
 /// The rest of a release after a body, if there is something to wait for.
 #[must_use = "the release may go on only while it is polled"]
@@ -45,7 +45,13 @@ pub(crate) fn finish(holds: Holds) -> Finishing {
         (Holds::One(hold), _) => finish_end(hold.end_here(|_| (), giving_back(release))),
         (holds, Release::Acknowledged) => Finishing::of(release_all(holds)),
         (Holds::Many(members), Release::Background) => {
-            Finishing::of(each(members.into_vec(), |_| (), End::finish))
+            let finish = async |end| {
+                if let End::Over(over) = end {
+                    Over::finish(over).await;
+                }
+                Ok(())
+            };
+            Finishing::of(each(members.into_vec(), |_| (), finish))
         }
     }
 }
@@ -61,10 +67,10 @@ pub(super) fn giving_back(release: Release) -> fn(Grant) -> cohort::Release {
 /// Finishes a hold that has ended after a body.
 #[inline]
 pub(super) fn finish_end(end: End<()>) -> Finishing {
-    match end.release() {
-        None => Finishing::nothing(),
-        Some(Release::Background) => Finishing::of(end.finish()),
-        Some(Release::Acknowledged) => Finishing::of(released(end, |()| Ok(()))),
+    let End::Over(over) = end else { return Finishing::nothing() };
+    match over.release() {
+        Release::Background => Finishing(Some(Box::pin(over.finish()))),
+        Release::Acknowledged => Finishing::of(released(over)),
     }
 }
 

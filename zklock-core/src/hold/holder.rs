@@ -3,9 +3,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::future::select_all;
+
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
-use futures_util::future::select_all;
 
 use super::Hold;
 use super::finishing::{Finishing, finish};

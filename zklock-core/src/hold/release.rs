@@ -33,10 +33,13 @@ pub(crate) fn begin_release(holds: Holds) -> Releasing {
     match holds {
         Holds::One(hold) => match hold.end_here(Arc::clone, Grant::release) {
             End::Shared(tenure) => Releasing::Done(tenure.check()),
-            end => Releasing::UnderWay(Box::pin(released(end, |tenure| tenure.check()))),
+            End::Over(over) => Releasing::UnderWay(Box::pin(released(over))),
         },
         Holds::Many(members) => {
-            let released = |end| released(end, |tenure: Arc<Tenure>| tenure.check());
+            let released = async |end: End<Arc<Tenure>>| match end {
+                End::Shared(tenure) => tenure.check(),
+                End::Over(over) => released(over).await,
+            };
             Releasing::UnderWay(Box::pin(each(members.into_vec(), Arc::clone, released)))
         }
     }
@@ -84,7 +87,7 @@ fn end_together<S>(holds: Vec<Hold>, shared: impl Fn(&Arc<Tenure>) -> S) -> Vec<
     let mut releases = Grant::give_back_together(grants).into_iter();
     let ended = |end: Result<End<S>, Rest>| match end {
         Ok(end) => Some(end),
-        Err(rest) => releases.next().map(|release| End::GivenBack(release, rest)),
+        Err(rest) => releases.next().map(|release| End::Over(Over::GivenBack(release, rest))),
     };
     ends.into_iter().filter_map(ended).collect()
 }
@@ -100,6 +103,11 @@ enum Part<S> {
 pub(super) enum End<S> {
     /// Others hold the lock as before. Contains what the caller has taken from the lease.
     Shared(S),
+    Over(Over),
+}
+
+/// The end of the last hold, or of the last one for writing.
+pub(super) enum Over {
     /// The last hold for writing has ended, and holds for reading are left.
     LetsReadersIn(Arc<Grant>, Rest),
     /// The last hold has ended, and the lock is given back.
@@ -112,22 +120,16 @@ pub(super) struct Rest {
     client: Client,
 }
 
-impl<S> End<S> {
-    /// Returns the way in which the client gives the lock back, unless others hold it as before.
-    #[inline]
-    pub(super) fn release(&self) -> Option<Release> {
-        match self {
-            Self::Shared(_) => None,
-            Self::LetsReadersIn(_, rest) | Self::GivenBack(_, rest) => {
-                Some(rest.client.worker().settings().release)
-            }
-        }
+impl Over {
+    /// Returns the way in which the client gives locks back after a body.
+    pub(super) fn release(&self) -> Release {
+        let (Self::LetsReadersIn(_, rest) | Self::GivenBack(_, rest)) = self;
+        rest.client.worker().settings().release
     }
 
     /// Waits until the request that gives the lock back has been handed to the connection.
-    pub(super) async fn finish(self) -> Result<(), LockError> {
+    pub(super) async fn finish(self) {
         match self {
-            Self::Shared(_) => {}
             Self::LetsReadersIn(grant, rest) => let_readers_in_later(grant, &rest),
             Self::GivenBack(release, _rest) => {
                 if release.has_to_yield() {
@@ -136,7 +138,6 @@ impl<S> End<S> {
                 release.handed_over().await;
             }
         }
-        Ok(())
     }
 }
 
@@ -196,7 +197,7 @@ impl Left {
                 drop(last);
                 ties.part(was_last_writer, shared)
             }
-            (None, Some((grant, rest))) => Part::Kept(End::LetsReadersIn(grant, rest)),
+            (None, Some((grant, rest))) => Part::Kept(End::Over(Over::LetsReadersIn(grant, rest))),
             (None, None) => Part::Kept(End::Shared(shared)),
         }
     }
@@ -206,7 +207,7 @@ impl<S> Part<S> {
     fn end(self, give_back: fn(Grant) -> cohort::Release) -> End<S> {
         match self {
             Self::Kept(end) => end,
-            Self::Last(grant, rest) => End::GivenBack(give_back(grant), rest),
+            Self::Last(grant, rest) => End::Over(Over::GivenBack(give_back(grant), rest)),
         }
     }
 }
@@ -221,7 +222,7 @@ impl Ties {
         let Self { span, grant, client, .. } = self;
         let rest = Rest { span: span.give_up(), client };
         if was_last_writer && Arc::strong_count(&grant) > 1 {
-            return Part::Kept(End::LetsReadersIn(grant, rest));
+            return Part::Kept(End::Over(Over::LetsReadersIn(grant, rest)));
         }
         part((grant, rest), shared)
     }
@@ -238,7 +239,7 @@ fn part<S>((grant, rest): (Arc<Grant>, Rest), shared: S) -> Part<S> {
 impl Drop for Members {
     fn drop(&mut self) {
         for end in end_together(mem::take(&mut self.0), |_| ()) {
-            if let End::LetsReadersIn(grant, rest) = end {
+            if let End::Over(Over::LetsReadersIn(grant, rest)) = end {
                 let_readers_in_later(grant, &rest);
             }
         }
@@ -247,19 +248,15 @@ impl Drop for Members {
 
 /// Waits until another call of this client has the lock or the servers have released it, or until they have applied the
 /// downgrade.
-pub(super) async fn released<S>(
-    end: End<S>,
-    shared: impl FnOnce(S) -> Result<(), LockError>,
-) -> Result<(), LockError> {
+pub(super) async fn released(over: Over) -> Result<(), LockError> {
     // The work runs on the client's thread, where it continues even if the caller's future is dropped.
-    let (outcome, rest) = match end {
-        End::Shared(kept) => return shared(kept),
-        End::LetsReadersIn(grant, rest) => {
+    let (outcome, rest) = match over {
+        Over::LetsReadersIn(grant, rest) => {
             let (stint, within) = (grant.stint(), rest.client.default_wait());
             let answer = rest.client.worker().call(within, let_readers_in(grant)).await;
             (rest.outcome(answer, &stint), rest)
         }
-        End::GivenBack(release, rest) => (rest.released(release).await, rest),
+        Over::GivenBack(release, rest) => (rest.released(release).await, rest),
     };
     if let Some(span) = rest.span {
         span.note(&outcome);

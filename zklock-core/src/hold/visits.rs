@@ -31,7 +31,11 @@ impl<T> Visits<T> {
         self.state.load(Ordering::Acquire) & SEEN != 0
     }
 
-    /// Takes note that others may refer to the present entry from now on. It does not end meanwhile.
+    /// Takes note that others may refer to the present entry from now on.
+    ///
+    /// For each entry, the first call of this comes from the thread that polls its body, so that the entry does not end
+    /// meanwhile. Those that refer to an entry that has ended may call this too. The present or the next entry is counted
+    /// then, although nobody refers to it.
     pub(super) fn see(&self) {
         if !self.is_seen() {
             self.state.fetch_or(SEEN, Ordering::AcqRel);
@@ -114,6 +118,19 @@ mod tests {
         visits.see();
         assert!(visits.end().is_none() && visits.end().is_none());
         assert_eq!(visits.ended(), 1);
+    }
+
+    #[test]
+    fn an_entry_that_has_ended_is_not_taken_for_a_later_one() {
+        let visits = Visits::default();
+        visits.see();
+        assert!(visits.end().is_none());
+        for _ in 0..3 {
+            // A reference to the first entry is cloned, before and while another entry is inside.
+            visits.see();
+            assert!(visits.with(0, || Some(Arc::new(7)), |_| ()).is_none());
+            assert!(visits.end().is_none() && visits.end().is_none());
+        }
     }
 
     /// Otherwise, something is inside of an entry that has given its admission up.

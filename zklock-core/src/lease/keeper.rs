@@ -163,7 +163,8 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat, wait: &mut Wait) {
     wait.watch(tenure, withdrawn).await.ok();
 }
 
-/// The time for which callers wait for a release. It begins when the last claim ends.
+/// The time for which callers wait for a release. It begins when the last claim has ended and the task looks for the first
+/// time.
 #[derive(Default)]
 struct Wait {
     since: Option<Instant>,

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Unclaimed;
 use super::contender::AtRest;
@@ -31,7 +31,7 @@ pub(crate) fn leave_together(leases: &[Unclaimed]) {
 /// Deletes the nodes. If that fails, each contender deletes its own.
 async fn delete(mut leaving: Leaving) {
     let Some((first, _)) = leaving.0.first() else { return };
-    let (session, patience) = (first.session.clone(), first.tasks.patience());
+    let (session, patience, since) = (first.session.clone(), first.tasks.patience(), Instant::now());
     leaving.0.iter().for_each(|(tenure, _)| tenure.begin_departure());
     let nodes = leaving.depart();
     let mut deleted = Box::pin(session.delete_together(&nodes));
@@ -57,7 +57,13 @@ async fn delete(mut leaving: Leaving) {
     };
     if is_deleted {
         leaving.note_deleted();
+        return;
     }
+    let tenures: Vec<_> = leaving.0.iter().map(|(tenure, _)| tenure.clone()).collect();
+    drop(leaving);
+    // The callers have waited for the transaction already.
+    sleep(patience.saturating_sub(since.elapsed())).await;
+    tenures.iter().for_each(|tenure| tenure.note_late());
 }
 
 impl Leaving {

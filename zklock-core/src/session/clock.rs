@@ -25,7 +25,7 @@ use std::time::Duration;
 use crate::error::LockError;
 
 use super::fault::Fault;
-use super::uptime::nanoseconds;
+use super::uptime::Origin;
 
 /// The requests by which a session that holds locks proves that it is alive.
 ///
@@ -140,8 +140,7 @@ impl Moment {
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     terms: Terms,
-    /// The reading of the clock at the origin of its moments.
-    origin: u64,
+    origin: Origin,
     /// The instant up to which the session is certain to be alive, in nanoseconds after the origin.
     valid_until: AtomicU64,
     contact: Mutex<Contact>,
@@ -196,7 +195,7 @@ impl LeaseClock {
     pub(crate) fn new(terms: Terms) -> Self {
         Self {
             terms,
-            origin: nanoseconds(),
+            origin: Origin::now(),
             valid_until: AtomicU64::new(0),
             contact: Mutex::new(Contact::Unattended(None)),
         }
@@ -207,7 +206,7 @@ impl LeaseClock {
     }
 
     pub(crate) fn now(&self) -> Moment {
-        Moment(Duration::from_nanos(self.elapsed()))
+        Moment(Duration::from_nanos(self.origin.elapsed()))
     }
 
     /// Records the outcome of a request that was sent at `sent`, if a server certainly answered it.
@@ -278,12 +277,7 @@ impl LeaseClock {
     /// Each step of a body under a lock asks for it, so it compares nanoseconds, and makes no durations.
     #[inline]
     pub(crate) fn is_valid(&self) -> bool {
-        self.elapsed() < self.valid_until.load(Ordering::Acquire)
-    }
-
-    #[inline]
-    fn elapsed(&self) -> u64 {
-        nanoseconds() - self.origin
+        self.origin.elapsed() < self.valid_until.load(Ordering::Acquire)
     }
 
     /// Returns how long the session is certain to stay alive.

@@ -1,11 +1,41 @@
 //! The clock of leases, which includes the time during which the machine was suspended.
 
-/// Returns the nanoseconds since an instant that stays the same while this process runs.
-///
-/// Each step of a body under a lock reads this clock, and this reading is inlined, unlike that of `boot_time`.
+/// A reading of the clock, from which later ones are counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin(Reading);
+
+/// The nanoseconds since the machine was started. Each step of a body under a lock reads this clock, and this reading is
+/// inlined, unlike that of `boot_time`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+type Reading = u64;
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+type Reading = boot_time::Instant;
+
+impl Origin {
+    pub(super) fn now() -> Self {
+        Self(read())
+    }
+
+    /// Returns the nanoseconds since then.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[inline]
+    pub(super) fn elapsed(&self) -> u64 {
+        // The clock goes back if the process is restored from a checkpoint on another machine.
+        read().saturating_sub(self.0)
+    }
+
+    /// Returns the nanoseconds since then.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(super) fn elapsed(&self) -> u64 {
+        // 64 bits of nanoseconds are 584 years.
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
-pub(super) fn nanoseconds() -> u64 {
+fn read() -> Reading {
     use rustix::time::{ClockId, clock_gettime};
 
     let since_start = clock_gettime(ClockId::Boottime);
@@ -13,30 +43,26 @@ pub(super) fn nanoseconds() -> u64 {
     since_start.tv_sec as u64 * 1_000_000_000 + since_start.tv_nsec as u64
 }
 
-/// Returns the nanoseconds since an instant that stays the same while this process runs.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn nanoseconds() -> u64 {
-    use std::sync::LazyLock;
-
-    use boot_time::Instant;
-
-    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
-    FIRST.elapsed().as_nanos() as u64
+fn read() -> Reading {
+    boot_time::Instant::now()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use boot_time::Instant;
+
     use super::*;
 
     #[test]
-    fn the_clock_runs_as_the_clock_of_the_machine_does() {
-        let (begun, other) = (nanoseconds(), boot_time::Instant::now());
-        // The time of the test does not matter, only that it passes.
-        while other.elapsed() < Duration::from_millis(20) {}
-        let (least, passed) = (Duration::from_millis(20), Duration::from_nanos(nanoseconds() - begun));
-        assert!(passed >= least, "{passed:?}");
-        assert!(passed <= other.elapsed() + Duration::from_millis(1), "{passed:?}");
+    fn the_clock_runs_as_that_of_the_machine_does() {
+        let (outer, origin, inner) = (Instant::now(), Origin::now(), Instant::now());
+        for _ in 0..1_000 {
+            let least = inner.elapsed();
+            let passed = Duration::from_nanos(origin.elapsed());
+            assert!((least..=outer.elapsed()).contains(&passed), "{passed:?} after {least:?}");
+        }
     }
 }

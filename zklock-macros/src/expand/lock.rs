@@ -72,8 +72,8 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     Ok(function(target, &statements))
 }
 
-/// Returns whether only the end of the body gives the lock back, and the body does not see a guard.
-fn is_lent(args: &LockArgs, flow: Flow) -> bool {
+/// Returns whether the body does not see the guard, and its end gives the lock back.
+fn is_unseen(args: &LockArgs, flow: Flow) -> bool {
     flow == Flow::Cancelled && args.shared.guard.is_none()
 }
 
@@ -81,9 +81,9 @@ fn is_lent(args: &LockArgs, flow: Flow) -> bool {
 fn run(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let failed = failed(args, &Ending::new(&args.shared, target));
-    if is_lent(args, flow) {
+    if is_unseen(args, flow) {
         return quote_spanned! {mixed()=>
-            match #private::call(__held, __body).await {
+            match #private::run_and_release(__held, __body).await {
                 ::core::result::Result::Ok(__output) => __output,
                 ::core::result::Result::Err(__error) => #failed,
             }
@@ -143,8 +143,8 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
         }
     };
     if args.shared.once.is_none() {
-        let taken = match is_lent(args, flow) {
-            true => args.recipe.expand_lent(&args.path, &private),
+        let taken = match is_unseen(args, flow) {
+            true => args.recipe.expand_unseen(&args.path, &private),
             false => args.recipe.expand(&args.path, &calls),
         };
         return quote_spanned! {mixed()=>

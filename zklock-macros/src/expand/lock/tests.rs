@@ -59,7 +59,7 @@ fn a_function_is_locked() {
                 }
                 { order.settle().await }
             };
-            match ::zklock::__private::call(__held, __body).await {
+            match ::zklock::__private::run_and_release(__held, __body).await {
                 ::core::result::Result::Ok(__output) => __output,
                 ::core::result::Result::Err(__error) => {
                             ::zklock::__private::Carries::from_lock_error(__error)
@@ -188,7 +188,7 @@ fn a_body_runs_to_its_end_if_told_to() {
     };
     assert!(shown("path = p, on_lost = finish").contains("::run_to_end(&__held,__body).await;"));
     for cancelled in ["path = p", "path = p, on_lost = cancel"] {
-        assert!(shown(cancelled).contains("::call(__held,__body).await{"), "{cancelled}");
+        assert!(shown(cancelled).contains("::run_and_release(__held,__body).await{"), "{cancelled}");
     }
 }
 
