@@ -2,18 +2,22 @@
 //!
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
+mod again;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{Count, Permits};
-use crate::client::{Client, ClientId};
+use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
-use crate::hold::{self, Door, Entry, Inside, Sought, Taken};
+use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
+
+pub use self::again::{MutexInside, TakenMutex};
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
@@ -76,55 +80,6 @@ impl Client {
     #[doc(hidden)]
     pub fn mutex_at(&self, path: &ValidPath) -> Mutex {
         Mutex::reentrant(self.clone(), path.0.clone())
-    }
-}
-
-impl ClientId {
-    /// Enters the mutex at this path again if the current call holds it and nothing is in the way, to run a
-    /// body at once.
-    #[doc(hidden)]
-    #[inline]
-    pub fn mutex_again(self, path: &str) -> Option<MutexGuard> {
-        hold::enter_again_to_run(Sought::new(self, path, Entry::Mutex)).map(MutexGuard::new)
-    }
-
-    /// Enters the mutex at this path as [`mutex_again`](Self::mutex_again) does, without a guard.
-    #[doc(hidden)]
-    #[inline]
-    pub fn mutex_inside(self, path: &str) -> Option<MutexInside> {
-        Inside::enter(self, path).map(MutexInside)
-    }
-}
-
-/// A mutex that generated code has entered again without a guard.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct MutexInside(Inside);
-
-/// A mutex that generated code holds without a guard.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct TakenMutex(Taken);
-
-impl TakenMutex {
-    /// Runs a body as [`run_at_once`](Guard::run_at_once) does, and then releases the mutex as [`finish`](Guard::finish)
-    /// does.
-    #[inline]
-    pub fn run<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> + use<F> {
-        self.0.run(body)
-    }
-}
-
-impl From<MutexInside> for TakenMutex {
-    #[inline]
-    fn from(MutexInside(inside): MutexInside) -> Self {
-        Self(Taken::Again(inside))
-    }
-}
-
-impl From<MutexGuard> for TakenMutex {
-    fn from(guard: MutexGuard) -> Self {
-        Self(Taken::First(Box::new(guard.into_holds())))
     }
 }
 

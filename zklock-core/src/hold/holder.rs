@@ -28,7 +28,7 @@ pub(super) trait Holder {
     /// Returns the hold around these if they are a visit of it.
     fn around(&self) -> Option<&Arc<Node>>;
 
-    /// Returns the scope of the current call with these holds in it. Nobody refers to it after the holds.
+    /// Returns the scope of the current call with these holds in it. No reference to it outlives the holds.
     fn scope(&self) -> Scope;
 
     /// Returns the span for the body, unless the body is to stay in the present one.

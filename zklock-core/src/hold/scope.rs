@@ -54,7 +54,7 @@ pub(super) fn inside(holds: &[Hold]) -> Scope {
     within(holds).seen()
 }
 
-/// Returns the scope of the current call with these holds in it. Nobody refers to it after the holds.
+/// Returns the scope of the current call with these holds in it. No reference to it outlives the holds.
 pub(super) fn within(holds: &[Hold]) -> Scope {
     match holds {
         [hold] => match hold.around() {
@@ -65,7 +65,7 @@ pub(super) fn within(holds: &[Hold]) -> Scope {
     }
 }
 
-/// Returns the scope of the current call with the present visit of this hold in it. Nobody refers to it after the visit.
+/// Returns the scope of the current call with the present visit of this hold in it. No reference to it outlives the visit.
 pub(super) fn within_visit(outer: &Arc<Node>) -> Scope {
     Scope { innermost: Innermost::Visit(Visit::present(outer)), frames: current().into_frames() }
 }
