@@ -81,6 +81,7 @@ mod holder;
 mod holds;
 mod inside;
 mod node;
+mod over;
 mod release;
 mod revocation;
 mod scope;

@@ -8,7 +8,8 @@ use crate::cohort::{self, Grant};
 use crate::error::LockError;
 
 use super::holds::Holds;
-use super::release::{End, Over, each, log, release_all, released};
+use super::over::{Over, released};
+use super::release::{End, each, log, release_all};
 
 /// The rest of a release after a body, if there is something to wait for.
 #[must_use = "the release may go on only while it is polled"]

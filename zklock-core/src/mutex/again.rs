@@ -2,7 +2,6 @@
 
 use crate::client::ClientId;
 use crate::error::LockError;
-use crate::guard::Guard;
 use crate::hold::{self, Entry, Inside, Sought, Taken};
 
 use super::MutexGuard;
@@ -35,7 +34,7 @@ pub struct MutexInside(Inside);
 pub struct TakenMutex(Taken);
 
 impl TakenMutex {
-    /// Runs a body as [`run_at_once`](Guard::run_at_once) does, and then releases the mutex as [`finish`](Guard::finish)
+    /// Runs a body as [`run_at_once`](crate::Guard::run_at_once) does, and then releases the mutex as [`finish`](crate::Guard::finish)
     /// does.
     #[inline]
     pub fn run<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> + use<F> {
