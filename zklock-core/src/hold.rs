@@ -36,14 +36,13 @@ use crate::acquire::Patience;
 use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
-use crate::events::HoldSpan;
 use crate::lease::{Share, Tenure};
 use crate::token::FencingToken;
 
 use self::ending::Ending;
 use self::entry::Again;
 use self::node::{Node, Place, Ties};
-use self::spanned::{Closing, Spanned};
+use self::spanned::Spanned;
 use self::stake::Stake;
 use self::state::{Bare, Left, Standing, State, Tied, ended};
 use self::waiting::turn_of;
@@ -88,6 +87,7 @@ mod scope;
 mod scoped;
 mod sought;
 mod spanned;
+mod spans;
 mod stake;
 mod state;
 mod taken;
@@ -274,31 +274,6 @@ impl Hold {
             State::Bare(bare) => Some(bare.leave(own)),
             State::Ended => None,
         }
-    }
-
-    /// Returns the span for a body under this hold, unless the body is to stay in the present one.
-    #[inline]
-    fn span_for_body(&self) -> Option<Arc<HoldSpan>> {
-        match &self.state {
-            State::Tied(tied) => self.own.get().unwrap_or(&tied.ties).span.for_body(),
-            State::Bare(_) | State::Ended => None,
-        }
-    }
-
-    /// Gives up this hold's part in its span, so that the hold can be moved to the client's thread, where the span must
-    /// not be closed.
-    pub(crate) fn give_up_span(&mut self) -> Option<Closing> {
-        if let State::Bare(_) = self.state {
-            return None;
-        }
-        // The ties of the hold around this one have a part in the span too.
-        let own = self.own_ties().clone();
-        let State::Tied(tied) = &mut self.state else { return None };
-        if let Standing::Inside(again) = tied.standing {
-            drop(tied.ties.node.end_visit(again));
-        }
-        (tied.ties, tied.standing, self.own) = (own.clone(), Standing::First, OnceLock::new());
-        own.span.give_up()
     }
 }
 
