@@ -3,16 +3,17 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
 //! `error`.
 
+mod again;
 mod downgrade;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::{Client, ClientId};
+use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
-use crate::hold::{self, Door, Entry, Sought};
+use crate::hold::{Door, Entry};
 use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
@@ -83,22 +84,6 @@ impl Client {
     #[doc(hidden)]
     pub fn rwlock_at(&self, path: &ValidPath) -> RwLock {
         RwLock::new(self.clone(), path.0.clone())
-    }
-}
-
-impl ClientId {
-    /// Enters the lock at this path again for reading, to run a body at once, if the call holds it and nothing is in the way.
-    #[doc(hidden)]
-    #[inline]
-    pub fn read_again(self, path: &str) -> Option<ReadGuard> {
-        hold::enter_again_to_run(Sought::new(self, path, Entry::Read)).map(ReadGuard::new)
-    }
-
-    /// Enters the lock at this path again for writing, to run a body at once, if the call holds it and nothing is in the way.
-    #[doc(hidden)]
-    #[inline]
-    pub fn write_again(self, path: &str) -> Option<WriteGuard> {
-        hold::enter_again_to_run(Sought::new(self, path, Entry::Write)).map(WriteGuard::new)
     }
 }
 
