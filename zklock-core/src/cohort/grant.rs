@@ -103,8 +103,8 @@ impl Grant {
         self.end(Place::give_back)
     }
 
-    /// Gives the lock back, as [`give_back`](Self::give_back) does, but if no call waits, none gets the lock any more: its
-    /// node leaves at once.
+    /// Gives the lock back, as [`give_back`](Self::give_back) does, but if no call waits and the node has had no other
+    /// holder, it leaves at once.
     pub(crate) fn release(self) -> Release {
         self.end(Place::release)
     }

@@ -116,7 +116,8 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
 
     fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L> {
         let mut served = self.given_back(tenancy, now);
-        if self.is_vacant(tenancy) && self.is_deserted() {
+        // The calls of a client that have passed the lock on often come again in a moment.
+        if self.is_deserted() && self.kept_as(tenancy).is_some_and(|kept| kept.has_served_one()) {
             served.left.extend(self.part());
         }
         served

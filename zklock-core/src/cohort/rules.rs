@@ -37,8 +37,8 @@ pub(super) trait Rules<C, L> {
     /// Handles the end of a grant. Under a node that is no longer kept, it changes nothing.
     fn given_back(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L>;
 
-    /// Handles the end of a grant whose holder waits for the release. If no call waits, the node leaves at once, so that
-    /// no task has to come for it.
+    /// Handles the end of a grant whose holder waits for the release. If no call waits, and the node has had no other
+    /// holder, it leaves at once, so that no task has to come for it.
     fn released(&mut self, tenancy: TenancyId, now: Instant) -> Served<C, L>;
 
     /// Returns whether the node of this tenancy can go to another call.

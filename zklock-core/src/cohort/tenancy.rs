@@ -123,6 +123,11 @@ impl<L: Handle> Tenancy<L> {
         self.usage == Usage::Vacant
     }
 
+    /// Returns whether only one grant has been made, which has ended.
+    pub(super) fn has_served_one(&self) -> bool {
+        self.is_vacant() && self.handoffs == 1
+    }
+
     /// Returns whether a call on this side needs another node.
     pub(super) fn keeps_out(&self, side: Side) -> bool {
         self.side == Side::Shared && side == Side::Exclusive

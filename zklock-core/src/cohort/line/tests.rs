@@ -90,6 +90,12 @@ impl Scene {
         (grants(&served), served.left.len())
     }
 
+    /// The end of a grant whose holder waits for the release.
+    fn release(&mut self) -> (Vec<(u64, u32)>, usize) {
+        let served = self.line.released(self.tenancy, self.now);
+        (grants(&served), served.left.len())
+    }
+
     fn gone(&mut self, id: u64) -> Vec<(u64, u32)> {
         grants(&self.line.gone(CallId(id), self.now))
     }

@@ -31,6 +31,17 @@ fn a_node_that_nobody_holds_is_retaken_until_the_task_makes_it_leave() {
 }
 
 #[test]
+fn a_node_whose_release_is_awaited_leaves_at_once_if_it_has_had_no_other_holder() {
+    let mut scene = Scene::held(Exclusive);
+    assert_eq!(scene.release(), (vec![], 1));
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    assert_eq!(scene.release(), (vec![(2, 1)], 0));
+    assert_eq!(scene.release(), (vec![], 0));
+    assert_eq!(scene.wait(Exclusive), [(3, 2)]);
+}
+
+#[test]
 fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
