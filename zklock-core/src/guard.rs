@@ -203,7 +203,7 @@ impl<K> Guard<K> {
     /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not
     /// replace the body's result.
     ///
-    /// The release begins when the future is polled first, which the caller does at once.
+    /// The caller polls the future at once: the release of several locks begins with the first poll.
     #[doc(hidden)]
     #[inline]
     pub fn finish(self) -> impl Future<Output = ()> + Send + use<K> {

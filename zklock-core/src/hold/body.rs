@@ -15,8 +15,7 @@ use super::holds::Holds;
 use super::scope::Scope;
 use super::taken::Taken;
 
-/// Runs a body under these holds, and drops it at its next await if a lock is lost. Its first step is taken where the future
-/// is made.
+/// Runs a body under these holds, and drops it at its next await if a lock is lost. The caller polls the future at once.
 #[inline]
 pub(crate) fn run_at_once<F: Future>(
     holds: &Holds,
@@ -48,8 +47,8 @@ impl Taken {
 pin_project! {
     /// A body under its locks, which end with it.
     ///
-    /// It is a type of its own because the future of an async function
-    /// would have two places for the body, so that those of nested calls would multiply in size.
+    /// It is a type of its own because the future of an async function would have two places for the body, so that those of
+    /// nested calls would multiply in size.
     struct Body<H: Holder, F: Future> {
         // `None` once the body has ended.
         holder: Option<H>,

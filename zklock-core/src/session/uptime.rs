@@ -21,7 +21,7 @@ impl Origin {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[inline]
     pub(super) fn elapsed(&self) -> u64 {
-        // The clock goes back if the process is restored from a checkpoint on another machine.
+        // The clock may go back if the process is restored from a checkpoint on another machine.
         read().saturating_sub(self.0)
     }
 
