@@ -133,13 +133,20 @@ async fn a_release_during_an_outage_is_done_when_the_server_is_back(kind: Kind) 
     soon(waiting).await.unwrap().release().await.unwrap();
 }
 
+/// The default wait of an impatient client.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Connects a client whose requests have little time.
+async fn impatient(server: &Server) -> Client {
+    let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
+    config.connect().await.unwrap()
+}
+
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
     let server = Server::start(kind);
-    let short = Duration::from_millis(300);
-    let config = Config::new(server.connect_string()).default_wait(short).tick_time(TICK);
-    let client = config.connect().await.unwrap();
+    let (short, client) = (SHORT, impatient(&server).await);
     let guard = lock(&client).await;
     server.pause().unwrap();
     let (mutex, other) = (client.mutex(PATH).unwrap(), client.mutex("/free").unwrap());
@@ -164,9 +171,7 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
 #[tokio::test]
 async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
     let server = Server::start(kind);
-    let config =
-        Config::new(server.connect_string()).default_wait(Duration::from_millis(300)).tick_time(TICK);
-    let client = config.connect().await.unwrap();
+    let client = impatient(&server).await;
     let multi = client.multi([PATH, "/other"]).unwrap();
     let guard = soon(multi.lock_timeout(Duration::MAX)).await.unwrap();
     server.pause().unwrap();
@@ -179,9 +184,7 @@ async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_
 #[tokio::test]
 async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
     let server = Server::start(kind);
-    let config =
-        Config::new(server.connect_string()).default_wait(Duration::from_millis(300)).tick_time(TICK);
-    let client = config.connect().await.unwrap();
+    let client = impatient(&server).await;
     let lock = client.rwlock(PATH).unwrap();
     let writer = soon(lock.write_timeout(Duration::MAX)).await.unwrap();
     let reader = soon(writer.scope(lock.read())).await.unwrap();
