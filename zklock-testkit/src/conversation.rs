@@ -217,6 +217,9 @@ impl Conversation {
 
     /// Waits until the server closes the connection, and returns the messages that arrived before.
     ///
+    /// A part of a frame at the end is left out. ZooKeeper's `NIOServerCnxn` may close the connection of a session that
+    /// has ended within an event for it, because it fills its buffer from the queue while that event is being added.
+    ///
     /// # Errors
     ///
     /// Returns [`ConversationError::Silent`] if the server does not close it.
@@ -225,7 +228,7 @@ impl Conversation {
         loop {
             match self.receive().await {
                 Ok(message) => messages.push(message),
-                Err(ConversationError::Closed) => return Ok(messages),
+                Err(ConversationError::Closed | ConversationError::CutOff) => return Ok(messages),
                 Err(error) => return Err(error),
             }
         }
@@ -290,5 +293,60 @@ impl Conversation {
         let frame: Option<io::Result<BytesMut>> =
             frame.map_err(|_| ConversationError::Silent(ANSWER_WITHIN))?;
         Ok(frame.ok_or(ConversationError::Closed)??.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers a connect request, waits for another request, and sends this before it closes the connection.
+    async fn server(listener: TcpListener, last: &[u8]) -> io::Result<()> {
+        let mut stream = Framed::new(listener.accept().await?.0, frames(LARGEST_ANSWER));
+        stream.next().await;
+        stream.send(ConnectResponse { session_id: 1, ..ConnectResponse::none() }.to_bytes()).await?;
+        stream.next().await;
+        let stream = stream.get_mut();
+        stream.write_all(last).await?;
+        stream.shutdown().await
+    }
+
+    async fn client_of(last: &[u8]) -> (Conversation, impl Future<Output = io::Result<()>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = Box::pin(server(listener, last));
+        tokio::select! {
+            biased;
+            ended = &mut server => panic!("{ended:?}"),
+            client = Conversation::open(address) => (client.unwrap(), server),
+        }
+    }
+
+    /// The answer to a close.
+    fn closed() -> Vec<u8> {
+        let mut writer = Writer::default();
+        ReplyHeader { xid: 1, zxid: 1, error: ErrorCode::OK }.write(&mut writer);
+        let answer = writer.finish();
+        [&16_i32.to_be_bytes(), &answer[..]].concat()
+    }
+
+    #[tokio::test]
+    async fn a_session_is_closed_even_if_the_connection_ends_within_an_event() {
+        let last = [closed(), 40_i32.to_be_bytes().to_vec()].concat();
+        let (client, server) = client_of(&last).await;
+        let (closed, served) = tokio::join!(client.close(), server);
+        assert_eq!(closed.unwrap().outcome, Ok(Response::Empty));
+        served.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_cut_off_is_an_error() {
+        let answer = closed();
+        let (mut client, server) = client_of(&answer[..12]).await;
+        let (answer, served) = tokio::join!(client.call(Request::Sync { path: "/".into() }), server);
+        assert!(matches!(answer, Err(ConversationError::CutOff)), "{answer:?}");
+        served.unwrap();
     }
 }

@@ -18,6 +18,10 @@ pub enum ConversationError {
     #[error("the server has closed the connection")]
     Closed,
 
+    /// The server has closed the connection within a frame.
+    #[error("the server has closed the connection within a frame")]
+    CutOff,
+
     /// The server has not sent anything in time.
     #[error("the server has been silent for {0:?}")]
     Silent(Duration),
@@ -46,6 +50,8 @@ impl From<io::Error> for ConversationError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Self::Closed,
+            // The codec has no other error of this kind.
+            ErrorKind::Other => Self::CutOff,
             _ => Self::Io(error),
         }
     }
