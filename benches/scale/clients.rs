@@ -34,8 +34,12 @@ impl Counted {
     }
 
     pub(crate) async fn shut_down(self) {
-        self.client.shutdown(LONGEST).await;
+        shut_down(self.client).await;
     }
+}
+
+pub(crate) async fn shut_down(client: Client) {
+    client.shutdown(LONGEST).await;
 }
 
 /// The settings of a client whose calls wait for as long as they have to.

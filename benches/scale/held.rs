@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use zklock::{LeaseState, MutexGuard};
+use zklock::{Client, LeaseState, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, ZooKeeper};
 
-use crate::clients::{Counted, ms, within_limit};
+use crate::clients::{Counted, ms, patient, shut_down, within_limit};
 use crate::memory::{each_since, resident};
 use crate::program::Failure;
 
@@ -24,7 +24,8 @@ use crate::program::Failure;
 /// their paths, and asks for each of the others every ten seconds.
 /// `requests_of_reconnect`, `confirmed_ms`: after the connection was cut, the requests of the client until it knows
 /// that it holds all locks, and the time until then.
-/// A proxy in front of the server counts the requests, pings included. It adds to the times of requests.
+/// The first three are of a client of its own. For the others, the locks are taken once more, through a proxy that counts
+/// the requests, pings included. It adds to the times of requests.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The number of locks.
@@ -38,14 +39,10 @@ pub(crate) struct Options {
 
 pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     let server = ZooKeeper::start()?;
-    let counted = Counted::connect(&server).await?;
     let outsider = zookeeper_client::Client::connect(server.connect_string()).await?;
-    counted.client.mutex("/first")?.lock().await?.release().await?;
-    let (before, start) = (resident()?, Instant::now());
-    let mut guards = take(&counted, options.locks).await?;
-    let taken = start.elapsed();
-    let bytes_per_lock = each_since(before, guards.len())?;
-    let bytes_of_path = node(&outsider, &guards[0]).await?.len() + digits(options.locks) - 1;
+    let cost = cost(&server, &outsider, options.locks).await?;
+    let counted = Counted::connect(&server).await?;
+    let mut guards = take(&counted.client, options.locks).await?;
     counted.calm().await?;
     let rest = Duration::from(options.rest);
     let sent = || [counted.proxy.requests_total(), counted.proxy.requests(Opcode::PING)];
@@ -58,12 +55,7 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     let told_last = told(&outsider, guards.pop().ok_or("there is no lock")?).await?;
     let told_first = told(&outsider, guards.swap_remove(0)).await?;
     let (requests, confirmed) = reconnect(&counted, &guards).await?;
-    let start = Instant::now();
-    let mut releases = stream::iter(guards).map(MutexGuard::release).buffer_unordered(AT_ONCE);
-    while let Some(released) = releases.next().await {
-        released?;
-    }
-    let given_up = start.elapsed();
+    release(guards).await?;
     counted.shut_down().await;
     Ok(format!(
         "held locks={locks} bytes_per_lock={bytes_per_lock:.0} bytes_of_path={bytes_of_path} taken_ms={taken:.0} \
@@ -71,18 +63,44 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
          pings_per_s_at_rest={pings_at_rest:.2} told_first_ms={told_first:.1} told_last_ms={told_last:.1} \
          requests_of_reconnect={requests} confirmed_ms={confirmed:.1}",
         locks = options.locks,
-        taken = ms(taken),
-        given_up = ms(given_up),
+        bytes_per_lock = cost.bytes_per_lock,
+        bytes_of_path = cost.bytes_of_path,
+        taken = ms(cost.taken),
+        given_up = ms(cost.given_up),
         told_first = ms(told_first),
         told_last = ms(told_last),
         confirmed = ms(confirmed),
     ))
 }
 
+/// The memory and the time that the locks take.
+struct Cost {
+    bytes_per_lock: f64,
+    bytes_of_path: usize,
+    taken: Duration,
+    given_up: Duration,
+}
+
+/// Takes the locks with a client of its own, and releases them. There is no proxy, which would be in the memory of this
+/// process with all that passes through it.
+async fn cost(server: &ZooKeeper, outsider: &zookeeper_client::Client, locks: u32) -> Result<Cost, Failure> {
+    let client = patient(&server.connect_string()).connect().await?;
+    client.mutex("/first")?.lock().await?.release().await?;
+    let (before, start) = (resident()?, Instant::now());
+    let guards = take(&client, locks).await?;
+    let taken = start.elapsed();
+    let bytes_per_lock = each_since(before, guards.len())?;
+    let bytes_of_path = node(outsider, &guards[0]).await?.len() + digits(locks) - 1;
+    let start = Instant::now();
+    release(guards).await?;
+    let given_up = start.elapsed();
+    shut_down(client).await;
+    Ok(Cost { bytes_per_lock, bytes_of_path, taken, given_up })
+}
+
 /// Takes the locks, the first one first.
-async fn take(counted: &Counted, locks: u32) -> Result<Vec<MutexGuard>, Failure> {
-    let take =
-        async |number: u32| Ok::<_, Failure>(counted.client.mutex(format!("/held/{number}"))?.lock().await?);
+async fn take(client: &Client, locks: u32) -> Result<Vec<MutexGuard>, Failure> {
+    let take = async |number: u32| Ok::<_, Failure>(client.mutex(format!("/held/{number}"))?.lock().await?);
     let mut guards = vec![take(0).await?];
     guards.reserve_exact(locks as usize);
     // One by one, because another vector would leave its memory behind.
@@ -92,6 +110,14 @@ async fn take(counted: &Counted, locks: u32) -> Result<Vec<MutexGuard>, Failure>
     }
     guards.push(take(locks - 1).await?);
     Ok(guards)
+}
+
+async fn release(guards: Vec<MutexGuard>) -> Result<(), Failure> {
+    let mut releases = stream::iter(guards).map(MutexGuard::release).buffer_unordered(AT_ONCE);
+    while let Some(released) = releases.next().await {
+        released?;
+    }
+    Ok(())
 }
 
 /// Returns the path of the node of a held lock.

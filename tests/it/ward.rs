@@ -12,6 +12,9 @@ use crate::support::{Kind, Space, on_both_servers, soon, until};
 /// More locks than there is room for watches on nodes with such long paths.
 const LOCKS: usize = 200;
 
+/// The number of locks in one of two parts, whose paths together are too long for one roll call.
+const IN_PART: usize = 750;
+
 fn path(number: usize) -> String {
     format!("/{}/{number}", "x".repeat(800))
 }
@@ -103,6 +106,65 @@ async fn many_locks_are_verified_by_one_roll_call_after_a_reconnect(kind: Kind) 
     let after = requests();
     // The regular roll call may come as well.
     assert!((1..=2).contains(&(after.1 - before.1)), "{before:?} {after:?}");
+    assert!(after.0 - before.0 < 10, "{before:?} {after:?}");
+}
+
+/// The path of a lock in one of the parts of the tree into which so many locks are divided for roll calls.
+fn path_in(part: &str, number: usize) -> String {
+    format!("/{part}{}/{number}", "x".repeat(800))
+}
+
+async fn hold_in_parts(client: &Client, parts: &[&str]) -> Vec<MutexGuard> {
+    let paths = parts.iter().flat_map(|part| (0..IN_PART).map(move |number| path_in(part, number)));
+    let locks = paths.map(async |path| client.mutex(path).unwrap().lock().await.unwrap());
+    soon(join_all(locks)).await
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_node_that_is_deleted_is_noticed_in_each_part_of_a_long_roll(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let mut guards = hold_in_parts(&client, &["a", "b"]).await;
+    until_roll_calls(&proxy, 1).await;
+    let missed = proxy.requests(Opcode::EXISTS);
+    let lost = [guards.swap_remove(2 * IN_PART - 1), guards.swap_remove(IN_PART - 1)];
+    for part in ["a", "b"] {
+        space.delete_children(&path_in(part, IN_PART - 1)).await;
+    }
+    for guard in &lost {
+        assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    }
+    until_roll_calls(&proxy, 3).await;
+    assert!(guards.iter().all(MutexGuard::is_held));
+    // Only the nodes that are gone were asked for one by one.
+    assert!(proxy.requests(Opcode::EXISTS) <= missed + 2);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn each_part_of_a_long_roll_is_verified_after_a_reconnect(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let mut guards = hold_in_parts(&client, &["a", "b"]).await;
+    let lost = [guards.swap_remove(2 * IN_PART - 1), guards.swap_remove(IN_PART - 1)];
+    let requests = || (proxy.requests(Opcode::EXISTS), proxy.requests(Opcode::GET_EPHEMERALS));
+    let before = requests();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
+    until(async || is(LeaseState::Suspended), "all locks are in doubt").await;
+    for part in ["a", "b"] {
+        space.delete_children(&path_in(part, IN_PART - 1)).await;
+    }
+    proxy.heal();
+    until(async || is(LeaseState::Held), "all locks are held again").await;
+    for guard in &lost {
+        assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    }
+    let after = requests();
+    // The regular roll call may come as well.
+    assert!((2..=4).contains(&(after.1 - before.1)), "{before:?} {after:?}");
     assert!(after.0 - before.0 < 10, "{before:?} {after:?}");
 }
 

@@ -38,7 +38,7 @@ impl Tenure {
 
     /// Returns the path on the server of a node with this name.
     pub(super) fn node_path(&self, node: &Name) -> String {
-        format!("{}/{node}", self.queue().full())
+        [self.queue().full(), "/", &node.text()].concat()
     }
 
     /// Returns the name of the lock's node, unless it is being replaced.

@@ -139,6 +139,16 @@ impl Ops {
         self.note(Ack::Read, sent, listed).map(Some)
     }
 
+    /// Does the same in one request, as the server knows them, which may lag behind the others.
+    pub(crate) async fn ephemerals_here(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        match client.list_ephemerals(prefix).await {
+            Err(zk::Error::Unimplemented) => Ok(None),
+            listed => self.note(Ack::Read, sent, listed).map(Some),
+        }
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
         let client = self.client()?;
         let sent = self.clock.now();

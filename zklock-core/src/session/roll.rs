@@ -69,7 +69,7 @@ impl RollCall {
         if let Some(roll) = last.as_ref().filter(|roll| roll.epoch == epoch || roll.nodes.is_none()) {
             return Ok(roll.nodes.clone());
         }
-        let nodes = match self.fresh(ops).await? {
+        let nodes = match self.below(ops, "/").await? {
             Some(nodes) => Some(Arc::new(Present::of(nodes).await)),
             None => None,
         };
@@ -77,18 +77,25 @@ impl RollCall {
         Ok(nodes)
     }
 
-    /// Lists the nodes of the session now. Returns `None` if a server did not know the request.
-    pub(super) async fn fresh(&self, ops: &Ops) -> Result<Option<Vec<String>>, Fault> {
-        self.below(ops, "/").await
+    /// Lists the nodes of the session whose paths begin with this, after the server has caught up. Returns `None` if a
+    /// server did not know the request. It is not asked again, because it closes the connection behind its answer.
+    pub(super) async fn below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        self.unless_unknown(ops.ephemerals(prefix)).await
     }
 
-    /// Lists the nodes of the session whose paths begin with this. Returns `None` if a server did not know the request. It
-    /// is not asked again, because it closes the connection behind its answer.
-    pub(super) async fn below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+    /// Does the same in one request, as the server knows them, which may lag behind the others.
+    pub(super) async fn here_below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        self.unless_unknown(ops.ephemerals_here(prefix)).await
+    }
+
+    async fn unless_unknown(
+        &self,
+        question: impl Future<Output = Result<Option<Vec<String>>, Fault>>,
+    ) -> Result<Option<Vec<String>>, Fault> {
         if !self.is_known() {
             return Ok(None);
         }
-        let nodes = ops.ephemerals(prefix).await?;
+        let nodes = question.await?;
         self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
         Ok(nodes)
     }

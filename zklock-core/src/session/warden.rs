@@ -1,7 +1,9 @@
 //! Watches over the nodes of all locks that a session holds, in one task.
 //!
 //! * [`rollcall`] verifies many nodes at once, and asks for those that cannot be watched.
+//! * [`portions`] divides them.
 
+mod portions;
 mod rollcall;
 
 use std::convert::Infallible;

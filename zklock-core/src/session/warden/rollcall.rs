@@ -2,10 +2,12 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{FuturesOrdered, StreamExt};
+use futures_util::future::Either;
+use futures_util::stream::{self, FuturesOrdered, StreamExt};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
@@ -16,6 +18,8 @@ use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
 use crate::session::present::{AT_A_TIME, Present};
 use crate::session::{Ownership, Session};
 
+use super::portions::{Portion, beginning_with, divide};
+
 /// A lock, and the name of its node that the servers are asked for.
 type Asked = (Arc<dyn Charge>, Name);
 
@@ -23,42 +27,100 @@ impl Session {
     /// Verifies the leases that are not known to be valid in this epoch.
     pub(super) async fn verify_all(&self, charges: &[Arc<dyn Charge>], epoch: u64) {
         let unverified = charges.iter().filter(|charge| charge.epoch() < epoch);
-        let asked: Vec<_> = unverified.filter_map(asked).collect();
-        if asked.is_empty() {
-            return;
-        }
+        let verified = match &*divide(unverified.cloned().collect()).await {
+            [] => return,
+            // Contenders have the same question, and share the answer.
+            [portion] => self.ask_each(asked_of(&portion.locks), Question::Owner, epoch).await,
+            portions => self.verify_each(portions, epoch).await,
+        };
         // The next epoch has questions of its own.
-        if self.ask_each(asked, Question::Owner, epoch).await.is_err() && self.link().epoch == epoch {
+        if verified.is_err() && self.link().epoch == epoch {
             sleep(PAUSE).await;
             self.ward.change(|roster| roster.doubt());
         }
     }
 
-    /// Asks for the nodes that are not watched, again and again. Each call of the roll takes two requests, whatever
-    /// the number of nodes.
+    /// Verifies the leases of each portion, until the connection breaks. Returns the first fault.
+    async fn verify_each(&self, portions: &[Portion], epoch: u64) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        // The server answers in order, and has caught up when it answers the first question.
+        let questions: Vec<_> = portions
+            .iter()
+            .enumerate()
+            .map(|(number, portion)| match number {
+                0 => Either::Left(self.roll.below(self.ops(), portion.question())),
+                _ => Either::Right(self.roll.here_below(self.ops(), portion.question())),
+            })
+            .collect();
+        let mut lists = pin!(stream::iter(questions).buffered(LISTS));
+        for portion in portions {
+            let Some(list) = lists.next().await else { break };
+            if let Err(Fault::SessionOver) = list {
+                self.give_up();
+            }
+            // Without the first answer, the server may not have caught up.
+            outcome = outcome.and(self.verify(&portion.locks, list?, epoch).await);
+            if self.is_broken(&outcome, epoch) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Verifies the leases of some locks by a list of the session's nodes. Returns the first fault.
+    async fn verify(
+        &self,
+        locks: &[Arc<dyn Charge>],
+        list: Option<Vec<String>>,
+        epoch: u64,
+    ) -> Result<(), Fault> {
+        let Some(nodes) = list else {
+            return self.ask_each(asked_of(locks), Question::Owner, epoch).await;
+        };
+        let note = |charge: &dyn Charge| charge.conclude(Ownership::Ours, epoch);
+        self.ask_each(missing(locks, nodes, note).await, Question::Missed, epoch).await
+    }
+
+    /// Asks for the nodes that are not watched, again and again. Each call of the roll takes one request for each portion
+    /// of the nodes.
     pub(super) async fn call_roll(&self) -> Infallible {
         let mut pause = OWN_INTERVAL;
         loop {
             self.ward.until(|roster| roster.has_unwatched()).await;
             sleep(pause).await;
-            let charges = self.ward.roster().unwatched();
-            let epoch = self.link().epoch;
-            match self.roll.fresh(self.ops()).await {
-                Ok(Some(nodes)) => {
-                    pause = OWN_INTERVAL.max(pause_after(&nodes));
-                    let missing = missing(&charges, &Present::of(nodes).await).await;
-                    // The next call repeats the questions that fail.
-                    self.ask_each(missing, Question::Missed, epoch).await.ok();
+            let unwatched = self.ward.roster().unwatched();
+            // The locks themselves may be released meanwhile.
+            let portions: Vec<_> =
+                divide(unwatched).await.iter().map(|part| part.question().to_owned()).collect();
+            let mut rest = portions.iter().peekable();
+            while let Some(portion) = rest.next() {
+                pause = share(portions.len()).max(self.call_portion(portion).await);
+                if rest.peek().is_some() {
+                    sleep(pause).await;
                 }
-                Ok(None) => {
-                    let asked = charges.iter().filter_map(asked).collect();
-                    self.ask_each(asked, Question::Presence, epoch).await.ok();
-                }
-                Err(Fault::SessionOver) => return pending().await,
-                Err(_) => {}
             }
             self.ward.change(|roster| roster.retry(AT_A_TIME));
         }
+    }
+
+    /// Asks for the nodes that are not watched and whose paths begin with this. Returns the shortest pause after that.
+    async fn call_portion(&self, prefix: &str) -> Duration {
+        let unwatched = self.ward.roster().unwatched();
+        let locks = beginning_with(prefix, unwatched).await;
+        let epoch = self.link().epoch;
+        let mut pause = Duration::ZERO;
+        // The next call repeats the questions that fail.
+        match self.roll.here_below(self.ops(), prefix).await {
+            Ok(Some(nodes)) => {
+                pause = pause_after(&nodes);
+                let missing = missing(&locks, nodes, |_| {}).await;
+                self.ask_each(missing, Question::Missed, epoch).await.ok();
+            }
+            Ok(None) => drop(self.ask_each(asked_of(&locks), Question::Presence, epoch).await),
+            Err(Fault::SessionOver) => pending().await,
+            Err(_) => {}
+        }
+        pause
     }
 
     /// Asks for each node, until the connection breaks. Returns the first fault.
@@ -69,8 +131,7 @@ impl Session {
             // Created before the questions, whose time is a part of the pause.
             let pause = sleep(PACE);
             outcome = outcome.and(self.ask_together(some, question, epoch).await);
-            let is_broken = matches!(outcome, Err(Fault::Unknown(_) | Fault::SessionOver));
-            if is_broken || self.link().epoch != epoch {
+            if self.is_broken(&outcome, epoch) {
                 break;
             }
             if parts.peek().is_some() && !self.roll.is_known() {
@@ -78,6 +139,10 @@ impl Session {
             }
         }
         outcome
+    }
+
+    fn is_broken(&self, outcome: &Result<(), Fault>, epoch: u64) -> bool {
+        matches!(outcome, Err(Fault::Unknown(_) | Fault::SessionOver)) || self.link().epoch != epoch
     }
 
     /// Asks for some nodes at once, and tells each lock the owner, if it still has the node. Returns the first fault.
@@ -128,15 +193,30 @@ fn asked(charge: &Arc<dyn Charge>) -> Option<Asked> {
     Some((charge.clone(), charge.node()?))
 }
 
-/// Returns the locks whose nodes are not among those of the session.
-async fn missing(charges: &[Arc<dyn Charge>], present: &Present) -> Vec<Asked> {
+fn asked_of(charges: &[Arc<dyn Charge>]) -> Vec<Asked> {
+    charges.iter().filter_map(asked).collect()
+}
+
+/// Returns the locks whose nodes are not in the list, and takes note of the others.
+async fn missing(charges: &[Arc<dyn Charge>], list: Vec<String>, note: impl Fn(&dyn Charge)) -> Vec<Asked> {
+    let present = Present::of(list).await;
     let mut missing = Vec::new();
     for some in charges.chunks(AT_A_TIME) {
-        let asked = some.iter().filter_map(asked);
-        missing.extend(asked.filter(|(charge, node)| !present.contains(&charge.path(node))));
+        for (charge, node) in some.iter().filter_map(asked) {
+            if present.contains(&charge.path(&node)) {
+                note(&*charge);
+            } else {
+                missing.push((charge, node));
+            }
+        }
         yield_now().await;
     }
     missing
+}
+
+/// The shortest pause after the question for one of these portions.
+fn share(portions: usize) -> Duration {
+    (OWN_INTERVAL / u32::try_from(portions).unwrap_or(u32::MAX)).max(SHORTEST)
 }
 
 /// The shortest pause after an answer of this length, so that roll calls take a small part of a connection.
@@ -147,8 +227,12 @@ fn pause_after(nodes: &[String]) -> Duration {
 
 /// The most questions for single nodes that are under way.
 const QUESTIONS: usize = 50;
+/// The most lists of nodes that are under way.
+const LISTS: usize = 2;
 /// The time between the first questions to servers without roll calls, and the next ones.
 const PACE: Duration = Duration::from_millis(100);
+/// The shortest pause between the questions for two portions.
+const SHORTEST: Duration = Duration::from_secs(2);
 const BYTES_PER_SECOND: f64 = 1_000_000.0;
 /// The pause between attempts to verify leases.
 const PAUSE: Duration = Duration::from_millis(100);
