@@ -140,17 +140,18 @@ async fn told(outsider: &zookeeper_client::Client, guard: MutexGuard) -> Result<
 async fn reconnect(counted: &Counted, guards: &[MutexGuard]) -> Result<(u64, Duration), Failure> {
     let (before, start) = (counted.proxy.requests_total(), Instant::now());
     counted.proxy.cut(How::Rst);
-    let mut is_suspended = false;
-    loop {
-        let states = guards.iter().map(MutexGuard::state);
-        let held = states.filter(|state| *state == LeaseState::Held).count();
-        is_suspended |= held == 0;
-        if is_suspended && held == guards.len() {
-            return Ok((counted.proxy.requests_total() - before, start.elapsed()));
-        }
+    let is_held = |guard: &MutexGuard| guard.state() == LeaseState::Held;
+    until(|| !guards.iter().any(is_held), start).await?;
+    until(|| guards.iter().all(is_held), start).await?;
+    Ok((counted.proxy.requests_total() - before, start.elapsed()))
+}
+
+async fn until(is_so: impl Fn() -> bool, start: Instant) -> Result<(), Failure> {
+    while !is_so() {
         within_limit(start, "not all locks are held again")?;
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    Ok(())
 }
 
 /// Returns how many digits most of the numbers below this one have.
