@@ -1,5 +1,6 @@
 //! Tests of zklock on the embedded server and on a real ZooKeeper. See `tests/README.md`.
 
+mod acknowledged;
 mod attributes;
 mod cancellation;
 mod cohort;

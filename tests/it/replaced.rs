@@ -63,6 +63,19 @@ async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_its_own(kind: Kind) {
+    give_up_a_call(kind, |_| ()).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn such_a_node_is_asked_for_again_if_the_question_is_cut_off(kind: Kind) {
+    let cut = give_up_a_call(kind, |proxy| proxy.on_request(Opcode::GET_EPHEMERALS).cut(How::Rst)).await;
+    assert_eq!(cut.hits(), 1);
+}
+
+/// Gives up a call whose node was created in a session that has replaced its own, and waits until the node is gone.
+/// `interfere` sets rules for the search for the node.
+async fn give_up_a_call<T>(kind: Kind, interfere: impl FnOnce(&Proxy) -> T) -> T {
     let space = Space::new(kind);
     let (proxy, client) = space.proxied().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
@@ -81,8 +94,10 @@ async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_i
     soon(catching_up.struck()).await;
     assert_eq!(space.children(PATH).await.len(), 1);
     locking.abort();
+    let interference = interfere(&proxy);
     catching_up.release();
     until(|| async { space.children(PATH).await.is_empty() }, "the node is gone").await;
     until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "the next session is open")
         .await;
+    interference
 }

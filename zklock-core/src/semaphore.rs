@@ -12,7 +12,7 @@ use crate::acquire::{self, Count};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::error::LockError;
-use crate::guard::{Guard, OnePath};
+use crate::guard::{self, Guard, OnePath};
 use crate::hold::{Door, Entry, UNNAMED};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -173,8 +173,8 @@ impl Semaphore {
         permits: u32,
         wait: Duration,
     ) -> Result<SemaphoreGuard, LockError> {
-        let holds = self.door(permits)?.enter(&self.client, wait).await?;
-        Ok(SemaphoreGuard::new(holds))
+        let door = self.door(permits)?;
+        guard::enter(&door, &self.client, wait).await
     }
 
     /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)`

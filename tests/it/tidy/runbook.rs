@@ -104,13 +104,20 @@ fn the_runbook_has_each_exit_code_of_the_command() {
 }
 
 /// The bounds of the code, each with its file, its place there, and the words of the runbook.
-const BOUNDS: [(&str, &str, &str); 18] = [
+const BOUNDS: [(&str, &str, &str); 21] = [
     ("zklock-core/src/session/notice.rs", "Self::Own => 64 * 1024,", "paths of 64 KiB together"),
     ("zklock-core/src/session/notice.rs", "Self::Predecessor => 112 * 1024,", "paths of 112 KiB together"),
     (
         "zklock-core/src/session/notice.rs",
         "OWN_INTERVAL: Duration = Duration::from_secs(10)",
         "further nodes together, every 10 s",
+    ),
+    ("zklock-core/src/session/warden/portions.rs", "LONGEST: usize = 1 << 20;", "more than 1 MiB together"),
+    ("zklock-core/src/session/warden/portions.rs", "MOST: usize = 16;", "at most 16 portions"),
+    (
+        "zklock-core/src/session/warden/rollcall.rs",
+        "SHORTEST: Duration = Duration::from_secs(2)",
+        "one every 2 s",
     ),
     (
         "zklock-core/src/session/drive/unwatched.rs",

@@ -28,14 +28,6 @@ use super::{Hold, Holds};
 pub(crate) type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Holds, LockError>> + Send + 'a>>;
 
 impl Door {
-    /// Enters the lock, waiting for at most `wait`.
-    pub(crate) async fn enter(&self, client: &Client, wait: Duration) -> Result<Holds, LockError> {
-        match self.begin(client, wait) {
-            ControlFlow::Break(holds) => Ok(holds),
-            ControlFlow::Continue(waiting) => waiting.await,
-        }
-    }
-
     /// Enters the lock again if the current call holds it and nothing is in the way. Otherwise, returns the wait for it.
     #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, client: &'a Client, wait: Duration) -> ControlFlow<Holds, Waiting<'a>> {

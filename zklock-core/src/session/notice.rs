@@ -166,7 +166,8 @@ impl Watch {
     }
 }
 
-/// The interval at which a session looks at an own node for which there is no room for a watch.
+/// The interval at which a session looks at an own node for which there is no room for a watch. It is longer if the session
+/// has so many nodes that it asks for them in portions.
 pub(crate) const OWN_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

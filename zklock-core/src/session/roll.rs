@@ -1,7 +1,8 @@
-//! The roll call: asks the servers once in each epoch of the connection which nodes belong to the session.
+//! The roll call: asks the servers which nodes belong to the session.
 //!
-//! The answer verifies all leases and contenders at once. Only the session itself can get it, so it also shows
-//! whether the servers silently replaced the session by another one.
+//! One answer in each epoch of the connection verifies all contenders, and all leases, unless these are so many that
+//! `warden` asks for them in portions. Only the session itself can get the answer, so it also shows whether the servers
+//! silently replaced the session by another one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +97,9 @@ impl RollCall {
             return Ok(None);
         }
         let nodes = question.await?;
-        self.is_unknown.store(nodes.is_none(), Ordering::Relaxed);
+        if nodes.is_none() {
+            self.is_unknown.store(true, Ordering::Relaxed);
+        }
         Ok(nodes)
     }
 

@@ -4,7 +4,7 @@
 //! in the thread that also proves the leases, and keeps the memory that the longest one took. Pure: no request.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::task::yield_now;
 
@@ -24,11 +24,13 @@ pub(super) struct Portion {
 /// The portions of the locks whose paths are alike up to a place, by the next character there. `None`: the path ends.
 type Portions = BTreeMap<Option<char>, Portion>;
 
-/// Divides locks by the paths of their nodes. Leaves out those that have no node at present.
+/// Divides locks by the paths of their nodes. Leaves out those that have no node at present. A portion stays as long as it
+/// is if more than [`MOST`] would be made of it.
 pub(super) async fn divide(locks: Vec<Arc<dyn Charge>>) -> Vec<Portion> {
     let mut open: Vec<_> = split(locks, 0).await.into_values().collect();
     let mut done = Vec::new();
-    while let Some(mut portion) = open.pop() {
+    while let Some(largest) = (0..open.len()).max_by_key(|place| open[*place].bytes) {
+        let mut portion = open.swap_remove(largest);
         if portion.bytes <= LONGEST {
             done.push(portion);
             continue;
@@ -48,29 +50,17 @@ pub(super) async fn divide(locks: Vec<Arc<dyn Charge>>) -> Vec<Portion> {
 async fn split(locks: Vec<Arc<dyn Charge>>, place: usize) -> Portions {
     let mut portions = Portions::new();
     for (number, lock) in locks.into_iter().enumerate() {
-        if let Some(path) = lock.node().map(|node| lock.path(&node)) {
-            let next = path[place..].chars().next();
-            portions.entry(next).or_insert_with(|| Portion::beginning_with(&path)).add(&path, lock);
+        let path = lock.node().map(|node| lock.path(&node));
+        // Another node may have replaced the one by which the lock came here.
+        if let Some((path, rest)) = path.as_deref().and_then(|path| Some((path, path.get(place..)?))) {
+            let next = rest.chars().next();
+            portions.entry(next).or_insert_with(|| Portion::beginning_with(path)).add(path, lock);
         }
         if number.is_multiple_of(AT_A_TIME) {
             yield_now().await;
         }
     }
     portions
-}
-
-/// Returns the locks whose nodes have paths that begin with this.
-pub(super) async fn beginning_with(prefix: &str, locks: Vec<Arc<dyn Charge>>) -> Vec<Arc<dyn Charge>> {
-    let mut some = Vec::new();
-    for (number, lock) in locks.into_iter().enumerate() {
-        if lock.node().is_some_and(|node| lock.path(&node).starts_with(prefix)) {
-            some.push(lock);
-        }
-        if number.is_multiple_of(AT_A_TIME) {
-            yield_now().await;
-        }
-    }
-    some
 }
 
 impl Portion {
@@ -88,6 +78,11 @@ impl Portion {
         self.locks.push(lock);
     }
 
+    /// Returns the question and the locks, which may be released before it is asked.
+    pub(super) fn downgrade(self) -> (String, Vec<Weak<dyn Charge>>) {
+        (self.question().to_owned(), self.locks.iter().map(Arc::downgrade).collect())
+    }
+
     /// Returns a text with which the paths begin, and which is a path that can be asked for.
     pub(super) fn question(&self) -> &str {
         match self.prefix.trim_end_matches(['/', '.']) {
@@ -97,8 +92,8 @@ impl Portion {
     }
 }
 
-/// The size of the paths, in bytes, up to which they are not divided. It is the size of the longest request that servers
-/// take by default (`jute.maxbuffer`).
+/// The size of the paths, in bytes, up to which they are not divided. The longest request that servers take by default has
+/// one byte less (`jute.maxbuffer`).
 const LONGEST: usize = 1 << 20;
 
 /// The most portions. One hexadecimal digit makes sixteen.
@@ -181,20 +176,36 @@ mod tests {
 
     #[tokio::test]
     async fn each_lock_is_in_one_portion_and_is_found_by_its_question() {
-        let all: Vec<_> = many(|number| format!("/ä{}/{}", "bcd".repeat(number % 3), number % 7)).collect();
+        let mut all: Vec<_> =
+            many(|number| format!("/ä{}/{}", "bcd".repeat(number % 3), number % 7)).collect();
         let portions = divide(locks(all.clone())).await;
         assert!((2..=MOST).contains(&portions.len()));
         let mut found = Vec::new();
         for portion in &portions {
-            let below = beginning_with(portion.question(), locks(all.clone())).await;
-            let below = paths(&below);
-            assert!(paths(&portion.locks).iter().all(|path| below.contains(path)));
-            found.extend(paths(&portion.locks));
+            let paths = paths(&portion.locks);
+            assert!(paths.iter().all(|path| path.starts_with(portion.question())));
+            found.extend(paths);
         }
         found.sort();
-        let mut expected = all;
-        expected.sort();
-        assert_eq!(found, expected);
+        all.sort();
+        assert_eq!(found, all);
+    }
+
+    #[tokio::test]
+    async fn a_lock_whose_node_has_another_path_meanwhile_is_left_out() {
+        let portions = split(locks(["/ä", "/ab", "/a"].map(String::from)), 2).await;
+        assert_eq!(portions.len(), 2);
+        assert_eq!(paths(&portions[&Some('b')].locks), ["/ab"]);
+        assert_eq!(paths(&portions[&None].locks), ["/a"]);
+    }
+
+    #[tokio::test]
+    async fn the_largest_portions_are_divided_first() {
+        let long = "x".repeat(LONGEST / 16);
+        let leaves = (0..2 * MOST).flat_map(|leaf| (0..17).map(move |number| (leaf, number)));
+        let portions = divided(leaves.map(|(leaf, number)| format!("/{leaf:05b}/{number:02}{long}"))).await;
+        assert_eq!(portions.len(), MOST);
+        assert!(portions.iter().all(|(_, count)| *count == 2 * 17), "{MOST} portions of two leaves each");
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -18,7 +18,7 @@ use crate::session::notice::{OWN_INTERVAL, size_on_the_wire};
 use crate::session::present::{AT_A_TIME, Present};
 use crate::session::{Ownership, Session};
 
-use super::portions::{Portion, beginning_with, divide};
+use super::portions::{Portion, divide};
 
 /// A lock, and the name of its node that the servers are asked for.
 type Asked = (Arc<dyn Charge>, Name);
@@ -26,9 +26,12 @@ type Asked = (Arc<dyn Charge>, Name);
 impl Session {
     /// Verifies the leases that are not known to be valid in this epoch.
     pub(super) async fn verify_all(&self, charges: &[Arc<dyn Charge>], epoch: u64) {
-        let unverified = charges.iter().filter(|charge| charge.epoch() < epoch);
-        let verified = match &*divide(unverified.cloned().collect()).await {
-            [] => return,
+        if charges.iter().all(|charge| charge.epoch() >= epoch) {
+            return;
+        }
+        let mut portions = divide(charges.to_vec()).await;
+        portions.iter_mut().for_each(|portion| portion.locks.retain(|lock| lock.epoch() < epoch));
+        let verified = match &*portions {
             // Contenders have the same question, and share the answer.
             [portion] => self.ask_each(asked_of(&portion.locks), Question::Owner, epoch).await,
             portions => self.verify_each(portions, epoch).await,
@@ -43,6 +46,7 @@ impl Session {
     /// Verifies the leases of each portion, until the connection breaks. Returns the first fault.
     async fn verify_each(&self, portions: &[Portion], epoch: u64) -> Result<(), Fault> {
         let mut outcome = Ok(());
+        let portions: Vec<_> = portions.iter().filter(|portion| !portion.locks.is_empty()).collect();
         // The server answers in order, and has caught up when it answers the first question.
         let questions: Vec<_> = portions
             .iter()
@@ -89,12 +93,11 @@ impl Session {
             self.ward.until(|roster| roster.has_unwatched()).await;
             sleep(pause).await;
             let unwatched = self.ward.roster().unwatched();
-            // The locks themselves may be released meanwhile.
-            let portions: Vec<_> =
-                divide(unwatched).await.iter().map(|part| part.question().to_owned()).collect();
-            let mut rest = portions.iter().peekable();
-            while let Some(portion) = rest.next() {
-                pause = share(portions.len()).max(self.call_portion(portion).await);
+            let portions: Vec<_> = divide(unwatched).await.into_iter().map(Portion::downgrade).collect();
+            let share = share(portions.len());
+            let mut rest = portions.into_iter().peekable();
+            while let Some((question, locks)) = rest.next() {
+                pause = share.max(self.call_portion(&question, locks).await);
                 if rest.peek().is_some() {
                     sleep(pause).await;
                 }
@@ -103,14 +106,16 @@ impl Session {
         }
     }
 
-    /// Asks for the nodes that are not watched and whose paths begin with this. Returns the shortest pause after that.
-    async fn call_portion(&self, prefix: &str) -> Duration {
-        let unwatched = self.ward.roster().unwatched();
-        let locks = beginning_with(prefix, unwatched).await;
-        let epoch = self.link().epoch;
+    /// Asks for the nodes of these locks, whose paths begin with this. Returns the shortest pause after that.
+    async fn call_portion(&self, question: &str, locks: Vec<Weak<dyn Charge>>) -> Duration {
+        let locks: Vec<_> = locks.iter().filter_map(Weak::upgrade).collect();
         let mut pause = Duration::ZERO;
+        if locks.is_empty() {
+            return pause;
+        }
+        let epoch = self.link().epoch;
         // The next call repeats the questions that fail.
-        match self.roll.here_below(self.ops(), prefix).await {
+        match self.roll.here_below(self.ops(), question).await {
             Ok(Some(nodes)) => {
                 pause = pause_after(&nodes);
                 let missing = missing(&locks, nodes, |_| {}).await;

@@ -1,0 +1,183 @@
+//! Bodies whose callers go on when the servers have acknowledged the release.
+
+use std::sync::{Arc, Mutex};
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, Release, distributed_lock};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+
+use crate::support::{Kind, Space, on_both_servers, soon, until_in_line};
+
+const PATH: &str = "/orders";
+const PAIR: [&str; 2] = ["/orders", "/stock"];
+
+async fn connect(space: &Space) -> (Proxy, Client) {
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    let config = space.config_at(proxy.connect_string()).release(Release::Acknowledged);
+    (proxy, config.connect().await.unwrap())
+}
+
+/// Takes and releases locks, so that nothing has to be created for the next call.
+async fn prepare(client: &Client) {
+    client.multi(PAIR).unwrap().lock().await.unwrap().release().await.unwrap();
+}
+
+/// What happened, in its order.
+#[derive(Clone, Debug, Default)]
+struct Course(Arc<Mutex<Vec<&'static str>>>);
+
+impl Course {
+    fn note(&self, event: &'static str) {
+        self.0.lock().unwrap().push(event);
+    }
+
+    fn is(&self, expected: &[&str]) -> bool {
+        *self.0.lock().unwrap() == expected
+    }
+}
+
+/// Runs a call beside the test, and notes its end.
+fn begin(
+    course: &Course,
+    call: impl Future<Output = Result<u32, LockError>> + Send + 'static,
+) -> JoinHandle<Result<u32, LockError>> {
+    let course = course.clone();
+    tokio::spawn(async move {
+        let outcome = call.await;
+        course.note("returned");
+        outcome
+    })
+}
+
+/// Asserts that a call that takes `PATH` returns after the answer to its release, and not before.
+async fn assert_waits_for_the_answer(
+    (space, proxy): (&Space, &Proxy),
+    call: impl Future<Output = Result<u32, LockError>> + Send + 'static,
+) {
+    let (course, deleted) = (Course::default(), proxy.on_reply(Opcode::DELETE).hold());
+    let call = begin(&course, call);
+    soon(deleted.struck()).await;
+    space.until_empty(PATH).await;
+    course.note("acknowledged");
+    deleted.release();
+    assert_eq!(soon(call).await.unwrap().unwrap(), 7);
+    assert!(course.is(&["acknowledged", "returned"]), "{course:?}");
+}
+
+#[distributed_lock(path = "/orders")]
+async fn annotated() -> Result<u32, LockError> {
+    Ok(7)
+}
+
+#[distributed_lock(path = "/orders", guard = held)]
+async fn annotated_with_guard() -> Result<u32, LockError> {
+    assert!(held.is_held());
+    Ok(7)
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_under_one_lock_returns_after_the_answer_to_its_release(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = connect(&space).await;
+    prepare(&client).await;
+    let at = (&space, &proxy);
+    let mutex = client.mutex(PATH).unwrap();
+    assert_waits_for_the_answer(at, async move { mutex.run(async |_| 7).await }).await;
+    assert_waits_for_the_answer(at, zklock::scope(client.clone(), annotated())).await;
+    assert_waits_for_the_answer(at, zklock::scope(client.clone(), annotated_with_guard())).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_that_another_call_waits_for_passes_the_lock_on_without_a_request(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = connect(&space).await;
+    let (mutex, next) = (client.mutex(PATH).unwrap(), client.mutex(PATH).unwrap());
+    let (waiting, deletes) = (Arc::new(Mutex::new(None)), || proxy.requests(Opcode::DELETE));
+    let first = mutex.run(async |_| {
+        let next = tokio::spawn(async move { next.lock().await });
+        until_in_line(&mutex, 1).await;
+        *waiting.lock().unwrap() = Some(next);
+    });
+    soon(first).await.unwrap();
+    let next = waiting.lock().unwrap().take().unwrap();
+    let guard = soon(next).await.unwrap().unwrap();
+    assert_eq!(deletes(), 0);
+    assert_eq!(guard.fencing_token().handoff(), 1);
+}
+
+/// Takes both locks of a pair, and does something before they are released.
+async fn run_pair(client: Client, before_its_end: impl FnOnce() + Send + 'static) -> Result<u32, LockError> {
+    let body = async move |_: &_| {
+        before_its_end();
+        7
+    };
+    client.multi(PAIR).unwrap().run(body).await
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_body_under_several_locks_returns_after_the_answer_to_their_release(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = connect(&space).await;
+    prepare(&client).await;
+    let (course, proxy) = (Course::default(), Arc::new(proxy));
+    let (told, deleted) = oneshot::channel();
+    let hold = {
+        let proxy = proxy.clone();
+        move || drop(told.send(proxy.on_reply(Opcode::MULTI).hold()))
+    };
+    let call = begin(&course, run_pair(client, hold));
+    let deleted = soon(deleted).await.unwrap();
+    soon(deleted.struck()).await;
+    for path in PAIR {
+        space.until_empty(path).await;
+    }
+    course.note("acknowledged");
+    deleted.release();
+    assert_eq!(soon(call).await.unwrap().unwrap(), 7);
+    assert!(course.is(&["acknowledged", "returned"]), "{course:?}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_returns(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = connect(&space).await;
+    prepare(&client).await;
+    let proxy = Arc::new(proxy);
+    for is_applied in [false, true] {
+        let cut = {
+            let proxy = proxy.clone();
+            move || match is_applied {
+                false => drop(proxy.on_request(Opcode::MULTI).cut(How::Rst)),
+                true => drop(proxy.on_reply(Opcode::MULTI).cut(How::Rst)),
+            }
+        };
+        let before = proxy.connections();
+        assert_eq!(soon(run_pair(client.clone(), cut)).await.unwrap(), 7);
+        assert!(proxy.connections() > before, "the connection was cut");
+        for path in PAIR {
+            assert_eq!(space.children(path).await, Vec::<String>::new());
+        }
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_is_dropped_during_its_release_leaves_nothing(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = connect(&space).await;
+    prepare(&client).await;
+    let deleting = proxy.on_request(Opcode::DELETE).hold();
+    let call = begin(&Course::default(), zklock::scope(client.clone(), annotated()));
+    soon(deleting.struck()).await;
+    call.abort();
+    assert!(soon(call).await.unwrap_err().is_cancelled());
+    deleting.release();
+    space.until_empty(PATH).await;
+}
