@@ -25,7 +25,7 @@ async fn prepare(client: &Client) {
     client.multi(PAIR).unwrap().lock().await.unwrap().release().await.unwrap();
 }
 
-/// What happened, in its order.
+/// The events of a test, in their order.
 #[derive(Clone, Debug, Default)]
 struct Course(Arc<Mutex<Vec<&'static str>>>);
 

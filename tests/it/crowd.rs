@@ -13,7 +13,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Server, failed, on_both_servers, soon, until};
+use crate::support::{Kind, Server, failed, on_both_servers, soon, until, until_in_line};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
@@ -123,6 +123,30 @@ async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: K
     tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
     assert!(tokens.lock().unwrap().is_sorted(), "each is served in its turn");
     crowd.until_there_are(0).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete_and_one_watch(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let _holder = crowd.holder("/crowd").await;
+    let mutex = crowd.client.mutex("/crowd").unwrap();
+    let mut waiting = JoinSet::new();
+    for _ in 0..CROWD {
+        let mutex = mutex.clone();
+        waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    }
+    until_in_line(&mutex, CROWD as u32).await;
+    crowd.until_there_are(2).await;
+    let before = crowd.proxy.counts();
+    waiting.shutdown().await;
+    crowd.until_there_are(1).await;
+    let since = || crowd.proxy.counts() - before.clone();
+    until(|| async { since().requests(Opcode::REMOVE_WATCHES) == 1 }, "the holder is watched no longer")
+        .await;
+    let since = since();
+    assert_eq!(since.requests(Opcode::DELETE), 1);
+    assert_eq!(since.requests_total() - since.requests(Opcode::PING), 2, "{since:?}");
 }
 
 #[apply(on_both_servers)]
