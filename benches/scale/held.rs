@@ -84,7 +84,7 @@ struct Cost {
 /// Takes the locks with a client of its own, and releases them. There is no proxy, which would be in the memory of this
 /// process with all that passes through it.
 async fn cost(server: &ZooKeeper, outsider: &zookeeper_client::Client, locks: u32) -> Result<Cost, Failure> {
-    let client = patient(&server.connect_string()).connect().await?;
+    let client = patient(server.connect_string()).connect().await?;
     client.mutex("/first")?.lock().await?.release().await?;
     let (before, start) = (resident()?, Instant::now());
     let guards = take(&client, locks).await?;
