@@ -68,7 +68,7 @@ async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_i
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn such_a_node_is_asked_for_again_if_the_question_is_cut_off(kind: Kind) {
+async fn a_node_in_a_session_that_has_replaced_its_own_is_asked_for_again_after_a_cut(kind: Kind) {
     let cut = give_up_a_call(kind, |proxy| proxy.on_request(Opcode::GET_EPHEMERALS).cut(How::Rst)).await;
     assert_eq!(cut.hits(), 1);
 }

@@ -16,7 +16,7 @@ use tokio_util::codec::Framed;
 
 use crate::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Frames, Opcode, Reader, Record, ReplyHeader, Request,
-    RequestHeader, Response, WatchEvent, Writer, frames, xid,
+    RequestHeader, Response, WatchEvent, Writer, xid,
 };
 
 mod error;
@@ -28,9 +28,6 @@ pub use message::{Message, Reply};
 
 /// The time limit for the next frame of a server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-
-/// The largest frame that a server may send, in bytes; the server's own limit is only for frames it receives.
-const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A connection to a server, attached to a session.
 ///
@@ -55,6 +52,8 @@ pub struct Conversation {
     session: ConnectResponse,
     next_xid: i32,
     unanswered: Vec<RequestHeader>,
+    /// Whether the server has answered a close.
+    is_closing: bool,
     events: VecDeque<WatchEvent>,
 }
 
@@ -75,21 +74,15 @@ impl Conversation {
     /// Returns [`ConversationError::NoSession`] if the session has ended or the password is wrong, and
     /// [`ConversationError::Closed`] if the server refuses the request.
     pub async fn connect(server: SocketAddr, request: ConnectRequest) -> Result<Self, ConversationError> {
-        let stream = Self::dial(server).await?;
-        let session = ConnectResponse::none();
-        let mut new = Self { stream, session, next_xid: 1, unanswered: Vec::new(), events: VecDeque::new() };
+        let stream = greeting::dial(server).await?;
+        let (session, unanswered, events) = (ConnectResponse::none(), Vec::new(), VecDeque::new());
+        let mut new = Self { stream, session, next_xid: 1, unanswered, is_closing: false, events };
         new.send_frame(request.to_bytes()).await?;
         new.session = ConnectResponse::from_bytes(new.frame().await?)?;
         if new.session.session_id == 0 {
             return Err(ConversationError::NoSession(new.session));
         }
         Ok(new)
-    }
-
-    async fn dial(server: SocketAddr) -> Result<Framed<TcpStream, Frames>, ConversationError> {
-        let stream = TcpStream::connect(server).await?;
-        stream.set_nodelay(true)?;
-        Ok(Framed::new(stream, frames(LARGEST_ANSWER)))
     }
 
     /// Returns the server's answer to the [`ConnectRequest`].
@@ -217,18 +210,20 @@ impl Conversation {
 
     /// Waits until the server closes the connection, and returns the messages that arrived before.
     ///
-    /// A part of a frame at the end is left out. ZooKeeper's `NIOServerCnxn` may close the connection of a session that
-    /// has ended within an event for it, because it fills its buffer from the queue while that event is being added.
+    /// Behind the answer to a close, a part of a frame at the end is left out. ZooKeeper's `NIOServerCnxn` may end the
+    /// connection within an event then, because it fills its buffer from the queue while that event is being added.
     ///
     /// # Errors
     ///
-    /// Returns [`ConversationError::Silent`] if the server does not close it.
+    /// Returns [`ConversationError::Silent`] if the server does not close it, and [`ConversationError::CutOff`] if it ends
+    /// within a frame without an answer to a close.
     pub async fn until_closed(&mut self) -> Result<Vec<Message>, ConversationError> {
         let mut messages = Vec::new();
         loop {
             match self.receive().await {
                 Ok(message) => messages.push(message),
-                Err(ConversationError::Closed | ConversationError::CutOff) => return Ok(messages),
+                Err(ConversationError::Closed) => return Ok(messages),
+                Err(ConversationError::CutOff) if self.is_closing => return Ok(messages),
                 Err(error) => return Err(error),
             }
         }
@@ -280,6 +275,7 @@ impl Conversation {
     ) -> Result<Result<Response, ErrorCode>, ConversationError> {
         let asked = self.unanswered.iter().position(|request| request.xid == header.xid);
         let opcode = asked.map(|asked| self.unanswered.remove(asked).opcode);
+        self.is_closing |= opcode == Some(Opcode::CLOSE_SESSION);
         if header.error != ErrorCode::OK {
             // For a malformed multi-read, ZooKeeper sends the part of the answer that it already has.
             return Ok(Err(header.error));
@@ -300,7 +296,12 @@ impl Conversation {
 mod tests {
     use tokio::net::TcpListener;
 
+    use super::greeting::LARGEST_ANSWER;
     use super::*;
+    use crate::wire::frames;
+
+    /// The length of an event, and the first half of its number.
+    const CUT_OFF: [u8; 6] = [0, 0, 0, 40, 0xff, 0xff];
 
     /// Answers a connect request, waits for another request, and sends this before it closes the connection.
     async fn server(listener: TcpListener, last: &[u8]) -> io::Result<()> {
@@ -334,10 +335,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_is_closed_even_if_the_connection_ends_within_an_event() {
-        let last = [closed(), 40_i32.to_be_bytes().to_vec()].concat();
+        let last = [closed(), CUT_OFF.to_vec()].concat();
         let (client, server) = client_of(&last).await;
         let (closed, served) = tokio::join!(client.close(), server);
         assert_eq!(closed.unwrap().outcome, Ok(Response::Empty));
+        served.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_cut_off_without_a_close_is_an_error() {
+        let (mut client, server) = client_of(&CUT_OFF).await;
+        client.send(Request::Ping).await.unwrap();
+        let (closed, served) = tokio::join!(client.until_closed(), server);
+        assert!(matches!(closed, Err(ConversationError::CutOff)), "{closed:?}");
         served.unwrap();
     }
 

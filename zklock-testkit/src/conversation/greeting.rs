@@ -1,11 +1,26 @@
-//! The requests that open a conversation.
+//! The connections and the requests that open a conversation.
+
+use std::io;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio_util::codec::Framed;
 
-use crate::wire::{ConnectRequest, ConnectResponse};
+use crate::wire::{ConnectRequest, ConnectResponse, Frames, frames};
+
+/// The largest frame that a server may send, in bytes; the server's own limit is only for frames it receives.
+pub(super) const LARGEST_ANSWER: usize = 64 << 20;
 
 /// The default session timeout in milliseconds, long enough that no session expires by accident in a test.
 const TIMEOUT: i32 = 30_000;
+
+/// Opens a connection.
+pub(super) async fn dial(server: SocketAddr) -> io::Result<Framed<TcpStream, Frames>> {
+    let stream = TcpStream::connect(server).await?;
+    stream.set_nodelay(true)?;
+    Ok(Framed::new(stream, frames(LARGEST_ANSWER)))
+}
 
 impl Default for ConnectRequest {
     /// Requests a new session with a timeout of 30 s.
