@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Release, distributed_lock};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{Hold, How, Proxy};
 
 use crate::support::{Kind, Space, on_both_servers, soon, until_in_line};
 
@@ -52,6 +52,14 @@ fn begin(
     })
 }
 
+/// Lets the answer to a release arrive, and asserts that the call returns then, and did not return before.
+async fn assert_returns_after(answer: &Hold, call: JoinHandle<Result<u32, LockError>>, course: &Course) {
+    course.note("acknowledged");
+    answer.release();
+    assert_eq!(soon(call).await.unwrap().unwrap(), 7);
+    assert!(course.is(&["acknowledged", "returned"]), "{course:?}");
+}
+
 /// Asserts that a call that takes `PATH` returns after the answer to its release, and not before.
 async fn assert_waits_for_the_answer(
     (space, proxy): (&Space, &Proxy),
@@ -61,10 +69,7 @@ async fn assert_waits_for_the_answer(
     let call = begin(&course, call);
     soon(deleted.struck()).await;
     space.until_empty(PATH).await;
-    course.note("acknowledged");
-    deleted.release();
-    assert_eq!(soon(call).await.unwrap().unwrap(), 7);
-    assert!(course.is(&["acknowledged", "returned"]), "{course:?}");
+    assert_returns_after(&deleted, call, &course).await;
 }
 
 #[distributed_lock(path = "/orders")]
@@ -137,10 +142,7 @@ async fn a_body_under_several_locks_returns_after_the_answer_to_their_release(ki
     for path in PAIR {
         space.until_empty(path).await;
     }
-    course.note("acknowledged");
-    deleted.release();
-    assert_eq!(soon(call).await.unwrap().unwrap(), 7);
-    assert!(course.is(&["acknowledged", "returned"]), "{course:?}");
+    assert_returns_after(&deleted, call, &course).await;
 }
 
 #[apply(on_both_servers)]
