@@ -58,6 +58,38 @@ fn is_left_alone(server: &Server) -> bool {
     server.watch_count() == watchers_on(server, PATH).len() as u64
 }
 
+/// Waits for the lock at `path`, which another client holds, and gives up once the client has set this many watches.
+async fn give_up(space: &Space, (proxy, client): &(Proxy, Client), path: &str, watches: u64) {
+    let (mutex, answered) = (client.mutex(path).unwrap(), proxy.replies(Opcode::GET_DATA));
+    let waiting = tokio::spawn(async move { mutex.lock().await });
+    until(|| async { proxy.replies(Opcode::GET_DATA) == answered + watches }, "the client watches").await;
+    waiting.abort();
+    space.until_queued(path, 1).await;
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn calls_that_give_up_leave_sixteen_watches_at_most_until_the_locks_are_released(kind: Kind) {
+    let space = Space::new(kind);
+    let (holder, impatient) = (space.client().await, space.proxied().await);
+    let (mut guards, removed) = (Vec::new(), || impatient.0.requests(Opcode::REMOVE_WATCHES));
+    for number in 0..20 {
+        let path = format!("{PATH}/{number}");
+        guards.push(soon(holder.mutex(&path).unwrap().lock()).await.unwrap());
+        // The node in front and the own one, and at the second time the queue's node as well.
+        for watches in [2, 3] {
+            give_up(&space, &impatient, &path, watches).await;
+        }
+        assert_eq!(removed(), u64::saturating_sub(number + 1, 16));
+    }
+    drop(guards);
+    let contenders = space.full(&format!("{PATH}/"));
+    let is_watched = |line: &str| line.starts_with(&contenders) && line.contains("-lock-");
+    let is_any = || space.server().four_letter("wchp").unwrap().lines().any(is_watched);
+    until(|| async { !is_any() }, "no contender is watched").await;
+    assert_eq!(removed(), 4);
+}
+
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leaves_no_watch(kind: Kind) {

@@ -19,7 +19,8 @@
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
-//! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead.
+//! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead. [`leftover`] keeps the watches of
+//!   waits that were given up.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
@@ -49,6 +50,7 @@ mod heartbeat;
 #[cfg(feature = "sasl-gssapi")]
 mod hosted;
 pub(crate) mod janitor;
+mod leftover;
 mod link;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
@@ -84,6 +86,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::clock::LeaseClock;
 use self::fault::Fault;
+use self::leftover::Leftovers;
 use self::link::Links;
 use self::lookout::Lookouts;
 use self::ops::Ops;
@@ -114,6 +117,7 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     roll: RollCall,
     lookouts: Lookouts,
+    leftovers: Leftovers,
     succession: Succession,
     traffic: Traffic,
     ward: Ward,

@@ -12,6 +12,7 @@ use crate::error::LockError;
 use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::failure::OpenError;
+use super::leftover::Leftovers;
 use super::link::Links;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login;
@@ -94,6 +95,7 @@ impl Opening {
             strangers: Mutex::default(),
             roll: RollCall::new(client.session_id().0),
             lookouts: Lookouts::default(),
+            leftovers: Leftovers::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
             ward: Ward::default(),

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
+use super::leftover::Leftovers;
 use super::link::Links;
 use super::lookout::Lookouts;
 use super::ops::Ops;
@@ -42,6 +43,7 @@ impl Session {
             strangers: Mutex::default(),
             roll: RollCall::new(id),
             lookouts: Lookouts::default(),
+            leftovers: Leftovers::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),
             ward: Ward::default(),

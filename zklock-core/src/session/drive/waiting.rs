@@ -54,7 +54,8 @@ impl Driver {
             Some(node) if self.absence.is_none() => self.path.child(&node.name),
             Some(_) | None => return self.wait_for(predecessor, cancel, met).await,
         };
-        let pair = match self.session.ops().watch_pair(&self.path.child(predecessor), &own).await {
+        let front = self.path.child(predecessor);
+        let pair = match self.session.ops().watch_pair(&front, &own).await {
             Ok(Some(pair)) => pair,
             Ok(None) => return self.wait_for(predecessor, cancel, met).await,
             Err(fault) => return self.failed(fault),
@@ -64,7 +65,7 @@ impl Driver {
             Err(Fault::NoNode) => return Event::OwnNodeGone,
             Err(fault) => return self.failed(fault),
         };
-        let ahead = match pair.predecessor {
+        let mut ahead = match pair.predecessor {
             Ok(ahead) => {
                 met(&ahead);
                 Some(ahead.watch)
@@ -72,7 +73,10 @@ impl Driver {
             Err(Fault::NoNode) => None,
             Err(fault) => return self.failed(fault),
         };
-        let signal = self.until_signal(ahead, &mut watch, cancel).await;
+        let signal = self.until_signal(&mut ahead, &mut watch, cancel).await;
+        if let (Signal::Event(_) | Signal::Own(_), Some(ahead)) = (&signal, ahead) {
+            self.session.leftovers.keep(front, ahead);
+        }
         if let Signal::Own(change) = signal {
             return match change {
                 Change::Deleted => Event::OwnNodeGone,
@@ -95,13 +99,13 @@ impl Driver {
     /// may have been the first, so it is looked at first.
     async fn until_signal(
         &mut self,
-        ahead: Option<Watch>,
+        ahead: &mut Option<Watch>,
         own: &mut Watch,
         cancel: &CancellationToken,
     ) -> Signal {
         let ahead = async {
             match ahead {
-                Some(mut watch) => watch.change().await,
+                Some(watch) => watch.change().await,
                 None => Change::Deleted,
             }
         };
@@ -122,7 +126,7 @@ impl Driver {
         met: impl Fn(&Watched),
     ) -> Event {
         let path = self.path.child(predecessor);
-        let watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
+        let mut watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
             Ok(Some(ahead)) => {
                 met(&ahead);
                 ahead.watch
@@ -151,14 +155,16 @@ impl Driver {
                 presence::gone_unwatched(session, &own).await;
             }
         };
-        tokio::select! {
+        let event = tokio::select! {
             biased;
             () = cancel.cancelled() => Event::Cancel,
             () = session.over() => Event::SessionLost,
-            () = watch.changed() => Event::PredecessorGone,
+            _ = watch.change() => return Event::PredecessorGone,
             () = expelled => Event::OwnNodeGone,
             never = Watch::spend(&mut self.children) => match never {},
-        }
+        };
+        session.leftovers.keep(path, watch);
+        event
     }
 
     /// Waits for a change of the children since they were listed, or of the number of permits.
