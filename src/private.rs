@@ -10,6 +10,8 @@ pub mod blocking;
 mod held;
 #[path = "private/leader.rs"]
 mod leader;
+#[path = "private/mutexed.rs"]
+mod mutexed;
 #[path = "private/named.rs"]
 mod named;
 #[path = "private/once.rs"]
@@ -27,19 +29,20 @@ mod taking;
 
 use std::future::Future;
 
-use zklock_core::{Client, Guard, LockError, TakenMutex};
+use zklock_core::{Client, Guard, LockError};
 
 pub use self::held::{assert_held, assert_not_held};
 pub use self::leader::{
     Answer, Follower, OnFailure, OnSkip, Term, ask_to_lead, lead, lead_to_end, wait_to_lead,
 };
+pub use self::mutexed::run_mutexed;
 pub use self::named::{Labelled, LockPath, named};
 pub use self::once::{Function, Once, Start, begin, begin_term};
 pub use self::otherwise::{instead, mapped, told};
 pub use self::paths::{PathTemplate, Paths, Text, constant, path_of};
 pub use self::site::Site;
 pub use self::source::{DefaultClient, Source, default_client};
-pub use self::taking::{Wait, lock, lock_all, number, permits, read, take, write};
+pub use self::taking::{Wait, lock, lock_all, number, permits, read, write};
 pub use crate::global::named_client;
 pub use zklock_core::Member;
 
@@ -83,31 +86,11 @@ pub fn run<K, F: Future>(
 /// Runs the body of an annotated function under its lock, drops it if the lock is lost, and then releases the lock. A
 /// failure to release it does not replace the body's result.
 #[inline]
-pub fn run_and_release<F: Future>(
-    held: impl UnseenLock,
+pub fn run_and_release<K, F: Future>(
+    held: Guard<K>,
     body: F,
 ) -> impl Future<Output = Result<F::Output, LockError>> {
-    held.run_and_release(body)
-}
-
-/// A lock that an annotated function holds, and whose guard its body does not see.
-pub trait UnseenLock {
-    /// Runs the body under the lock, and then releases the lock.
-    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>>;
-}
-
-impl<K> UnseenLock for Guard<K> {
-    #[inline]
-    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
-        self.run_and_finish(body)
-    }
-}
-
-impl UnseenLock for TakenMutex {
-    #[inline]
-    fn run_and_release<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> {
-        self.run(body)
-    }
+    held.run_and_finish(body)
 }
 
 /// Runs the body of an annotated function under its lock, to its end.

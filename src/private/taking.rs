@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use zklock_core::{
     Client, ClientId, LockError, Member, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard,
-    TakenMutex, ValidPath, WriteGuard,
+    ValidPath, WriteGuard,
 };
 
 use super::Path;
@@ -31,7 +31,7 @@ pub enum Wait {
 
 impl Wait {
     /// Returns `false` for a wait that taking the lock refuses.
-    fn is_valid(self) -> bool {
+    pub(super) fn is_valid(self) -> bool {
         !matches!(self, Self::For(Duration::ZERO))
     }
 
@@ -44,18 +44,6 @@ impl Wait {
             Self::Never => None,
         }
     }
-}
-
-/// Takes the mutex of an annotated function whose body does not see the guard.
-#[inline(always)]
-pub fn take(
-    client: impl Source,
-    path: Path,
-    wait: Wait,
-) -> impl Future<Output = Result<TakenMutex, LockError>> {
-    entered((client, path, wait), ClientId::mutex_inside, |asked| async move {
-        asked.lock().await.map(TakenMutex::from)
-    })
 }
 
 /// Takes the mutex of an annotated function.
@@ -98,7 +86,7 @@ pub fn write(
 }
 
 /// A lock that an annotated function takes.
-struct Asked {
+pub(super) struct Asked {
     client: Client,
     path: LockPath,
     /// The path below the namespace of the client.
@@ -114,7 +102,7 @@ impl Asked {
         Ok(Self { client, path, below, wait })
     }
 
-    async fn lock(&self) -> Result<MutexGuard, LockError> {
+    pub(super) async fn lock(&self) -> Result<MutexGuard, LockError> {
         let mutex = self.client.mutex_at(&self.below).named(self.path.label());
         match self.wait.bound(&self.client) {
             Some(wait) => mutex.lock_timeout(wait).await,
@@ -126,11 +114,11 @@ impl Asked {
 /// Enters a lock again if the current call holds it and nothing is in the way, and takes it otherwise. It is inlined, because
 /// to move what has been entered takes longer than to enter it.
 #[inline(always)]
-fn entered<A: Into<G> + Unpin, G, F: Future<Output = Result<G, LockError>>>(
+fn entered<G: Unpin, F: Future<Output = Result<G, LockError>>>(
     (client, path, wait): (impl Source, Path, Wait),
-    again: impl FnOnce(ClientId, &str) -> Option<A>,
+    again: impl FnOnce(ClientId, &str) -> Option<G>,
     take: impl FnOnce(Asked) -> F,
-) -> Entered<A, F> {
+) -> Entered<G, F> {
     // By reference, and before the path is validated: entering again takes less time than either.
     if let Ok(path) = &path
         && wait.is_valid()
@@ -147,7 +135,7 @@ fn entered<A: Into<G> + Unpin, G, F: Future<Output = Result<G, LockError>>>(
 /// Begins to take a lock. It is a function of its own, so that the way to enter again is inlined. Both results are boxed, so
 /// that the futures of calls are small.
 #[inline(never)]
-fn first<F: Future>(
+pub(super) fn first<F: Future>(
     (client, path, wait): (impl Source, Path, Wait),
     take: impl FnOnce(Asked) -> F,
 ) -> Result<Pin<Box<F>>, Box<LockError>> {
@@ -156,19 +144,19 @@ fn first<F: Future>(
 
 /// The entry into a lock. An error is boxed, so that the futures of calls are small, and an entry again is as small as it can
 /// be.
-enum Entered<A, F> {
-    Again(Option<A>),
+enum Entered<G, F> {
+    Again(Option<G>),
     Waits(Pin<Box<F>>),
     Failed(Option<Box<LockError>>),
 }
 
-impl<A: Into<G> + Unpin, G, F: Future<Output = Result<G, LockError>>> Future for Entered<A, F> {
+impl<G: Unpin, F: Future<Output = Result<G, LockError>>> Future for Entered<G, F> {
     type Output = Result<G, LockError>;
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Self::Again(held) => Poll::Ready(Ok(held.take().expect(ENDED).into())),
+            Self::Again(held) => Poll::Ready(Ok(held.take().expect(ENDED))),
             Self::Waits(taken) => taken.as_mut().poll(context),
             Self::Failed(error) => Poll::Ready(Err(*error.take().expect(ENDED))),
         }

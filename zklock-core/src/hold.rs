@@ -41,10 +41,11 @@ use crate::token::FencingToken;
 
 use self::ending::Ending;
 use self::entry::Again;
+use self::inside::Inside;
 use self::node::{Node, Place, Ties};
 use self::spanned::Spanned;
 use self::stake::Stake;
-use self::state::{Bare, Left, Standing, State, Tied, ended};
+use self::state::{Bare, Left, Standing, State, Tied};
 use self::waiting::turn_of;
 
 pub(crate) use self::body::{run_and_finish, run_at_once};
@@ -55,7 +56,7 @@ pub(crate) use self::entry::Entry;
 pub(crate) use self::finishing::finish;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::holds::Holds;
-pub(crate) use self::inside::Inside;
+pub use self::mutexed::MutexBody;
 pub(crate) use self::release::{Releasing, begin_release, release_all};
 pub(crate) use self::scope::held;
 #[cfg(test)]
@@ -63,7 +64,6 @@ pub(crate) use self::scope::length;
 pub use self::scoped::{inherit, inherit_blocking};
 pub(crate) use self::scoped::{scope, scope_blocking, scope_blocking_in_term, scope_in_term};
 pub(crate) use self::sought::Sought;
-pub(crate) use self::taken::Taken;
 pub(crate) use self::together::{Together, enter_together, fit_together};
 pub(crate) use self::waiting::confirm;
 
@@ -79,6 +79,7 @@ mod held;
 mod holder;
 mod holds;
 mod inside;
+mod mutexed;
 mod node;
 mod over;
 mod release;
@@ -90,6 +91,7 @@ mod spanned;
 mod spans;
 mod stake;
 mod state;
+mod stay;
 mod taken;
 mod together;
 mod visit;
@@ -107,35 +109,25 @@ pub(crate) struct Hold {
 
 impl Hold {
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        match &self.state {
-            State::Tied(tied) => tied.ties.node.tenure(),
-            State::Bare(bare) => bare.grant.tenure(),
-            State::Ended => ended(),
-        }
+        self.share().tenure()
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        match &self.state {
-            State::Tied(tied) => tied.ties.node.share().token(),
-            State::Bare(bare) => bare.grant.token(),
-            State::Ended => ended(),
-        }
+        self.share().token()
     }
 
     /// Returns this holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        match &self.state {
-            State::Tied(tied) => tied.ties.node.share(),
-            State::Bare(bare) => bare.grant.share(),
-            State::Ended => ended(),
+        match self.state.ties() {
+            Ok(ties) => ties.node.share(),
+            Err(bare) => bare.grant.share(),
         }
     }
 
     pub(crate) fn client(&self) -> &Client {
-        match &self.state {
-            State::Tied(tied) => &tied.ties.client,
-            State::Bare(bare) => &bare.client,
-            State::Ended => ended(),
+        match self.state.ties() {
+            Ok(ties) => &ties.client,
+            Err(bare) => &bare.client,
         }
     }
 
@@ -173,6 +165,10 @@ impl Hold {
     /// admission up and returns `None`.
     #[inline(always)]
     fn inside(ties: Arc<Ties>, entry: Entry, again: Again) -> Option<Self> {
+        if entry == Entry::Mutex {
+            let state = State::Inside(Inside::admitted(ties)?);
+            return Some(Self { state, own: OnceLock::new() });
+        }
         let stake = match ties.node.is_over() {
             true => None,
             false => Self::stake(&ties, entry),
@@ -225,8 +221,9 @@ impl Hold {
     fn own_ties(&self) -> &Arc<Ties> {
         let Tied { ties: around, entry, standing, .. } = match &self.state {
             State::Tied(tied) => tied,
+            State::Inside(inside) => return self.own.get_or_init(|| inside.own_ties()),
             State::Bare(bare) => return self.own.get_or_init(|| bare.ties()),
-            State::Ended => ended(),
+            State::Ended => unreachable!("a hold that has ended is not used"),
         };
         let Standing::Inside(again) = *standing else { return around };
         self.own.get_or_init(|| match again {
@@ -241,46 +238,44 @@ impl Hold {
     /// Returns the hold around this one if this is a visit of it: it is alone there, and has no ties of its own.
     #[inline]
     fn around(&self) -> Option<&Arc<Node>> {
-        match &self.state {
-            State::Tied(Tied { ties, standing: Standing::Inside(Again::Alone), .. })
-                if self.own.get().is_none() =>
-            {
-                Some(&ties.node)
-            }
-            State::Tied(_) | State::Bare(_) | State::Ended => None,
+        let is_alone = match &self.state {
+            State::Tied(tied) => tied.standing == Standing::Inside(Again::Alone),
+            State::Inside(_) => true,
+            State::Bare(_) | State::Ended => false,
+        };
+        if !is_alone || self.own.get().is_some() {
+            return None;
         }
+        self.state.ties().ok().map(|around| &around.node)
     }
 
-    /// Ends this hold if it is an inner one that nothing refers to and that has no stake, as most are. It leaves no more
-    /// behind than the ties of the hold around it.
+    /// Returns whether only the ties of the hold around this one are left behind by it. Ends its stay there if so.
     #[inline]
-    fn has_left_alone(&self) -> bool {
-        let State::Tied(Tied { ties, stake, standing: Standing::Inside(again), .. }) = &self.state else {
-            return false;
-        };
-        if self.own.get().is_some() || !stake.is_none() || ties.node.visits.is_seen() {
-            return false;
+    fn has_left(&self) -> bool {
+        match &self.state {
+            State::Tied(Tied { ties, stake, standing: Standing::Inside(Again::Shared), .. })
+                if stake.is_none() && self.own.get().is_none() =>
+            {
+                ties.node.gate.leave(Again::Shared);
+                true
+            }
+            State::Inside(_) | State::Ended => true,
+            State::Tied(_) | State::Bare(_) => false,
         }
-        ties.node.gate.leave(*again);
-        true
     }
 
     /// Ends this hold, and returns what it leaves behind, unless it has ended before.
     #[inline]
     fn leave(&mut self) -> Option<Left> {
         let own = self.own.take();
-        match mem::replace(&mut self.state, State::Ended) {
-            State::Tied(tied) => Some(tied.leave(own)),
-            State::Bare(bare) => Some(bare.leave(own)),
-            State::Ended => None,
-        }
+        mem::replace(&mut self.state, State::Ended).leave(own)
     }
 }
 
 impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        if !self.has_left_alone() {
+        if !self.has_left() {
             drop(self.leave());
         }
     }
@@ -344,7 +339,7 @@ mod tests {
             let reader = writer.holds()[0].own_ties().clone();
             drop(writer);
             assert!(Hold::inside(ties, entry, again).is_none());
-            assert!(node.gate.admit(again));
+            assert!(node.gate.admit(again).is_some());
             drop(reader);
             lock.write().await.unwrap().release().await.unwrap();
         }

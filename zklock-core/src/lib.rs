@@ -45,6 +45,8 @@ pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
 pub use guard::OnePath;
+#[doc(hidden)]
+pub use hold::MutexBody;
 pub use hold::{inherit, inherit_blocking};
 pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
@@ -53,8 +55,6 @@ pub use lease::LeaseState;
 pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
-#[doc(hidden)]
-pub use mutex::{MutexInside, TakenMutex};
 pub use participant::{Participant, Standing};
 #[doc(hidden)]
 pub use path::ValidPath;

@@ -17,8 +17,6 @@ use crate::participant::{self, Participant};
 use crate::path::{NodePath, ValidPath};
 use crate::queue::claim::Role;
 
-pub use self::again::{MutexInside, TakenMutex};
-
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
 /// Calls of one client are served in the order in which they came, and clients in the order in which they

@@ -95,16 +95,6 @@ impl Recipe {
         Some(quote_spanned!(Span::mixed_site()=> let __permits = (#wanted, #of);))
     }
 
-    /// Generates the same call as [`expand`](Self::expand) for a body that does not see the guard.
-    pub(crate) fn expand_unseen(&self, path: &Path, private: &TokenStream) -> TokenStream {
-        match (self, path) {
-            (Self::Mutex, Path::One(_)) => {
-                quote_spanned!(Span::mixed_site()=> #private::take(__client, __path, __wait))
-            }
-            _ => self.expand(path, private),
-        }
-    }
-
     /// Generates the call that takes the lock at `path`, or all locks if there are several. The called
     /// function is in the module `calls`.
     pub(crate) fn expand(&self, path: &Path, calls: &TokenStream) -> TokenStream {

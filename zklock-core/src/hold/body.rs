@@ -1,5 +1,6 @@
 //! Runs a body that begins at once, and takes no step of it without its locks.
 
+use std::convert;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,10 +10,14 @@ use pin_project_lite::pin_project;
 use crate::error::LockError;
 use crate::events::HoldSpan;
 
-use super::finishing::Finishing;
+use super::finishing::{Finishing, finish_ties};
 use super::holder::{Holder, Lost};
 use super::holds::Holds;
+use super::inside::Inside;
+use super::node::Ties;
 use super::scope::Scope;
+use super::sought::Sought;
+use super::stay::Stay;
 use super::taken::Taken;
 
 /// Runs a body under these holds, and drops it at its next await if a lock is lost. The caller polls the future at once.
@@ -33,24 +38,13 @@ pub(crate) fn run_and_finish<F: Future>(
     Body::new(holds, body)
 }
 
-impl Taken {
-    /// Runs a body as [`run_at_once`] does, and then ends the hold as [`finish`](super::finish) does.
-    #[inline]
-    pub(crate) fn run<F: Future>(
-        self,
-        body: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<F> {
-        Body::new(self, body)
-    }
-}
-
 pin_project! {
     /// A body under its locks, which end with it.
     ///
     /// It is a type of its own because the future of an async function would have two places for the body, so that those of
     /// nested calls would multiply in size.
-    struct Body<H: Holder, F: Future> {
-        // `None` once the body has ended.
+    pub(super) struct Body<H: Holder, F: Future> {
+        // `None` before the body begins, and once it has ended.
         holder: Option<H>,
         // `None` until the body has waited, if it can do without.
         scope: Option<Scope>,
@@ -81,15 +75,29 @@ enum Watch {
 impl<H: Holder, F: Future> Body<H, F> {
     #[inline]
     fn new(holder: H, future: F) -> Self {
-        let span = holder.span();
+        let mut body = Self::before(future);
+        (body.span, body.holder) = (holder.span(), Some(holder));
+        body
+    }
+
+    /// Returns a body that has not begun.
+    #[inline(always)]
+    pub(super) fn before(future: F) -> Self {
         Self {
-            holder: Some(holder),
+            holder: None,
             scope: None,
             watch: Watch::NotYet,
             future: Some(future),
-            span,
+            span: None,
             ending: None,
         }
+    }
+
+    /// Begins the body under these holds.
+    pub(super) fn begin(self: Pin<&mut Self>, holder: H) {
+        let this = self.project();
+        *this.span = holder.span();
+        *this.holder = Some(holder);
     }
 
     /// Takes a step of the body inside of its locks, and drops what is left of it if that was the last one.
@@ -117,9 +125,9 @@ impl<H: Holder, F: Future> Body<H, F> {
         *this.holder = None;
     }
 
-    /// Waits for a loss, after a step after which the body waits. Fails if something is lost.
-    fn wait(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LockError> {
-        let this = self.project();
+    /// Waits for a loss, after a step after which the body waits. Drops the body if something is lost.
+    fn wait(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LockError> {
+        let this = self.as_mut().project();
         let holder = this.holder.as_ref().expect(ENDED);
         // The next step may be taken elsewhere.
         this.scope.get_or_insert_with(|| holder.scope());
@@ -130,6 +138,7 @@ impl<H: Holder, F: Future> Body<H, F> {
             ready!(lost.as_mut().poll(context));
             *this.watch = Watch::Woken;
             if let Err(lost) = holder.check() {
+                self.stop();
                 return Poll::Ready(lost);
             }
         }
@@ -150,20 +159,31 @@ impl<H: Holder, F: Future> Body<H, F> {
 impl<H: Holder, F: Future> Future for Body<H, F> {
     type Output = Result<F::Output, LockError>;
 
-    // In one function, because the value is moved less often then.
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.run(context, Ok, Err)
+    }
+}
+
+impl<H: Holder, F: Future> Body<H, F> {
+    /// Takes a step. The value of the body, or the loss of a lock, is converted by one of the functions.
+    // In one function, because the value is moved less often then.
+    #[inline(always)]
+    pub(super) fn run<T>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        done: impl FnOnce(F::Output) -> T,
+        failed: impl FnOnce(LockError) -> T,
+    ) -> Poll<T> {
         if self.ending.is_some() {
-            return self.end(context).map(Ok);
+            return self.end(context).map(done);
         }
         if let Err(lost) = self.holder.as_ref().expect(ENDED).check() {
             self.stop();
-            return Poll::Ready(Err(lost));
+            return Poll::Ready(failed(lost));
         }
         let Poll::Ready(value) = self.as_mut().step(context) else {
-            let lost = ready!(self.as_mut().wait(context));
-            self.stop();
-            return Poll::Ready(Err(lost));
+            return self.wait(context).map(failed);
         };
         let this = self.as_mut().project();
         *this.span = None;
@@ -171,14 +191,98 @@ impl<H: Holder, F: Future> Future for Body<H, F> {
         if let Err(lost) = holder.check() {
             // Before the locks are given up.
             drop(value);
-            return Poll::Ready(Err(lost));
+            return Poll::Ready(failed(lost));
         }
-        let mut finishing = holder.finish();
+        self.finish(holder.finish(), value, context).map(done)
+    }
+
+    /// Ends the body with this value, for which the end of its holds has to be waited for.
+    #[inline(always)]
+    fn finish(
+        self: Pin<&mut Self>,
+        mut finishing: Finishing,
+        value: F::Output,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
         if Pin::new(&mut finishing).poll(context).is_ready() {
-            return Poll::Ready(Ok(value));
+            return Poll::Ready(value);
         }
         *self.project().ending = Some(Box::new((finishing, value)));
         Poll::Pending
+    }
+}
+
+impl<F: Future> Body<Taken, F> {
+    /// Takes the first step inside of a mutex, if the current call holds it and nothing is in the way. Returns `None`
+    /// otherwise.
+    #[inline(always)]
+    pub(super) fn run_again(
+        mut self: Pin<&mut Self>,
+        sought: Sought<'_>,
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Option<Poll<F::Output>> {
+        let Some(stay) = Stay::begin(sought) else {
+            return self.run_inside(Inside::enter(sought)?, context, failed);
+        };
+        if let Err(lost) = stay.check() {
+            self.project().future.set(None);
+            return Some(Poll::Ready(failed(lost)));
+        }
+        let step = {
+            let mut this = self.as_mut().project();
+            *this.span = stay.span();
+            let _spanned = this.span.as_ref().map(|span| span.span().enter());
+            this.future.as_mut().as_pin_mut().expect(ENDED).poll(context)
+        };
+        if step.is_pending() {
+            return self.go_on(stay, context, failed);
+        }
+        let mut this = self.as_mut().project();
+        this.future.set(None);
+        *this.span = None;
+        if let Err(lost) = stay.check() {
+            drop(step);
+            return Some(Poll::Ready(failed(lost)));
+        }
+        match stay.end() {
+            // In the place where it is: to move it takes longer than to enter the mutex.
+            None => Some(step),
+            Some(ties) => Some(self.finish_ties(ties, step, context)),
+        }
+    }
+
+    #[inline(never)]
+    fn run_inside(
+        mut self: Pin<&mut Self>,
+        inside: Inside,
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Option<Poll<F::Output>> {
+        self.as_mut().begin(Taken::Again(inside));
+        Some(self.run(context, convert::identity, failed))
+    }
+
+    #[inline(never)]
+    fn go_on(
+        mut self: Pin<&mut Self>,
+        stay: Stay,
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Option<Poll<F::Output>> {
+        *self.as_mut().project().holder = Some(Taken::Again(stay.go_on()));
+        Some(self.wait(context).map(failed))
+    }
+
+    #[inline(never)]
+    fn finish_ties(
+        self: Pin<&mut Self>,
+        ties: Arc<Ties>,
+        step: Poll<F::Output>,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let value = ready!(step);
+        self.finish(finish_ties(ties), value, context)
     }
 }
 
@@ -191,8 +295,8 @@ mod tests {
     use std::pin::pin;
     use std::task::Waker;
 
+    use super::super::holder::within;
     use super::super::node::Node;
-    use super::super::scope::within;
     use super::*;
     use crate::error::LossReason;
 

@@ -187,7 +187,7 @@ impl<'a> Visitor<'a> {
                 Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
                 Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
             };
-            if !outer.gate.admit(again) {
+            if outer.gate.admit(again).is_none() {
                 if self.patience.contention == Contention::Leave {
                     return Ok(Again::Contended);
                 }

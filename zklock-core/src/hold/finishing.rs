@@ -1,6 +1,7 @@
 //! Ends holds after a body.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::client::queueing::Release;
@@ -8,6 +9,7 @@ use crate::cohort::{self, Grant};
 use crate::error::LockError;
 
 use super::holds::Holds;
+use super::node::Ties;
 use super::over::{Over, released};
 use super::release::{End, each, log, release_all};
 
@@ -57,8 +59,17 @@ pub(crate) fn finish(holds: Holds) -> Finishing {
     }
 }
 
+/// Finishes an entry that has left these ties behind, after a body. It is a function of its own, so that the end of an entry
+/// that leaves none is inlined.
+#[inline(never)]
+pub(super) fn finish_ties(ties: Arc<Ties>) -> Finishing {
+    let Some(last) = Arc::into_inner(ties) else { return Finishing::nothing() };
+    let release = last.client.worker().settings().release;
+    finish_end(last.end(giving_back(release)))
+}
+
 /// Returns the way to give a lock back after a body.
-pub(super) fn giving_back(release: Release) -> fn(Grant) -> cohort::Release {
+fn giving_back(release: Release) -> fn(Grant) -> cohort::Release {
     match release {
         Release::Acknowledged => Grant::release,
         Release::Background => Grant::give_back,
@@ -67,7 +78,7 @@ pub(super) fn giving_back(release: Release) -> fn(Grant) -> cohort::Release {
 
 /// Finishes a hold that has ended after a body.
 #[inline]
-pub(super) fn finish_end(end: End<()>) -> Finishing {
+fn finish_end(end: End<()>) -> Finishing {
     let End::Over(over) = end else { return Finishing::nothing() };
     match over.release() {
         Release::Background => Finishing(Some(Box::pin(over.finish()))),

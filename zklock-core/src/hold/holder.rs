@@ -10,9 +10,33 @@ use crate::events::HoldSpan;
 
 use super::Hold;
 use super::finishing::{Finishing, finish};
+use super::held::Frame;
 use super::holds::Holds;
 use super::node::Node;
-use super::scope::{self, Entered, Scope, around, within};
+use super::scope::{self, Entered, Scope, with_frame, within_visit};
+
+/// Returns the scope of the current call with these holds in it. It can be carried elsewhere.
+pub(super) fn inside(holds: &[Hold]) -> Scope {
+    within(holds).seen()
+}
+
+/// Returns the scope of the current call with these holds in it. No reference to it outlives the holds.
+pub(super) fn within(holds: &[Hold]) -> Scope {
+    match holds {
+        [hold] => match hold.around() {
+            Some(outer) => within_visit(outer),
+            None => with_frame(Frame::Lock(hold.node().clone())),
+        },
+        holds => with_frame(Frame::of(holds.iter().map(Hold::node).cloned())),
+    }
+}
+
+/// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
+/// than that, such as the body of a call that has entered the lock again, stays there.
+#[inline]
+pub(super) fn around(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
+    holds.iter().rev().find_map(Hold::span_for_body)
+}
 
 /// The future that ends with a loss.
 pub(super) type Lost = Pin<Box<dyn Future<Output = LossReason> + Send>>;
@@ -39,7 +63,7 @@ pub(super) trait Holder {
 
     /// Makes these holds a part of the current call until the returned value is dropped. A visit needs no scope of its own
     /// before the body has one.
-    #[inline]
+    #[inline(always)]
     fn enter<'a>(&self, own: &'a mut Option<Scope>) -> Entered<'a> {
         if own.is_none()
             && let Some(entered) = self.around().and_then(scope::visit)

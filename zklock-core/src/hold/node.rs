@@ -1,7 +1,6 @@
 //! A hold, as the calls inside of it find it, and what keeps the lock for it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::client::Client;
@@ -12,7 +11,7 @@ use crate::lease::{Share, Tenure};
 use super::chain::{Chain, Ends};
 use super::ending::Ending;
 use super::entry::{Again, Entry, Relation};
-use super::gate::Gate;
+use super::gate::{Admitted, Gate};
 use super::sought::Sought;
 use super::spanned::Spanned;
 use super::stake::Writing;
@@ -23,9 +22,8 @@ pub(crate) struct Node {
     entry: Entry,
     share: Arc<Share>,
     worker: Weak<Worker>,
-    pub(super) gate: Gate,
+    pub(super) gate: Gate<Ties>,
     pub(super) visits: Visits<Ties>,
-    is_over: AtomicBool,
     /// Created on demand, and taken when the hold ends.
     ending: Mutex<Option<Arc<Ending>>>,
     /// The writing under the lease, if this hold is for writing.
@@ -77,7 +75,6 @@ impl Node {
             worker: Arc::downgrade(client.worker()),
             gate: Gate::default(),
             visits: Visits::default(),
-            is_over: AtomicBool::new(false),
             ending: Mutex::new(ending),
             writing,
             ties: ties.clone(),
@@ -109,8 +106,11 @@ impl Node {
     /// shares. It runs no code of users.
     #[inline]
     pub(super) fn admit(&self, again: Again, is_held: impl Fn(&Tenure) -> bool) -> Option<Arc<Ties>> {
-        if !is_held(self.tenure()) || !self.gate.admit(again) {
+        if !is_held(self.tenure()) {
             return None;
+        }
+        if let Admitted::ByPass(ties) = self.gate.admit(again)? {
+            return Some(ties);
         }
         let ties = self.ties();
         if ties.is_none() {
@@ -152,18 +152,18 @@ impl Node {
 
     #[inline]
     pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
+        self.gate.is_over()
     }
 
     /// Ends this hold.
     pub(super) fn end(&self) {
-        let ending = {
+        let (ending, pass) = {
             let mut ending = self.lock_ending();
-            self.is_over.store(true, Ordering::Release);
-            ending.take()
+            let pass = self.gate.end();
+            (ending.take(), pass)
         };
         // Callbacks are dropped without the lock.
-        drop(ending);
+        drop((ending, pass));
     }
 
     fn lock_ending(&self) -> MutexGuard<'_, Option<Arc<Ending>>> {

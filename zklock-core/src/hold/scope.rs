@@ -4,10 +4,8 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::Arc;
 
-use crate::events::HoldSpan;
 use crate::lease::Tenure;
 
-use super::Hold;
 use super::chain::Chain;
 use super::entry::{Again, Relation};
 use super::held::{Frame, Held, Leading};
@@ -49,22 +47,6 @@ pub(crate) fn held() -> impl Iterator<Item = Held> {
     held.into_iter()
 }
 
-/// Returns the scope of the current call with these holds in it.
-pub(super) fn inside(holds: &[Hold]) -> Scope {
-    within(holds).seen()
-}
-
-/// Returns the scope of the current call with these holds in it. No reference to it outlives the holds.
-pub(super) fn within(holds: &[Hold]) -> Scope {
-    match holds {
-        [hold] => match hold.around() {
-            Some(outer) => within_visit(outer),
-            None => with_frame(Frame::Lock(hold.node().clone())),
-        },
-        holds => with_frame(Frame::of(holds.iter().map(Hold::node).cloned())),
-    }
-}
-
 /// Returns the scope of the current call with the present visit of this hold in it. No reference to it outlives the visit.
 pub(super) fn within_visit(outer: &Arc<Node>) -> Scope {
     Scope { innermost: Innermost::Visit(Visit::present(outer)), frames: current().into_frames() }
@@ -74,7 +56,8 @@ pub(super) fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
     with_frame(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
 }
 
-fn with_frame(frame: Frame) -> Scope {
+/// Returns the scope of the current call with this frame in it.
+pub(super) fn with_frame(frame: Frame) -> Scope {
     Scope { innermost: Innermost::Framed, frames: current().into_frames().with(frame) }
 }
 
@@ -112,7 +95,7 @@ impl Scope {
     }
 
     /// Prepares the scope to be referred to after the visit.
-    fn seen(self) -> Self {
+    pub(super) fn seen(self) -> Self {
         if let Some(outer) = self.visited() {
             outer.visits.see();
         }
@@ -128,7 +111,7 @@ impl Scope {
     }
 
     /// Calls a function with the innermost hold, besides the visit, that is related to an entry of this lock.
-    #[inline]
+    #[inline(always)]
     fn look_for<T>(&self, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
         for frame in self.frames.iter() {
             for node in frame.nodes() {
@@ -141,7 +124,7 @@ impl Scope {
     }
 
     /// Makes the present visit of this hold the innermost one. Returns `false` if there is a visit already.
-    #[inline]
+    #[inline(always)]
     fn visits(&mut self, outer: &Arc<Node>) -> bool {
         let Innermost::Framed = self.innermost else { return false };
         let is_outer = |frame: &Frame| frame.lock().is_some_and(|node| Arc::ptr_eq(node, outer));
@@ -167,6 +150,30 @@ pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
     change(|present| present.visits(outer)).then(|| Entered::Visiting)
 }
 
+/// Enters a mutex again, as [`admitted`] does, if the innermost hold of the current call has a frame of its own. Makes the
+/// entry a part of the current call, until [`unvisit`] or [`leave_visit`]. Returns the ties of the hold around it, and the
+/// number of frames inside of that hold.
+///
+/// The caller reads the lease clock.
+#[inline(always)]
+pub(super) fn visit_again(sought: Sought<'_>) -> Option<(Arc<Ties>, usize)> {
+    change(|scope| {
+        let Innermost::Framed = scope.innermost else { return None };
+        let found = |frame: &Frame| frame.lock().and_then(|hold| hold.relation(sought));
+        let (depth, relation) =
+            scope.frames.iter().enumerate().find_map(|(depth, frame)| Some((depth, found(frame)?)))?;
+        let hold = scope.at(depth).filter(|_| relation == Relation::Again(Again::Alone))?;
+        let (ties, nth) = (hold.admit(Again::Alone, Tenure::is_unbroken)?, hold.visits.ended());
+        scope.innermost = Innermost::OfFrame { depth, nth };
+        Some((ties, depth))
+    })
+}
+
+/// Makes the present visit no part of the current call any more.
+pub(super) fn unvisit() {
+    change(|scope| scope.innermost = Innermost::Framed);
+}
+
 /// The stay of a thread in a scope.
 pub(super) enum Entered<'a> {
     Swapped(&'a mut Scope),
@@ -189,13 +196,6 @@ fn change<T: Default>(change: impl FnOnce(&mut Scope) -> T) -> T {
     SCOPE.try_with(|scope| change(&mut scope.borrow_mut())).unwrap_or_default()
 }
 
-/// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
-/// than that, such as the body of a call that has entered the lock again, stays there.
-#[inline]
-pub(super) fn around(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
-    holds.iter().rev().find_map(Hold::span_for_body)
-}
-
 /// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
 pub(super) fn nearest(sought: Sought<'_>) -> Option<(Arc<Node>, Relation)> {
     // Cloned, because other code may enter scopes.
@@ -212,6 +212,43 @@ pub(super) fn admitted(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) ->
         Relation::Upgrade | Relation::Reentrant => None,
     };
     look_for(sought, admit).flatten()
+}
+
+/// Ends an entry alone of the hold with these ties. If the current call is inside of that hold, they stay there for the next
+/// entry. Returns them otherwise.
+#[inline]
+pub(super) fn leave_alone(ties: Arc<Ties>) -> Option<Arc<Ties>> {
+    leave(ties, |scope, ties| {
+        let mut holds = scope.frames.iter().flat_map(Frame::nodes);
+        holds.find(|hold| Arc::ptr_eq(hold, &ties.node))
+    })
+}
+
+/// Ends the visit that [`visit_again`] has begun, as [`leave_alone`] does.
+#[inline(always)]
+pub(super) fn leave_visit(ties: Arc<Ties>, depth: usize) -> Option<Arc<Ties>> {
+    leave(ties, |scope, ties| {
+        scope.innermost = Innermost::Framed;
+        scope.at(depth).filter(|hold| Arc::ptr_eq(hold, &ties.node))
+    })
+}
+
+/// Ends an entry alone of the hold with these ties. They stay in that hold, if it is found in the scope of the current call.
+#[inline(always)]
+fn leave(
+    ties: Arc<Ties>,
+    find: impl for<'a> FnOnce(&'a mut Scope, &Ties) -> Option<&'a Arc<Node>>,
+) -> Option<Arc<Ties>> {
+    let mut ties = Some(ties);
+    let left = change(|scope| {
+        // The scope keeps the hold, whose ties may end meanwhile.
+        let hold = find(scope, ties.as_deref()?)?;
+        ties.take().map(|ties| hold.gate.leave_pass(ties))
+    });
+    if let Some(ties) = &ties {
+        ties.node.gate.leave(Again::Alone);
+    }
+    left.flatten().or(ties)
 }
 
 /// Calls a function with the innermost hold of the current call that is related to an entry of this lock. The function

@@ -10,9 +10,9 @@ use tracing::{Instrument, Span};
 
 use super::Hold;
 use super::held::Leading;
-use super::holder::Holder;
+use super::holder::{Holder, around, inside};
 use super::holds::Holds;
-use super::scope::{Scope, around, current, enter, inside, inside_term};
+use super::scope::{Scope, current, enter, inside_term};
 
 /// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {

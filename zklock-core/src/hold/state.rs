@@ -6,6 +6,7 @@ use crate::client::Client;
 use crate::cohort::Grant;
 
 use super::entry::{Again, Entry};
+use super::inside::Inside;
 use super::node::Ties;
 use super::spanned::Spanned;
 use super::stake::Stake;
@@ -14,6 +15,8 @@ use super::stake::Stake;
 #[derive(Debug)]
 pub(super) enum State {
     Tied(Tied),
+    /// It is a mutex that was entered again.
+    Inside(Inside),
     /// It is the first hold of a lock, and began without ties: nothing is entered inside of most locks that are held for
     /// long.
     Bare(Bare),
@@ -66,9 +69,37 @@ pub(super) enum Left {
     },
 }
 
+impl State {
+    /// Returns the ties with which the hold began, or the hold without ties.
+    #[inline]
+    pub(super) fn ties(&self) -> Result<&Arc<Ties>, &Bare> {
+        match self {
+            Self::Tied(tied) => Ok(&tied.ties),
+            Self::Inside(inside) => Ok(inside.ties()),
+            Self::Bare(bare) => Err(bare),
+            Self::Ended => unreachable!("a hold that has ended is not used"),
+        }
+    }
+
+    /// Ends the hold, which has these own ties if something may have been entered inside of it. Returns what it leaves
+    /// behind, unless it has ended before.
+    #[inline]
+    pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Option<Left> {
+        match self {
+            Self::Tied(tied) => Some(tied.leave(own)),
+            Self::Inside(inside) => {
+                let (of_visit, around) = inside.leave_ties();
+                Some(Left::Tied { own: of_visit, around, stake: Stake::default() })
+            }
+            Self::Bare(bare) => Some(bare.leave(own)),
+            Self::Ended => None,
+        }
+    }
+}
+
 impl Tied {
     #[inline]
-    pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Left {
+    fn leave(self, own: Option<Arc<Ties>>) -> Left {
         let Self { ties: around, stake, standing, .. } = self;
         let Standing::Inside(again) = standing else {
             around.node.end();
@@ -89,8 +120,7 @@ impl Bare {
         Ties::first(&self.client, self.entry, (self.grant.clone(), Spanned::none()))
     }
 
-    /// Ends this hold, which has these own ties if something may have been entered inside of it.
-    pub(super) fn leave(self, own: Option<Arc<Ties>>) -> Left {
+    fn leave(self, own: Option<Arc<Ties>>) -> Left {
         let Self { grant, client, .. } = self;
         match own {
             None => Left::Bare { grant, client },
@@ -102,10 +132,6 @@ impl Bare {
             }
         }
     }
-}
-
-pub(super) fn ended() -> ! {
-    unreachable!("a hold that has ended is not used")
 }
 
 #[cfg(test)]

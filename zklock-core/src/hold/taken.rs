@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crate::error::LockError;
 use crate::events::HoldSpan;
 
-use super::finishing::Finishing;
+use super::finishing::{Finishing, finish_ties};
 use super::holder::{Holder, Lost};
 use super::holds::Holds;
 use super::inside::Inside;
 use super::node::Node;
-use super::scope::Scope;
+use super::scope::{Scope, within_visit};
 
 /// The hold of a mutex that a function takes without a guard, to run a body at once. It is small, because it is moved a few
 /// times.
@@ -24,14 +24,17 @@ impl Holder for Taken {
     #[inline(always)]
     fn check(&self) -> Result<(), LockError> {
         match self {
-            Self::Again(inside) => inside.check(),
+            Self::Again(inside) => inside.ties().node.tenure().check(),
             Self::First(holds) => holds.check(),
         }
     }
 
     fn lost(&self) -> Lost {
         match self {
-            Self::Again(inside) => inside.lost(),
+            Self::Again(inside) => {
+                let tenure = inside.ties().node.tenure().clone();
+                Box::pin(async move { tenure.lost().await })
+            }
             Self::First(holds) => Holds::lost(holds),
         }
     }
@@ -39,14 +42,14 @@ impl Holder for Taken {
     #[inline(always)]
     fn around(&self) -> Option<&Arc<Node>> {
         match self {
-            Self::Again(inside) => inside.around(),
+            Self::Again(inside) => Some(&inside.ties().node),
             Self::First(holds) => Holds::around(holds),
         }
     }
 
     fn scope(&self) -> Scope {
         match self {
-            Self::Again(inside) => inside.scope(),
+            Self::Again(inside) => within_visit(&inside.ties().node),
             Self::First(holds) => Holds::scope(holds),
         }
     }
@@ -54,7 +57,7 @@ impl Holder for Taken {
     #[inline(always)]
     fn span(&self) -> Option<Arc<HoldSpan>> {
         match self {
-            Self::Again(inside) => inside.span(),
+            Self::Again(inside) => inside.ties().span.for_body(),
             Self::First(holds) => Holds::span(holds),
         }
     }
@@ -62,7 +65,7 @@ impl Holder for Taken {
     #[inline(always)]
     fn finish(self) -> Finishing {
         match self {
-            Self::Again(inside) => inside.finish(),
+            Self::Again(mut inside) => inside.leave().map_or_else(Finishing::nothing, finish_ties),
             Self::First(holds) => holds.finish(),
         }
     }

@@ -39,13 +39,19 @@ impl Tenure {
     }
 
     /// Fails if the lock is lost.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), LockError> {
+        let is_certain = self.loss().is_none() && !self.session.is_over() && self.session.clock().is_valid();
+        if is_certain { Ok(()) } else { self.check_again() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_again(&self) -> Result<(), LockError> {
         self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
     }
 
     /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
-    #[inline]
     fn loss_by_now(&self) -> Option<LossReason> {
         let known = self.loss();
         if known.is_some() {

@@ -1,8 +1,9 @@
-//! The ways in which generated code enters a mutex again.
+//! The ways in which generated code uses a mutex.
+
+use std::pin::Pin;
 
 use crate::client::ClientId;
-use crate::error::LockError;
-use crate::hold::{self, Entry, Inside, Sought, Taken};
+use crate::hold::{self, Entry, MutexBody, Sought};
 
 use super::MutexGuard;
 
@@ -14,43 +15,11 @@ impl ClientId {
     pub fn mutex_again(self, path: &str) -> Option<MutexGuard> {
         hold::enter_again_to_run(Sought::new(self, path, Entry::Mutex)).map(MutexGuard::new)
     }
-
-    /// Enters the mutex at this path as [`mutex_again`](Self::mutex_again) does, without a guard.
-    #[doc(hidden)]
-    #[inline]
-    pub fn mutex_inside(self, path: &str) -> Option<MutexInside> {
-        Inside::enter(self, path).map(MutexInside)
-    }
 }
 
-/// A mutex that generated code has entered again without a guard.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct MutexInside(Inside);
-
-/// A mutex that generated code holds without a guard.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct TakenMutex(Taken);
-
-impl TakenMutex {
-    /// Runs a body as [`run_at_once`](crate::Guard::run_at_once) does, and then releases the mutex as [`finish`](crate::Guard::finish)
-    /// does.
-    #[inline]
-    pub fn run<F: Future>(self, body: F) -> impl Future<Output = Result<F::Output, LockError>> + use<F> {
-        self.0.run(body)
-    }
-}
-
-impl From<MutexInside> for TakenMutex {
-    #[inline]
-    fn from(MutexInside(inside): MutexInside) -> Self {
-        Self(Taken::Again(inside))
-    }
-}
-
-impl From<MutexGuard> for TakenMutex {
-    fn from(guard: MutexGuard) -> Self {
-        Self(Taken::First(Box::new(guard.into_holds())))
+impl<F: Future> MutexBody<F> {
+    /// Begins the body under this mutex.
+    pub fn begin(self: Pin<&mut Self>, guard: MutexGuard) {
+        self.begin_under(guard.into_holds());
     }
 }

@@ -18,6 +18,8 @@ use crate::capture;
 use crate::kind::Kind;
 use crate::once::Starts;
 use crate::otherwise::Otherwise;
+use crate::path::Path;
+use crate::recipe::Recipe;
 use crate::shared::{Client, Guard};
 use crate::target::{Reports, Target};
 use crate::wait::Wait;
@@ -46,30 +48,55 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     let permits = args.recipe.statement(&private);
     let starts = Starts { sig, paths: args.path.slice() };
     let once = once(args.shared.once.as_ref(), starts, &private)?;
-    let held = held(args, target, flow);
     // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
     let [once_tokens, permit_tokens] = [&once, &permits].map(ToTokens::to_token_stream);
     let otherwise = args.otherwise.to_token_stream();
     let mentioned = [&path, &client, &wait, &permit_tokens, &once_tokens, &otherwise, &target.body];
     let captures = capture::statements(sig, &mentioned);
     let body = flow.body(&private, target, &body::statements(target, &captures));
-    let (guard, run) = (guard(args), run(args, target, flow));
+    let (mutable, run) = match is_mutexed(args, flow) {
+        true => (Some(quote_spanned!(mixed()=> mut)), run_mutexed(args, target, &body)),
+        false => (None, take_and_run(args, target, flow, &body)),
+    };
     // Each argument has its own statement, so that its temporaries are dropped before the first await.
     let statements = quote_spanned! {mixed()=>
         // The attribute uses what the body may leave unused, and a `_` in front of its name says so.
         #[allow(clippy::used_underscore_binding)]
-        let __path = #path;
+        let #mutable __path = #path;
         let __client = #client;
         let __wait = #wait;
         #permits
         #once
+        #run
+    };
+    Ok(function(target, &statements))
+}
+
+/// Returns whether one call takes the lock and runs the body: the lock is a mutex whose guard the body does not see, and all
+/// failures have the same result.
+fn is_mutexed(args: &LockArgs, flow: Flow) -> bool {
+    let is_mutex = matches!((&args.recipe, &args.path), (Recipe::Mutex, Path::One(_)));
+    let is_plain = args.shared.once.is_none() && args.otherwise.is_none() && args.shared.map_err.is_none();
+    is_mutex && is_plain && is_unseen(args, flow)
+}
+
+/// Generates the call that takes the mutex, runs the body and releases the mutex.
+fn run_mutexed(args: &LockArgs, target: &Target, body: &TokenStream) -> TokenStream {
+    let private = private(args.shared.krate.as_ref(), mixed());
+    let failed = Ending::new(&args.shared, target).conversion();
+    quote_spanned!(mixed()=> #private::run_mutexed(__client, &mut __path, __wait, #body, #failed).await)
+}
+
+/// Generates the statements that take the lock, run the body and release the lock.
+fn take_and_run(args: &LockArgs, target: &Target, flow: Flow, body: &TokenStream) -> TokenStream {
+    let (held, guard, run) = (held(args, target, flow), guard(args), run(args, target, flow));
+    quote_spanned! {mixed()=>
         // In a pattern, the guard is no candidate for `clippy::significant_drop_tightening`.
         let (__held,) = (#held,);
         #guard
         let __body = #body;
         #run
-    };
-    Ok(function(target, &statements))
+    }
 }
 
 /// Returns whether the body does not see the guard, and its end gives the lock back.
@@ -143,10 +170,7 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
         }
     };
     if args.shared.once.is_none() {
-        let taken = match is_unseen(args, flow) {
-            true => args.recipe.expand_unseen(&args.path, &private),
-            false => args.recipe.expand(&args.path, &calls),
-        };
+        let taken = args.recipe.expand(&args.path, &calls);
         return quote_spanned! {mixed()=>
             match #taken #awaited {
                 ::core::result::Result::Ok(__held) => __held,

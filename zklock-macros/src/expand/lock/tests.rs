@@ -27,19 +27,13 @@ fn a_function_is_locked() {
         /// Settles.
         pub async fn settle(order: &Order) -> Result<Receipt, SettleError> {
             #[allow(clippy::used_underscore_binding)]
-            let __path = ::zklock::__private::PathTemplate::new("/orders/{order.id}")
+            let mut __path = ::zklock::__private::PathTemplate::new("/orders/{order.id}")
                 .literal("/orders/")
                 .segment(&(order.id))
                 .finish();
             let __client = ::zklock::__private::default_client();
             let __wait = ::zklock::__private::Wait::For(::core::time::Duration::new(5u64, 0u32));
-            let (__held,) = (match ::zklock::__private::take(__client, __path, __wait).await {
-                ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => {
-                    return ::zklock::__private::Carries::from_lock_error(__error)
-                }
-            },);
-            let __body = async move {
+            ::zklock::__private::run_mutexed(__client, &mut __path, __wait, async move {
                 #[allow(
                     unknown_lints,
                     unreachable_code,
@@ -58,13 +52,7 @@ fn a_function_is_locked() {
                     return __output;
                 }
                 { order.settle().await }
-            };
-            match ::zklock::__private::run_and_release(__held, __body).await {
-                ::core::result::Result::Ok(__output) => __output,
-                ::core::result::Result::Err(__error) => {
-                            ::zklock::__private::Carries::from_lock_error(__error)
-                }
-            }
+            }, ::zklock::__private::Carries::from_lock_error).await
         }"#,
     );
 }
@@ -188,6 +176,12 @@ fn a_body_runs_to_its_end_if_told_to() {
     };
     assert!(shown("path = p, on_lost = finish").contains("::run_to_end(&__held,__body).await;"));
     for cancelled in ["path = p", "path = p, on_lost = cancel"] {
+        assert!(
+            shown(cancelled).contains("::run_mutexed(__client,&mut__path,__wait,asyncmove{"),
+            "{cancelled}"
+        );
+    }
+    for cancelled in ["path = p, mode = read", "path = p, skip", "path = p, map_err = of"] {
         assert!(shown(cancelled).contains("::run_and_release(__held,__body).await{"), "{cancelled}");
     }
 }

@@ -12,7 +12,7 @@ fn shown(args: &str, item: &str) -> String {
 fn check_contended(args: &str, returned: &str, failed: &str) {
     let shown = shown(&format!(r#"path = "/a", crate = k, {args}"#), "async fn f(x: u8) -> R {}");
     let taken = "let__wait=k::__private::Wait::Never;\
-                 let(__held,)=(matchk::__private::take(__client,__path,__wait).await{Ok(__held)=>__held,Err(__error)=>";
+                 let(__held,)=(matchk::__private::lock(__client,__path,__wait).await{Ok(__held)=>__held,Err(__error)=>";
     let told = "k::__private::told(&__error,::core::concat!(::core::module_path!(),\"::\",\"f\"));";
     let expected =
         format!("{taken}{{if__error.is_contended(){{{told}{returned}}}return{failed}}},}},);let__body=");

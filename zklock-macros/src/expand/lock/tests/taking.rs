@@ -16,7 +16,7 @@ fn check_taking(args: &str, expected: &str) {
 #[test]
 fn a_mode_takes_one_side_of_a_read_write_lock() {
     for (mode, call) in [
-        ("", "take"),
+        ("map_err = of,", "lock"),
         ("guard = held,", "lock"),
         ("on_lost = finish,", "lock"),
         ("mode = read,", "read"),

@@ -1,0 +1,235 @@
+//! The body of generated code under a mutex.
+
+use std::convert;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::client::ClientId;
+use crate::error::LockError;
+
+use super::body::Body;
+use super::entry::Entry;
+use super::holds::Holds;
+use super::sought::Sought;
+use super::taken::Taken;
+
+pin_project! {
+    /// The body of generated code under a mutex whose guard it does not see.
+    #[doc(hidden)]
+    pub struct MutexBody<F: Future> {
+        #[pin]
+        body: Body<Taken, F>,
+    }
+}
+
+impl<F: Future> MutexBody<F> {
+    /// Returns a body that has not begun.
+    #[inline(always)]
+    pub fn new(body: F) -> Self {
+        Self { body: Body::before(body) }
+    }
+
+    /// Begins the body, and takes its first step, inside of the mutex at this path, if the current call holds that mutex and
+    /// nothing is in the way. Returns `None` otherwise.
+    #[inline(always)]
+    pub fn begin_again(
+        self: Pin<&mut Self>,
+        (client, path): (ClientId, &str),
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Option<Poll<F::Output>> {
+        self.project().body.run_again(Sought::new(client, path, Entry::Mutex), context, failed)
+    }
+
+    /// Begins the body under the holds of the mutex.
+    pub(crate) fn begin_under(self: Pin<&mut Self>, holds: Holds) {
+        self.project().body.begin(Taken::First(Box::new(holds)));
+    }
+
+    /// Takes a step of the body. After the last one, gives the mutex back as [`finish`](super::finish) does.
+    pub fn poll(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Poll<F::Output> {
+        self.project().body.run(context, convert::identity, failed)
+    }
+}
+
+impl<F: Future> fmt::Debug for MutexBody<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MutexBody").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::{pending, poll_fn};
+    use std::panic::AssertUnwindSafe;
+    use std::pin::pin;
+
+    use allocation_counter::measure;
+    use futures_util::FutureExt;
+    use futures_util::future::lazy;
+    use futures_util::poll;
+    use tokio::sync::oneshot;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::hold::inherit;
+    use crate::hold::inside::Inside;
+    use crate::{Client, Config, LossReason, MutexGuard, held};
+
+    struct Scene {
+        client: Client,
+        stranger: Client,
+        _server: EmbeddedServer,
+    }
+
+    impl Scene {
+        /// Returns two clients, of which the first one holds the mutex at `/a`.
+        async fn new() -> (Self, MutexGuard) {
+            let server = EmbeddedServer::start().unwrap();
+            let [client, stranger] = [(); 2].map(|()| Config::new(server.connect_string()).connect());
+            let (client, stranger) = (client.await.unwrap(), stranger.await.unwrap());
+            let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+            (Self { client, stranger, _server: server }, guard)
+        }
+
+        /// Runs a body inside of the mutex, which the current call holds.
+        async fn again<T>(&self, body: impl Future<Output = T>) -> Result<T, LockError> {
+            let mut run = pin!(MutexBody::new(async { Ok(body.await) }));
+            let mut begins = Some((self.client.id(), "/a"));
+            let step = |context: &mut Context<'_>| match begins.take() {
+                Some(path) => {
+                    let step = run.as_mut().begin_again(path, context, Err);
+                    step.expect("the call holds the mutex, and nothing is in the way")
+                }
+                None => run.as_mut().poll(context, Err),
+            };
+            poll_fn(step).await
+        }
+
+        /// Returns whether the call could enter the mutex again.
+        fn is_open(&self) -> bool {
+            Inside::enter(Sought::new(self.client.id(), "/a", Entry::Mutex)).is_some()
+        }
+
+        async fn is_free(&self) -> bool {
+            self.stranger.mutex("/a").unwrap().try_lock().await.unwrap().is_some()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_inside_allocates_nothing_and_finds_each_entry_around_it() {
+        let (scene, guard) = Scene::new().await;
+        let run = async {
+            let counted = measure(|| scene.again(async {}).now_or_never().unwrap().unwrap());
+            assert_eq!(counted.count_total, 0);
+            let below = scene.again(async { scene.again(async { held().len() }).await });
+            assert_eq!(below.await.unwrap().unwrap(), 3);
+            assert_eq!(scene.again(async { held().len() }).await.unwrap(), 2);
+            assert_eq!(held().len(), 1);
+        };
+        guard.scope(run).await;
+        assert!(!scene.is_open(), "the call does not hold the mutex");
+    }
+
+    #[tokio::test]
+    async fn a_body_keeps_siblings_out_until_it_ends_or_is_dropped() {
+        let (scene, guard) = Scene::new().await;
+        let siblings = async {
+            let (end, ends) = oneshot::channel::<()>();
+            let mut body = pin!(scene.again(ends));
+            assert!(poll!(&mut body).is_pending());
+            assert!(!scene.is_open(), "a body is inside");
+            end.send(()).unwrap();
+            body.await.unwrap().unwrap();
+            let mut body = Box::pin(scene.again(pending::<()>()));
+            assert!(poll!(&mut body).is_pending());
+            drop(body);
+            assert!(scene.is_open());
+        };
+        guard.scope(siblings).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_panics_lets_siblings_in() {
+        let (scene, guard) = Scene::new().await;
+        let siblings = async {
+            let panics = AssertUnwindSafe(scene.again(async { panic!("a bug of the user") })).catch_unwind();
+            panics.await.expect_err("the body panics");
+            assert!(scene.is_open());
+            assert_eq!(held().len(), 1);
+        };
+        guard.scope(siblings).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_of_the_body_keeps_siblings_out_after_the_body() {
+        let (scene, guard) = Scene::new().await;
+        let mutex = scene.client.mutex("/a").unwrap();
+        let siblings = async {
+            let heir = scene.again(async { inherit(mutex.lock()).await }).await;
+            assert!(!scene.is_open(), "what the body has entered is left");
+            drop(heir.unwrap().unwrap());
+            assert!(scene.is_open());
+        };
+        guard.scope(siblings).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_outlives_the_hold_around_it_gives_the_lock_back() {
+        let (scene, guard) = Scene::new().await;
+        let (end, ends) = oneshot::channel::<()>();
+        let mut body = pin!(scene.again(ends));
+        let begins = guard.scope(lazy(|_| assert!(body.as_mut().now_or_never().is_none())));
+        begins.await;
+        guard.release().await.unwrap();
+        assert!(!scene.is_free().await, "the body holds the lock");
+        end.send(()).unwrap();
+        body.await.unwrap().unwrap();
+        drop(scene.stranger.mutex("/a").unwrap().lock().await.expect("the lock was given back"));
+    }
+
+    #[tokio::test]
+    async fn a_step_that_outlives_the_hold_around_it_gives_the_lock_back() {
+        let (scene, guard) = Scene::new().await;
+        let held = Cell::new(None);
+        let scope = guard.scope(async {
+            // The entry before this one leaves its ties to the hold.
+            scene.again(async {}).await.unwrap();
+            scene.again(async { drop(held.take()) }).await
+        });
+        held.set(Some(guard));
+        scope.await.unwrap();
+        drop(scene.stranger.mutex("/a").unwrap().lock().await.expect("the lock was given back"));
+    }
+
+    #[tokio::test]
+    async fn a_body_takes_no_step_after_a_loss() {
+        let (scene, guard) = Scene::new().await;
+        let lost = async {
+            let mut body = pin!(scene.again(pending::<()>()));
+            assert!(poll!(&mut body).is_pending());
+            let node = guard.holds()[0].tenure().lose(LossReason::NodeDeleted);
+            assert_eq!(node, LossReason::NodeDeleted);
+            assert!(body.await.unwrap_err().is_lost());
+        };
+        guard.scope(lost).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
+        let (scene, guard) = Scene::new().await;
+        let lost = async {
+            let body = async { guard.holds()[0].tenure().lose(LossReason::NodeDeleted) };
+            assert!(scene.again(body).await.unwrap_err().is_lost());
+        };
+        guard.scope(lost).await;
+    }
+}
