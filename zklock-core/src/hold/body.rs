@@ -227,6 +227,7 @@ impl<F: Future> Body<Taken, F> {
         };
         if let Err(lost) = stay.check() {
             self.project().future.set(None);
+            drop(stay);
             return Some(Poll::Ready(failed(lost)));
         }
         let step = {
@@ -242,7 +243,7 @@ impl<F: Future> Body<Taken, F> {
         this.future.set(None);
         *this.span = None;
         if let Err(lost) = stay.check() {
-            drop(step);
+            drop((step, stay));
             return Some(Poll::Ready(failed(lost)));
         }
         match stay.end() {

@@ -159,7 +159,7 @@ pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
 pub(super) fn visit_again(sought: Sought<'_>) -> Option<(Arc<Ties>, usize)> {
     change(|scope| {
         let Innermost::Framed = scope.innermost else { return None };
-        let found = |frame: &Frame| frame.lock().and_then(|hold| hold.relation(sought));
+        let found = |frame: &Frame| frame.nodes().iter().find_map(|hold| hold.relation(sought));
         let (depth, relation) =
             scope.frames.iter().enumerate().find_map(|(depth, frame)| Some((depth, found(frame)?)))?;
         let hold = scope.at(depth).filter(|_| relation == Relation::Again(Again::Alone))?;
