@@ -249,9 +249,10 @@ impl Hold {
         self.state.ties().ok().map(|around| &around.node)
     }
 
-    /// Returns whether only the ties of the hold around this one are left behind by it. Ends its stay there if so.
+    /// Ends this hold if it shares the hold around it, and leaves nothing behind but the ties of that one. Returns whether it
+    /// has ended.
     #[inline]
-    fn has_left(&self) -> bool {
+    fn has_left_the_others(&self) -> bool {
         match &self.state {
             State::Tied(Tied { ties, stake, standing: Standing::Inside(Again::Shared), .. })
                 if stake.is_none() && self.own.get().is_none() =>
@@ -259,8 +260,7 @@ impl Hold {
                 ties.node.gate.leave(Again::Shared);
                 true
             }
-            State::Inside(_) | State::Ended => true,
-            State::Tied(_) | State::Bare(_) => false,
+            State::Tied(_) | State::Inside(_) | State::Bare(_) | State::Ended => false,
         }
     }
 
@@ -275,8 +275,11 @@ impl Hold {
 impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        if !self.has_left() {
-            drop(self.leave());
+        match &self.state {
+            // It ends as a field does.
+            State::Inside(_) | State::Ended => {}
+            State::Tied(_) | State::Bare(_) if self.has_left_the_others() => {}
+            State::Tied(_) | State::Bare(_) => drop(self.leave()),
         }
     }
 }

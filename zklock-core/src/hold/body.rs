@@ -191,6 +191,7 @@ impl<H: Holder, F: Future> Body<H, F> {
         if let Err(lost) = holder.check() {
             // Before the locks are given up.
             drop(value);
+            drop(holder);
             return Poll::Ready(failed(lost));
         }
         self.finish(holder.finish(), value, context).map(done)
@@ -225,10 +226,8 @@ impl<F: Future> Body<Taken, F> {
         let Some(stay) = Stay::begin(sought) else {
             return self.run_inside(Inside::enter(sought)?, context, failed);
         };
-        if let Err(lost) = stay.check() {
-            self.project().future.set(None);
-            drop(stay);
-            return Some(Poll::Ready(failed(lost)));
+        if stay.check().is_err() {
+            return self.run_inside(stay.go_on(), context, failed);
         }
         let step = {
             let mut this = self.as_mut().project();
@@ -243,7 +242,8 @@ impl<F: Future> Body<Taken, F> {
         this.future.set(None);
         *this.span = None;
         if let Err(lost) = stay.check() {
-            drop((step, stay));
+            drop(step);
+            drop(stay);
             return Some(Poll::Ready(failed(lost)));
         }
         match stay.end() {
@@ -296,7 +296,7 @@ mod tests {
     use std::pin::pin;
     use std::task::Waker;
 
-    use super::super::holder::within;
+    use super::super::holder::scope_within;
     use super::super::node::Node;
     use super::*;
     use crate::error::LossReason;
@@ -324,7 +324,7 @@ mod tests {
         }
 
         fn scope(&self) -> Scope {
-            within(&[])
+            scope_within(&[])
         }
 
         fn span(&self) -> Option<Arc<HoldSpan>> {

@@ -188,6 +188,9 @@ impl<'a> Visitor<'a> {
                 Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
             };
             if outer.gate.admit(again).is_none() {
+                if outer.is_over() {
+                    continue;
+                }
                 if self.patience.contention == Contention::Leave {
                     return Ok(Again::Contended);
                 }

@@ -43,7 +43,7 @@ const ALL: u32 = Again::Alone.permits();
 const QUEUED: u32 = 1 << 31;
 
 impl<T> Gate<T> {
-    /// Admits an entry if none is in its way, and none waits.
+    /// Admits an entry if none is in its way, and none waits. It may refuse an entry while the hold ends.
     #[inline(always)]
     pub(super) fn admit(&self, again: Again) -> Option<Admitted<T>> {
         let admitted = |taken| Some(taken + again.permits()).filter(|sum| *sum <= ALL);
@@ -97,9 +97,10 @@ impl<T> Gate<T> {
     #[inline]
     pub(super) fn leave_pass(&self, ties: Arc<T>) -> Option<Arc<T>> {
         interleaving::point();
-        self.pass.store(Some(ties));
+        // Not a store: both sides exchange the pass, and so the later exchange sees what the other side did before. It
+        // sees that an entry waits, or that the hold has ended, or the other side has found the pass.
+        drop(self.pass.swap(Some(ties)));
         interleaving::point();
-        // Both are set before the pass is withdrawn, so that either this sees them or the other side has found the pass.
         match self.taken.load(Ordering::Acquire) == QUEUED || self.is_over() {
             true => self.withdraw(),
             false => None,

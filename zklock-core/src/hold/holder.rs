@@ -16,12 +16,12 @@ use super::node::Node;
 use super::scope::{self, Entered, Scope, with_frame, within_visit};
 
 /// Returns the scope of the current call with these holds in it. It can be carried elsewhere.
-pub(super) fn inside(holds: &[Hold]) -> Scope {
-    within(holds).seen()
+pub(super) fn scope_inside(holds: &[Hold]) -> Scope {
+    scope_within(holds).seen()
 }
 
 /// Returns the scope of the current call with these holds in it. No reference to it outlives the holds.
-pub(super) fn within(holds: &[Hold]) -> Scope {
+pub(super) fn scope_within(holds: &[Hold]) -> Scope {
     match holds {
         [hold] => match hold.around() {
             Some(outer) => within_visit(outer),
@@ -34,7 +34,7 @@ pub(super) fn within(holds: &[Hold]) -> Scope {
 /// Returns the span for a body under these holds, which is that of the last one. A body that is inside of a later span
 /// than that, such as the body of a call that has entered the lock again, stays there.
 #[inline]
-pub(super) fn around(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
+pub(super) fn span_around(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
     holds.iter().rev().find_map(Hold::span_for_body)
 }
 
@@ -101,11 +101,11 @@ impl Holder for Holds {
     }
 
     fn scope(&self) -> Scope {
-        within(self)
+        scope_within(self)
     }
 
     fn span(&self) -> Option<Arc<HoldSpan>> {
-        around(self)
+        span_around(self)
     }
 
     fn finish(self) -> Finishing {

@@ -77,12 +77,14 @@ mod tests {
     use futures_util::future::lazy;
     use futures_util::poll;
     use tokio::sync::oneshot;
+    use tokio::task::yield_now;
     use zklock_testkit::EmbeddedServer;
 
     use super::*;
+    use crate::hold::entry::Again;
     use crate::hold::inherit;
     use crate::hold::inside::Inside;
-    use crate::{Client, Config, LossReason, MutexGuard, held};
+    use crate::{Client, Config, LossReason, Member, MutexGuard, held};
 
     struct Scene {
         client: Client,
@@ -102,14 +104,19 @@ mod tests {
 
         /// Runs a body inside of the mutex, which the current call holds.
         async fn again<T>(&self, body: impl Future<Output = T>) -> Result<T, LockError> {
-            let mut run = pin!(MutexBody::new(async { Ok(body.await) }));
+            self.again_or(async { Ok(body.await) }, Err).await
+        }
+
+        /// Runs such a body, and converts a loss.
+        async fn again_or<T>(&self, body: impl Future<Output = T>, failed: impl Fn(LockError) -> T) -> T {
+            let mut run = pin!(MutexBody::new(body));
             let mut begins = Some((self.client.id(), "/a"));
             let step = |context: &mut Context<'_>| match begins.take() {
                 Some(path) => {
-                    let step = run.as_mut().begin_again(path, context, Err);
+                    let step = run.as_mut().begin_again(path, context, &failed);
                     step.expect("the call holds the mutex, and nothing is in the way")
                 }
-                None => run.as_mut().poll(context, Err),
+                None => run.as_mut().poll(context, &failed),
             };
             poll_fn(step).await
         }
@@ -208,6 +215,33 @@ mod tests {
         held.set(Some(guard));
         scope.await.unwrap();
         drop(scene.stranger.mutex("/a").unwrap().lock().await.expect("the lock was given back"));
+    }
+
+    #[tokio::test]
+    async fn a_body_finds_the_mutex_among_others_that_were_taken_with_it() {
+        let (scene, guard) = Scene::new().await;
+        guard.release().await.unwrap();
+        let members = ["/a", "/b"].map(|path| Member::mutex(path));
+        let all = scene.client.multi(members).unwrap().lock().await.unwrap();
+        all.scope(async { assert_eq!(scene.again(async { held().len() }).await.unwrap(), 2) }).await;
+    }
+
+    #[tokio::test]
+    async fn a_loss_is_converted_when_the_entry_has_ended() {
+        for is_first_step in [true, false] {
+            let (scene, guard) = Scene::new().await;
+            let hold = &guard.holds()[0];
+            let body = async {
+                if !is_first_step {
+                    yield_now().await;
+                }
+                hold.tenure().lose(LossReason::NodeDeleted);
+                None
+            };
+            let ended = |_| Some((held().len(), hold.node().gate.admit(Again::Alone).is_some()));
+            let told = guard.scope(async { scene.again_or(body, ended).await });
+            assert_eq!(told.await, Some((1, true)));
+        }
     }
 
     #[tokio::test]

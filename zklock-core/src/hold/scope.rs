@@ -150,7 +150,7 @@ pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
     change(|present| present.visits(outer)).then(|| Entered::Visiting)
 }
 
-/// Enters a mutex again, as [`admitted`] does, if the innermost hold of the current call has a frame of its own. Makes the
+/// Enters a mutex again, as [`admitted`] does, unless the current call is inside of a visit already. Makes the
 /// entry a part of the current call, until [`unvisit`] or [`leave_visit`]. Returns the ties of the hold around it, and the
 /// number of frames inside of that hold.
 ///
@@ -239,6 +239,7 @@ fn leave(
     ties: Arc<Ties>,
     find: impl for<'a> FnOnce(&'a mut Scope, &Ties) -> Option<&'a Arc<Node>>,
 ) -> Option<Arc<Ties>> {
+    // Ties are not dropped while the scope changes, because their end may run other code.
     let mut ties = Some(ties);
     let left = change(|scope| {
         // The scope keeps the hold, whose ties may end meanwhile.

@@ -10,19 +10,19 @@ use tracing::{Instrument, Span};
 
 use super::Hold;
 use super::held::Leading;
-use super::holder::{Holder, around, inside};
+use super::holder::{Holder, scope_inside, span_around};
 use super::holds::Holds;
 use super::scope::{Scope, current, enter, inside_term};
 
 /// Runs a future inside these holds, and their span.
 pub(crate) fn scope<F: Future>(holds: &[Hold], future: F) -> impl Future<Output = F::Output> + use<F> {
-    let span = around(holds).map_or_else(Span::none, |span| span.span().clone());
-    Scoped::new(inside(holds), future.instrument(span))
+    let span = span_around(holds).map_or_else(Span::none, |span| span.span().clone());
+    Scoped::new(scope_inside(holds), future.instrument(span))
 }
 
 /// Calls a function inside these holds, and their span.
 pub(crate) fn scope_blocking<T>(holds: &Holds, function: impl FnOnce() -> T) -> T {
-    let (span, mut scope) = (around(holds), None);
+    let (span, mut scope) = (span_around(holds), None);
     let _spanned = span.as_ref().map(|span| span.span().enter());
     let _inside = holds.enter(&mut scope);
     function()

@@ -23,8 +23,8 @@ pub(super) struct Stay {
 }
 
 impl Stay {
-    /// Enters a mutex again if the current call holds it, nothing is in the way, and the innermost hold of the call has a
-    /// frame of its own.
+    /// Enters a mutex again if the current call holds it, nothing is in the way, and the call is not inside of such an entry
+    /// already.
     ///
     /// The caller reads the lease clock, by [`check`](Self::check).
     #[inline(always)]

@@ -25,7 +25,8 @@ const MOST: usize = 16;
 const MOST_BYTES: usize = 8 * 1024;
 
 impl Leftovers {
-    /// Keeps the watch on the node at this path until it fires, or until there are too many later ones.
+    /// Keeps the watch on the node at this path until it fires, or until there are too many later ones. A watch that has
+    /// fired is forgotten when the next one is kept.
     pub(super) fn keep(&self, path: String, watch: Watch) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another watch on the same node brings the same event.

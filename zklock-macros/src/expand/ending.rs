@@ -64,12 +64,6 @@ impl<'a> Ending<'a> {
         quote_spanned!(self.span=> #at_output::OnFailure::failed(__error, #function))
     }
 
-    /// Generates the function that converts a `LockError` into the return type, which can carry it.
-    pub(super) fn conversion(&self) -> TokenStream {
-        let Self { span, at_output, .. } = self;
-        quote_spanned!(*span=> #at_output::Carries::from_lock_error)
-    }
-
     /// Generates the conversion of an error into a `Result`.
     fn carried(&self, error: &TokenStream) -> TokenStream {
         let Self { span, at_output, .. } = self;

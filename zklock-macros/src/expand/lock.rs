@@ -83,8 +83,11 @@ fn is_mutexed(args: &LockArgs, flow: Flow) -> bool {
 /// Generates the call that takes the mutex, runs the body and releases the mutex.
 fn run_mutexed(args: &LockArgs, target: &Target, body: &TokenStream) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
-    let failed = Ending::new(&args.shared, target).conversion();
-    quote_spanned!(mixed()=> #private::run_mutexed(__client, &mut __path, __wait, #body, #failed).await)
+    let failed = Ending::new(&args.shared, target).failed();
+    // In a closure, a return type that cannot carry the error is reported once.
+    quote_spanned! {mixed()=>
+        #private::run_mutexed(__client, &mut __path, __wait, #body, |__error| #failed).await
+    }
 }
 
 /// Generates the statements that take the lock, run the body and release the lock.

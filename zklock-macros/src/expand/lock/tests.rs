@@ -52,7 +52,7 @@ fn a_function_is_locked() {
                     return __output;
                 }
                 { order.settle().await }
-            }, ::zklock::__private::Carries::from_lock_error).await
+            }, |__error| ::zklock::__private::Carries::from_lock_error(__error)).await
         }"#,
     );
 }
