@@ -298,11 +298,11 @@ mod tests {
     type Inside = Mutex<[u32; 2]>;
 
     /// Enters a few times, in ways that are left to chance.
-    async fn visit(gate: Arc<Gate<Ties>>, hold: Weak<Ties>, inside: Arc<Inside>) {
+    async fn visit((gate, hold): (Arc<Gate<Ties>>, Weak<Ties>), inside: Arc<Inside>, odds_of_waiting: f64) {
         for _ in 0..3 {
             let mut chance = shuttle::rand::thread_rng();
             let again = if chance.gen_bool(0.5) { Again::Alone } else { Again::Shared };
-            let [waits, gives_up, passes] = [0.7, 0.3, 0.7].map(|odds| chance.gen_bool(odds));
+            let [waits, gives_up, passes] = [odds_of_waiting, 0.3, 0.7].map(|odds| chance.gen_bool(odds));
             let ties = match gate.admit(again) {
                 Some(Admitted::ByPass(ties)) => Some(ties),
                 Some(Admitted::Counted) => hold.upgrade(),
@@ -349,7 +349,10 @@ mod tests {
             let (gate, inside) = (Arc::new(Gate::default()), Arc::new(Inside::default()));
             let ties = Arc::new(());
             let hold = Arc::downgrade(&ties);
-            let visitors = [(); 4].map(|()| spawn(visit(gate.clone(), hold.clone(), inside.clone())));
+            // Once an entry has waited, no pass is left.
+            let odds_of_waiting = if shuttle::rand::thread_rng().gen_bool(0.5) { 0.7 } else { 0.0 };
+            let visit = || visit((gate.clone(), hold.clone()), inside.clone(), odds_of_waiting);
+            let visitors = [(); 4].map(|()| spawn(visit()));
             let ends = spawn({
                 let gate = gate.clone();
                 async move {

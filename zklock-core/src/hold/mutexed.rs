@@ -221,7 +221,7 @@ mod tests {
     async fn a_body_finds_the_mutex_among_others_that_were_taken_with_it() {
         let (scene, guard) = Scene::new().await;
         guard.release().await.unwrap();
-        let members = ["/a", "/b"].map(|path| Member::mutex(path));
+        let members = ["/a", "/b"].map(Member::mutex);
         let all = scene.client.multi(members).unwrap().lock().await.unwrap();
         all.scope(async { assert_eq!(scene.again(async { held().len() }).await.unwrap(), 2) }).await;
     }
