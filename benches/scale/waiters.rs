@@ -23,8 +23,7 @@ use crate::program::Failure;
 /// `served_ms`: from the release of the holder until each task has had the lock and released it, and
 /// `requests_while_served` the requests of the client meanwhile.
 /// `cancelled_ms`: from the cancellation of all tasks, which wait once more, until their node is gone, and
-/// `requests_while_cancelled` the requests of the client meanwhile: one deletes the node, and another one removes the
-/// watch on the node in front.
+/// `requests_while_cancelled` the requests of the client meanwhile: one deletes the node.
 /// A proxy in front of the server counts the requests, pings included. It adds to the times of requests.
 #[derive(Args)]
 pub(crate) struct Options {
