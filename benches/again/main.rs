@@ -29,8 +29,9 @@ use timing::{Cost, Timing};
 /// fastest batch, because other programs only ever make a batch slower. That of calls which do nothing is subtracted.
 /// `guard`: a lock is entered again, and its guard dropped. `release`: the release is awaited instead. `annotated`: a
 /// function under `#[distributed_lock]` whose lock the caller holds, with a constant path or with a value in it; the
-/// cost of the same function without the attribute is subtracted instead. `is_leader`: a follower is asked. `skipped`: a
-/// call of a function under `#[leader_only]` on the follower.
+/// cost of the same function without the attribute is subtracted instead. `scoped`: the default client is that of a scope.
+/// `deeper`: the caller has taken another lock inside of that one. `is_leader`: a follower is asked. `skipped`: a call of
+/// a function under `#[leader_only]` on the follower.
 #[derive(Parser)]
 #[command(name = "again", bin_name = "cargo bench -p zklock --bench again --")]
 struct Options {
@@ -66,18 +67,25 @@ async fn measure(options: &Options) -> Result<(), Failure> {
     enter_again(&timing, &follower).await?;
     annotated(&timing, &follower).await?;
     follow(&timing, &follower)?;
+    // Last, because a process in which no scope was ever entered looks for none.
+    scoped(&timing, &follower).await?;
     zklock::shutdown(GRACE).await;
     leader.shutdown(GRACE).await;
     Ok(())
 }
 
 async fn enter_again(timing: &Timing, client: &Client) -> Result<(), Failure> {
+    let nothing = timing.cost(async || Ok(()))?;
     let (mutex, lock) = (client.mutex("/mutex")?, client.rwlock("/rwlock")?);
-    let (held, written) = (mutex.lock().await?, lock.write().await?);
+    let held = mutex.lock().await?;
     let inside = async {
-        let nothing = timing.cost(async || Ok(()))?;
         line("mutex guard", timing.cost(async || mutex.lock().await.map(drop))? - nothing);
         line("mutex release", timing.cost(async || mutex.lock().await?.release().await)? - nothing);
+        Ok::<_, Failure>(())
+    };
+    held.scope(inside).await?;
+    let written = lock.write().await?;
+    let inside = async {
         line("read inside write guard", timing.cost(async || lock.read().await.map(drop))? - nothing);
         line(
             "read inside write release",
@@ -85,26 +93,39 @@ async fn enter_again(timing: &Timing, client: &Client) -> Result<(), Failure> {
         );
         Ok::<_, Failure>(())
     };
-    held.scope(async { written.scope(inside).await }).await?;
+    written.scope(inside).await?;
+    let deeper = async {
+        line("mutex guard deeper", timing.cost(async || mutex.lock().await.map(drop))? - nothing);
+        Ok::<_, Failure>(())
+    };
+    held.scope(async { written.scope(deeper).await }).await?;
     held.release().await?;
     written.release().await?;
     Ok(())
 }
 
 async fn annotated(timing: &Timing, client: &Client) -> Result<(), Failure> {
-    let (constant, interpolated) =
-        (client.mutex("/orders")?.lock().await?, client.mutex("/orders/7")?.lock().await?);
-    let inside = async {
-        let plain = timing.cost(async || plain(black_box(7)).await)?;
-        line("annotated constant", timing.cost(async || order(black_box(7)).await)? - plain);
-        line("annotated interpolated", timing.cost(async || order_of(black_box(7)).await)? - plain);
-        let scoped = async { timing.cost(async || order(black_box(7)).await) };
-        line("annotated constant scoped", zklock::scope(client.clone(), scoped).await? - plain);
-        Ok::<_, Failure>(())
-    };
-    constant.scope(async { interpolated.scope(inside).await }).await?;
-    constant.release().await?;
-    interpolated.release().await?;
+    let plain = timing.cost(async || plain(black_box(7)).await)?;
+    let constant = async || Ok::<_, Failure>(timing.cost(async || order(black_box(7)).await)? - plain);
+    let held = client.mutex("/orders")?.lock().await?;
+    line("annotated constant", held.scope(constant()).await?);
+    let below = client.mutex("/orders/7")?.lock().await?;
+    let inside = async { timing.cost(async || order_of(black_box(7)).await) };
+    line("annotated interpolated", below.scope(inside).await? - plain);
+    let deeper = held.scope(async { below.scope(constant()).await });
+    line("annotated constant deeper", deeper.await?);
+    held.release().await?;
+    below.release().await?;
+    Ok(())
+}
+
+async fn scoped(timing: &Timing, client: &Client) -> Result<(), Failure> {
+    let plain = timing.cost(async || plain(black_box(7)).await)?;
+    let held = client.mutex("/orders")?.lock().await?;
+    let inside = async { timing.cost(async || order(black_box(7)).await) };
+    let scoped = zklock::scope(client.clone(), held.scope(inside));
+    line("annotated constant scoped", scoped.await? - plain);
+    held.release().await?;
     Ok(())
 }
 

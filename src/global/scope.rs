@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use zklock_core::Client;
@@ -11,6 +12,11 @@ use super::clients::Clients;
 tokio::task_local! {
     pub(super) static SCOPED: Scoped;
 }
+
+/// Whether any scope, or the clients of any test, were entered in this process. Until then, there is nothing to look for.
+///
+/// It is changed before a scope is entered. A task that is inside of a scope therefore sees the change.
+static IS_USED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The clients of the test that this thread belongs to.
@@ -70,6 +76,7 @@ impl Scope {
         let Scoped { scope, ambient } = scoped();
         let mut clients = scope.map_or_else(Clients::new, |scope| scope.clients.clone());
         clients.extend(self.clients);
+        IS_USED.store(true, Ordering::Relaxed);
         SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
     }
 }
@@ -103,6 +110,9 @@ impl Scoped {
 /// Looks at the client of this name that is found here; the default client has no name.
 #[inline]
 pub(super) fn look_for_scoped<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
+    if !IS_USED.load(Ordering::Relaxed) {
+        return None;
+    }
     // The clients of a task come with those of its test.
     let look_here = |scoped: &Scoped| (scoped.look_for(name, &look), scoped.ambient.is_some());
     let (found, is_of_test) = SCOPED.try_with(look_here).unwrap_or((None, false));
@@ -149,6 +159,7 @@ impl Ambient {
 
     /// Lets code on this thread find the clients as long as the thread lives.
     pub(crate) fn adopt_thread(&self) {
+        IS_USED.store(true, Ordering::Relaxed);
         AMBIENT.set(Some(self.clone()));
     }
 
@@ -163,6 +174,7 @@ impl Ambient {
             }
         }
 
+        IS_USED.store(true, Ordering::Relaxed);
         let _before = Before(AMBIENT.replace(Some(self.clone())));
         SCOPED.sync_scope(Scoped { scope: None, ambient: Some(self.clone()) }, run)
     }

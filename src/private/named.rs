@@ -10,49 +10,66 @@ use super::site::Site;
 /// The path of a lock, and the name of the lock in events and metrics.
 #[derive(Clone, Debug)]
 pub struct LockPath {
-    path: Cow<'static, str>,
+    text: Text,
     label: Option<&'static str>,
-    /// The call site of a constant path.
-    site: Option<&'static Site>,
+}
+
+/// The text of a path.
+#[derive(Clone, Debug)]
+enum Text {
+    /// The constant path of a call site.
+    Of(&'static Site),
+    Own(Cow<'static, str>),
 }
 
 impl LockPath {
     pub(super) fn new(path: Cow<'static, str>, label: &'static str) -> Self {
-        Self { path, label: Some(label), site: None }
+        Self { text: Text::Own(path), label: Some(label) }
     }
 
+    #[inline]
     pub(super) fn at(site: &'static Site) -> Self {
-        Self { path: Cow::Borrowed(site.path()), label: Some(site.template()), site: Some(site) }
+        Self { text: Text::Of(site), label: None }
     }
 
     /// Returns the path below the namespace of this client.
     pub(super) fn below(&self, client: &Client) -> Result<Cow<'static, ValidPath>, LockError> {
-        match self.site {
-            Some(site) => site.below(client),
-            None => client.valid_path(&self.path).map(Cow::Owned),
+        match &self.text {
+            Text::Of(site) => site.below(client),
+            Text::Own(path) => client.valid_path(path).map(Cow::Owned),
         }
     }
 
     pub(super) fn label(&self) -> &'static str {
-        self.label.unwrap_or("unnamed")
+        self.label.unwrap_or_else(|| match &self.text {
+            Text::Of(site) => site.template(),
+            Text::Own(_) => "unnamed",
+        })
     }
 
     pub(super) fn into_path(self) -> Cow<'static, str> {
-        self.path
+        match self.text {
+            Text::Of(site) => Cow::Borrowed(site.path()),
+            Text::Own(path) => path,
+        }
     }
 }
 
 impl Deref for LockPath {
     type Target = str;
 
+    #[inline]
     fn deref(&self) -> &str {
-        &self.path
+        match &self.text {
+            Text::Of(site) => site.path(),
+            Text::Own(path) => path,
+        }
     }
 }
 
 impl<P: Into<Cow<'static, str>>> From<P> for LockPath {
     fn from(path: P) -> Self {
-        Self { path: path.into(), label: None, site: None }
+        Self { text: Text::Own(path.into()), label: None }
     }
 }
 

@@ -25,6 +25,7 @@ impl Site {
         self.template
     }
 
+    #[inline]
     pub(super) fn path(&self) -> &'static str {
         self.path
     }

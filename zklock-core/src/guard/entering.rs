@@ -1,9 +1,10 @@
 //! The entry into a lock, which ends with its guard.
 
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::client::Client;
@@ -44,23 +45,34 @@ impl<K> Future for Entering<'_, K> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::New { door, client, wait } = self.state {
-            self.state = State::Ended;
-            match door.begin(client, wait) {
+        let waiting = match mem::replace(&mut self.state, State::Ended) {
+            State::New { door, client, wait } => match door.begin(client, wait) {
                 ControlFlow::Break(holds) => return Poll::Ready(Ok(Guard::new(holds))),
-                ControlFlow::Continue(waiting) => self.state = State::Waiting(waiting),
+                ControlFlow::Continue(waiting) => waiting,
+            },
+            State::Waiting(waiting) => waiting,
+            State::Ended => panic!("a future is not polled after its end"),
+        };
+        match wait_on(waiting, context) {
+            ControlFlow::Break(entered) => Poll::Ready(entered),
+            ControlFlow::Continue(waiting) => {
+                self.state = State::Waiting(waiting);
+                Poll::Pending
             }
         }
-        self.wait(context)
     }
 }
 
-impl<K> Entering<'_, K> {
-    fn wait(&mut self, context: &mut Context<'_>) -> Poll<Result<Guard<K>, LockError>> {
-        let State::Waiting(waiting) = &mut self.state else { panic!("a future is not polled after its end") };
-        let entered = ready!(waiting.as_mut().poll(context));
-        self.state = State::Ended;
-        Poll::Ready(entered.map(Guard::new))
+/// Waits for a lock. Returns the wait if it goes on.
+// By value, so that the compiler can keep the state of an entry that does not wait in registers.
+#[inline(never)]
+fn wait_on<'a, K>(
+    mut waiting: Waiting<'a>,
+    context: &mut Context<'_>,
+) -> ControlFlow<Result<Guard<K>, LockError>, Waiting<'a>> {
+    match waiting.as_mut().poll(context) {
+        Poll::Ready(entered) => ControlFlow::Break(entered.map(Guard::new)),
+        Poll::Pending => ControlFlow::Continue(waiting),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Runs a body that begins at once, and takes no step of it without its locks.
 
-use std::convert;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,15 +9,10 @@ use pin_project_lite::pin_project;
 use crate::error::LockError;
 use crate::events::HoldSpan;
 
-use super::finishing::{Finishing, finish_ties};
+use super::finishing::Finishing;
 use super::holder::{Holder, Lost};
 use super::holds::Holds;
-use super::inside::Inside;
-use super::node::Ties;
 use super::scope::Scope;
-use super::sought::Sought;
-use super::stay::Stay;
-use super::taken::Taken;
 
 /// Runs a body under these holds, and drops it at its next await if a lock is lost. The caller polls the future at once.
 #[inline]
@@ -45,13 +39,9 @@ pin_project! {
     /// nested calls would multiply in size.
     pub(super) struct Body<H: Holder, F: Future> {
         // `None` before the body begins, and once it has ended.
-        holder: Option<H>,
-        // `None` until the body has waited, if it can do without.
-        scope: Option<Scope>,
-        watch: Watch,
+        under: Option<Under<H>>,
         #[pin]
         future: Option<F>,
-        span: Option<Arc<HoldSpan>>,
         // The end of the holds, for which the value of the body waits.
         ending: Option<Box<(Finishing, F::Output)>>,
     }
@@ -65,6 +55,15 @@ pin_project! {
     }
 }
 
+/// The locks of a body, and its surroundings there. The fields are dropped in their order: the span ends before the locks.
+struct Under<H> {
+    span: Option<Arc<HoldSpan>>,
+    /// `None` until the body has waited, if it can do without.
+    scope: Option<Scope>,
+    watch: Watch,
+    holder: H,
+}
+
 /// The future that wakes the task of a body. It is made only for a body that waits.
 enum Watch {
     NotYet,
@@ -72,77 +71,86 @@ enum Watch {
     Woken,
 }
 
+impl<H: Holder> Under<H> {
+    #[inline]
+    fn new(holder: H) -> Self {
+        let span = holder.span();
+        Self { span, scope: None, watch: Watch::NotYet, holder }
+    }
+
+    /// Calls a function inside of the locks.
+    #[inline(always)]
+    fn inside<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let _inside = self.holder.enter(&mut self.scope);
+        let _spanned = self.span.as_ref().map(|span| span.span().enter());
+        call()
+    }
+
+    /// Waits for a loss, after a step after which the body waits.
+    fn lost(&mut self, context: &mut Context<'_>) -> Poll<LockError> {
+        // The next step may be taken elsewhere.
+        self.scope.get_or_insert_with(|| self.holder.scope());
+        if let Watch::NotYet = self.watch {
+            self.watch = Watch::Watching(self.holder.lost());
+        }
+        if let Watch::Watching(lost) = &mut self.watch {
+            ready!(lost.as_mut().poll(context));
+            self.watch = Watch::Woken;
+            if let Err(lost) = self.holder.check() {
+                return Poll::Ready(lost);
+            }
+        }
+        Poll::Pending
+    }
+}
+
 impl<H: Holder, F: Future> Body<H, F> {
     #[inline]
     fn new(holder: H, future: F) -> Self {
-        let mut body = Self::before(future);
-        (body.span, body.holder) = (holder.span(), Some(holder));
-        body
+        Self { under: Some(Under::new(holder)), future: Some(future), ending: None }
     }
 
     /// Returns a body that has not begun.
     #[inline(always)]
     pub(super) fn before(future: F) -> Self {
-        Self {
-            holder: None,
-            scope: None,
-            watch: Watch::NotYet,
-            future: Some(future),
-            span: None,
-            ending: None,
-        }
+        Self { under: None, future: Some(future), ending: None }
     }
 
     /// Begins the body under these holds.
     pub(super) fn begin(self: Pin<&mut Self>, holder: H) {
-        let this = self.project();
-        *this.span = holder.span();
-        *this.holder = Some(holder);
+        *self.project().under = Some(Under::new(holder));
+    }
+
+    /// Takes the first step of a body that has not begun, where the caller is, and drops what is left of it if that was the
+    /// last one.
+    #[inline(always)]
+    pub(super) fn first_step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        step(self.project().future, context)
     }
 
     /// Takes a step of the body inside of its locks, and drops what is left of it if that was the last one.
     #[inline(always)]
     fn step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        let _inside = this.holder.as_ref().expect(ENDED).enter(this.scope);
-        let _spanned = this.span.as_ref().map(|span| span.span().enter());
-        let step = this.future.as_mut().as_pin_mut().expect(ENDED).poll(context);
-        if step.is_ready() {
-            this.future.set(None);
-        }
-        step
+        let this = self.project();
+        let future = this.future;
+        this.under.as_mut().expect(ENDED).inside(|| step(future, context))
     }
 
     /// Drops what is left of the body, inside of its locks, and then gives them up.
     fn stop(self: Pin<&mut Self>) {
         let mut this = self.project();
-        if let Some(holder) = this.holder {
-            let _inside = holder.enter(this.scope);
-            let _spanned = this.span.as_ref().map(|span| span.span().enter());
-            this.future.set(None);
+        if let Some(under) = this.under {
+            under.inside(|| this.future.set(None));
         }
-        *this.span = None;
-        *this.holder = None;
+        *this.under = None;
     }
 
     /// Waits for a loss, after a step after which the body waits. Drops the body if something is lost.
-    fn wait(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LockError> {
-        let this = self.as_mut().project();
-        let holder = this.holder.as_ref().expect(ENDED);
-        // The next step may be taken elsewhere.
-        this.scope.get_or_insert_with(|| holder.scope());
-        if let Watch::NotYet = this.watch {
-            *this.watch = Watch::Watching(holder.lost());
-        }
-        if let Watch::Watching(lost) = this.watch {
-            ready!(lost.as_mut().poll(context));
-            *this.watch = Watch::Woken;
-            if let Err(lost) = holder.check() {
-                self.stop();
-                return Poll::Ready(lost);
-            }
-        }
-        Poll::Pending
+    pub(super) fn wait(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LockError> {
+        let under = self.as_mut().project().under.as_mut().expect(ENDED);
+        let lost = ready!(under.lost(context));
+        self.stop();
+        Poll::Ready(lost)
     }
 
     /// Waits for the end of the holds, and returns the value of the body.
@@ -178,16 +186,15 @@ impl<H: Holder, F: Future> Body<H, F> {
         if self.ending.is_some() {
             return self.end(context).map(done);
         }
-        if let Err(lost) = self.holder.as_ref().expect(ENDED).check() {
+        if let Err(lost) = self.under.as_ref().expect(ENDED).holder.check() {
             self.stop();
             return Poll::Ready(failed(lost));
         }
         let Poll::Ready(value) = self.as_mut().step(context) else {
             return self.wait(context).map(failed);
         };
-        let this = self.as_mut().project();
-        *this.span = None;
-        let holder = this.holder.take().expect(ENDED);
+        // The span may be closed from now on.
+        let Under { holder, .. } = self.as_mut().project().under.take().expect(ENDED);
         if let Err(lost) = holder.check() {
             // Before the locks are given up.
             drop(value);
@@ -199,7 +206,7 @@ impl<H: Holder, F: Future> Body<H, F> {
 
     /// Ends the body with this value, for which the end of its holds has to be waited for.
     #[inline(always)]
-    fn finish(
+    pub(super) fn finish(
         self: Pin<&mut Self>,
         mut finishing: Finishing,
         value: F::Output,
@@ -213,78 +220,14 @@ impl<H: Holder, F: Future> Body<H, F> {
     }
 }
 
-impl<F: Future> Body<Taken, F> {
-    /// Takes the first step inside of a mutex, if the current call holds it and nothing is in the way. Returns `None`
-    /// otherwise.
-    #[inline(always)]
-    pub(super) fn run_again(
-        mut self: Pin<&mut Self>,
-        sought: Sought<'_>,
-        context: &mut Context<'_>,
-        failed: impl FnOnce(LockError) -> F::Output,
-    ) -> Option<Poll<F::Output>> {
-        let Some(stay) = Stay::begin(sought) else {
-            return self.run_inside(Inside::enter(sought)?, context, failed);
-        };
-        if stay.check().is_err() {
-            return self.run_inside(stay.go_on(), context, failed);
-        }
-        let step = {
-            let mut this = self.as_mut().project();
-            *this.span = stay.span();
-            let _spanned = this.span.as_ref().map(|span| span.span().enter());
-            this.future.as_mut().as_pin_mut().expect(ENDED).poll(context)
-        };
-        if step.is_pending() {
-            return self.go_on(stay, context, failed);
-        }
-        let mut this = self.as_mut().project();
-        this.future.set(None);
-        *this.span = None;
-        if let Err(lost) = stay.check() {
-            drop(step);
-            drop(stay);
-            return Some(Poll::Ready(failed(lost)));
-        }
-        match stay.end() {
-            // In the place where it is: to move it takes longer than to enter the mutex.
-            None => Some(step),
-            Some(ties) => Some(self.finish_ties(ties, step, context)),
-        }
+/// Takes a step of a body, and drops what is left of it if that was the last one.
+#[inline(always)]
+fn step<F: Future>(mut body: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<F::Output> {
+    let step = body.as_mut().as_pin_mut().expect(ENDED).poll(context);
+    if step.is_ready() {
+        body.set(None);
     }
-
-    #[inline(never)]
-    fn run_inside(
-        mut self: Pin<&mut Self>,
-        inside: Inside,
-        context: &mut Context<'_>,
-        failed: impl FnOnce(LockError) -> F::Output,
-    ) -> Option<Poll<F::Output>> {
-        self.as_mut().begin(Taken::Again(inside));
-        Some(self.run(context, convert::identity, failed))
-    }
-
-    #[inline(never)]
-    fn go_on(
-        mut self: Pin<&mut Self>,
-        stay: Stay,
-        context: &mut Context<'_>,
-        failed: impl FnOnce(LockError) -> F::Output,
-    ) -> Option<Poll<F::Output>> {
-        *self.as_mut().project().holder = Some(Taken::Again(stay.go_on()));
-        Some(self.wait(context).map(failed))
-    }
-
-    #[inline(never)]
-    fn finish_ties(
-        self: Pin<&mut Self>,
-        ties: Arc<Ties>,
-        step: Poll<F::Output>,
-        context: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        let value = ready!(step);
-        self.finish(finish_ties(ties), value, context)
-    }
+    step
 }
 
 const ENDED: &str = "a future is not polled after its end";

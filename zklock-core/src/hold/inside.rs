@@ -77,10 +77,10 @@ impl Inside {
     #[inline(always)]
     pub(super) fn leave(&mut self) -> Option<Arc<Ties>> {
         let around = self.around.take()?;
-        let Some(own) = around.node.visits.end() else { return leave_alone(around) };
-        own.node.end();
-        drop(around);
-        Some(own)
+        match around.node.visits.is_seen() {
+            true => leave_seen(around),
+            false => leave_alone(around),
+        }
     }
 }
 
@@ -89,6 +89,15 @@ impl Drop for Inside {
     fn drop(&mut self) {
         drop(self.leave());
     }
+}
+
+/// Ends the present entry inside of the hold with these ties, to which others may refer.
+#[inline(never)]
+fn leave_seen(around: Arc<Ties>) -> Option<Arc<Ties>> {
+    let Some(own) = around.node.visits.end() else { return leave_alone(around) };
+    own.node.end();
+    drop(around);
+    Some(own)
 }
 
 const ONCE: &str = "an entry ends once";

@@ -3,7 +3,8 @@
 use std::convert;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
@@ -12,8 +13,12 @@ use crate::error::LockError;
 
 use super::body::Body;
 use super::entry::Entry;
+use super::finishing::finish_ties;
 use super::holds::Holds;
+use super::inside::Inside;
+use super::node::Ties;
 use super::sought::Sought;
+use super::stay::Stay;
 use super::taken::Taken;
 
 pin_project! {
@@ -41,7 +46,42 @@ impl<F: Future> MutexBody<F> {
         context: &mut Context<'_>,
         failed: impl FnOnce(LockError) -> F::Output,
     ) -> Option<Poll<F::Output>> {
-        self.project().body.run_again(Sought::new(client, path, Entry::Mutex), context, failed)
+        let Some(stay) = Stay::begin(client, path) else {
+            let inside = Inside::enter(Sought::new(client, path, Entry::Mutex))?;
+            return Some(self.run_inside(inside, context, failed));
+        };
+        let mut body = self.project().body;
+        let step = {
+            let span = stay.span();
+            let _spanned = span.as_ref().map(|span| span.span().enter());
+            body.as_mut().first_step(context)
+        };
+        if step.is_pending() {
+            return Some(go_on(body, stay, context, failed));
+        }
+        if let Err(lost) = stay.check() {
+            drop(step);
+            drop(stay);
+            return Some(Poll::Ready(failed(lost)));
+        }
+        match stay.end() {
+            // In the place where it is: to move it takes longer than to enter the mutex.
+            None => Some(step),
+            Some(ties) => Some(finish(body, ties, step, context)),
+        }
+    }
+
+    /// Begins the body inside of a mutex that was entered again, and takes its first step.
+    #[inline(never)]
+    fn run_inside(
+        self: Pin<&mut Self>,
+        inside: Inside,
+        context: &mut Context<'_>,
+        failed: impl FnOnce(LockError) -> F::Output,
+    ) -> Poll<F::Output> {
+        let mut body = self.project().body;
+        body.as_mut().begin(Taken::Again(inside));
+        body.run(context, convert::identity, failed)
     }
 
     /// Begins the body under the holds of the mutex.
@@ -65,6 +105,30 @@ impl<F: Future> fmt::Debug for MutexBody<F> {
     }
 }
 
+/// Lets a body wait after its first step.
+#[inline(never)]
+fn go_on<F: Future>(
+    mut body: Pin<&mut Body<Taken, F>>,
+    stay: Stay,
+    context: &mut Context<'_>,
+    failed: impl FnOnce(LockError) -> F::Output,
+) -> Poll<F::Output> {
+    body.as_mut().begin(Taken::Again(stay.go_on()));
+    body.wait(context).map(failed)
+}
+
+/// Ends a body after its last step, with these ties, which end with it.
+#[inline(never)]
+fn finish<F: Future>(
+    body: Pin<&mut Body<Taken, F>>,
+    ties: Arc<Ties>,
+    step: Poll<F::Output>,
+    context: &mut Context<'_>,
+) -> Poll<F::Output> {
+    let value = ready!(step);
+    body.finish(finish_ties(ties), value, context)
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -83,7 +147,6 @@ mod tests {
     use super::*;
     use crate::hold::entry::Again;
     use crate::hold::inherit;
-    use crate::hold::inside::Inside;
     use crate::{Client, Config, LossReason, Member, MutexGuard, held};
 
     struct Scene {

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::Arc;
 
+use crate::client::ClientId;
 use crate::lease::Tenure;
 
 use super::chain::Chain;
-use super::entry::{Again, Relation};
+use super::entry::{Again, Entry, Relation};
 use super::held::{Frame, Held, Leading};
 use super::node::{Node, Ties};
 use super::sought::Sought;
@@ -153,17 +154,16 @@ pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
 /// Enters a mutex again, as [`admitted`] does, unless the current call is inside of a visit already. Makes the
 /// entry a part of the current call, until [`unvisit`] or [`leave_visit`]. Returns the ties of the hold around it, and the
 /// number of frames inside of that hold.
-///
-/// The caller reads the lease clock.
 #[inline(always)]
-pub(super) fn visit_again(sought: Sought<'_>) -> Option<(Arc<Ties>, usize)> {
+pub(super) fn visit_again(client: ClientId, path: &str) -> Option<(Arc<Ties>, usize)> {
     change(|scope| {
         let Innermost::Framed = scope.innermost else { return None };
-        let found = |frame: &Frame| frame.nodes().iter().find_map(|hold| hold.relation(sought));
-        let (depth, relation) =
-            scope.frames.iter().enumerate().find_map(|(depth, frame)| Some((depth, found(frame)?)))?;
-        let hold = scope.at(depth).filter(|_| relation == Relation::Again(Again::Alone))?;
-        let (ties, nth) = (hold.admit(Again::Alone, Tenure::is_unbroken)?, hold.visits.ended());
+        let sought = Sought::new(client, path, Entry::Mutex);
+        let is_sought = |hold: &Arc<Node>| hold.relation(sought) == Some(Relation::Again(Again::Alone));
+        let mut frames = scope.frames.iter().enumerate();
+        let (depth, frame) = frames.find(|(_, frame)| frame.nodes().iter().any(is_sought))?;
+        let hold = frame.lock()?;
+        let (ties, nth) = (hold.admit(Again::Alone, Tenure::is_held)?, hold.visits.ended());
         scope.innermost = Innermost::OfFrame { depth, nth };
         Some((ties, depth))
     })
@@ -254,7 +254,7 @@ fn leave(
 
 /// Calls a function with the innermost hold of the current call that is related to an entry of this lock. The function
 /// must not run other code, which may enter scopes.
-#[inline]
+#[inline(always)]
 fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
     let innermost = with_scope(|scope| match scope.visited() {
         Some(outer) if outer.is_at(sought) => scope.visit().map(Err),
@@ -262,16 +262,20 @@ fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) ->
     });
     match innermost? {
         Ok(found) => Some(found),
-        Err(visit) => {
-            // Outside of the scope, as the node of the visit may have to be made.
-            if let Some(node) = visit.node()
-                && let Some(relation) = node.relation(sought)
-            {
-                return Some(found(&node, relation));
-            }
-            with_scope(|scope| scope.look_for(sought, &found))
-        }
+        Err(visit) => look_from(&visit, sought, found),
     }
+}
+
+/// Calls a function as [`look_for`] does, beginning with this visit. It is a function of its own, so that the look for other
+/// holds is inlined. The node of the visit may have to be made, which happens outside of the scope.
+#[cold]
+fn look_from<T>(visit: &Visit, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
+    if let Some(node) = visit.node()
+        && let Some(relation) = node.relation(sought)
+    {
+        return Some(found(&node, relation));
+    }
+    with_scope(|scope| scope.look_for(sought, &found))
 }
 
 #[inline]

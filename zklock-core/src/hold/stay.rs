@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::client::ClientId;
 use crate::error::LockError;
 use crate::events::HoldSpan;
 
 use super::inside::Inside;
 use super::node::Ties;
 use super::scope::{leave_visit, unvisit, visit_again};
-use super::sought::Sought;
 
 /// An entry into a mutex that the call holds, for one step of a body. The entry is a part of the current call until the
 /// value is dropped, on the same thread.
@@ -23,13 +23,11 @@ pub(super) struct Stay {
 }
 
 impl Stay {
-    /// Enters a mutex again if the current call holds it, nothing is in the way, and the call is not inside of such an entry
-    /// already.
-    ///
-    /// The caller reads the lease clock, by [`check`](Self::check).
+    /// Enters the mutex at this path again if the current call holds it now, nothing is in the way, and the call is not
+    /// inside of such an entry already.
     #[inline(always)]
-    pub(super) fn begin(sought: Sought<'_>) -> Option<Self> {
-        let (ties, depth) = visit_again(sought)?;
+    pub(super) fn begin(client: ClientId, path: &str) -> Option<Self> {
+        let (ties, depth) = visit_again(client, path)?;
         let is_over = ties.node.is_over();
         let stay = Self { around: Some(ties), depth };
         (!is_over).then_some(stay)
@@ -72,10 +70,17 @@ impl Drop for Stay {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(ties) = self.around.take() {
-            unvisit();
-            drop(Inside::by(ties));
+            give_up(ties);
         }
     }
+}
+
+/// Ends an entry that has not ended with its step: the hold around it has ended, the lock is lost, or the body has panicked.
+#[cold]
+#[inline(never)]
+fn give_up(ties: Arc<Ties>) {
+    unvisit();
+    drop(Inside::by(ties));
 }
 
 const ONCE: &str = "a stay ends once";
