@@ -308,6 +308,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_body_does_not_begin_once_the_clock_ran_out_although_nobody_told_it() {
+        let (scene, guard) = Scene::new().await;
+        let steps = Cell::new(0);
+        let late = async {
+            let _out = guard.holds()[0].tenure().run_out();
+            scene.again(async { steps.set(1) }).now_or_never()
+        };
+        let told = guard.scope(late).await.expect("the loss is known at once");
+        assert!(told.unwrap_err().is_lost());
+        assert_eq!(steps.get(), 0);
+    }
+
+    #[tokio::test]
     async fn a_body_takes_no_step_after_a_loss() {
         let (scene, guard) = Scene::new().await;
         let lost = async {

@@ -280,6 +280,14 @@ impl LeaseClock {
         self.origin.elapsed() < self.valid_until.load(Ordering::Acquire)
     }
 
+    /// Lets the clock run out, and stay so while the returned value is kept.
+    #[cfg(test)]
+    pub(crate) fn run_out(&self) -> impl Sized + '_ {
+        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        self.valid_until.store(0, Ordering::Release);
+        contact
+    }
+
     /// Returns how long the session is certain to stay alive.
     pub(crate) fn remaining(&self) -> Duration {
         self.valid_until().saturating_since(self.now())
