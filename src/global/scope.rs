@@ -13,9 +13,10 @@ tokio::task_local! {
     pub(super) static SCOPED: Scoped;
 }
 
-/// Whether any scope, or the clients of any test, were entered in this process. Until then, there is nothing to look for.
+/// Whether a scope or a test was entered in this process. Until then, no call looks for one.
 ///
-/// It is changed before a scope is entered. A task that is inside of a scope therefore sees the change.
+/// It is set before that, on the same thread, or before the future moves to another thread. A call inside of a scope or of a
+/// test therefore reads `true`.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -76,7 +77,7 @@ impl Scope {
         let Scoped { scope, ambient } = scoped();
         let mut clients = scope.map_or_else(Clients::new, |scope| scope.clients.clone());
         clients.extend(self.clients);
-        IS_USED.store(true, Ordering::Relaxed);
+        note_use();
         SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
     }
 }
@@ -122,6 +123,11 @@ pub(super) fn look_for_scoped<T>(name: Option<&str>, look: impl Fn(&Client) -> T
     AMBIENT.with_borrow(|ambient| ambient.as_ref()?.look_for(name, look))
 }
 
+/// Lets calls look for scopes from now on.
+fn note_use() {
+    IS_USED.store(true, Ordering::Relaxed);
+}
+
 /// Returns the clients that are found here. They can be carried into another task.
 pub(super) fn scoped() -> Scoped {
     let mut scoped = SCOPED.try_with(Clone::clone).unwrap_or_default();
@@ -159,7 +165,7 @@ impl Ambient {
 
     /// Lets code on this thread find the clients as long as the thread lives.
     pub(crate) fn adopt_thread(&self) {
-        IS_USED.store(true, Ordering::Relaxed);
+        note_use();
         AMBIENT.set(Some(self.clone()));
     }
 
@@ -174,7 +180,7 @@ impl Ambient {
             }
         }
 
-        IS_USED.store(true, Ordering::Relaxed);
+        note_use();
         let _before = Before(AMBIENT.replace(Some(self.clone())));
         SCOPED.sync_scope(Scoped { scope: None, ambient: Some(self.clone()) }, run)
     }

@@ -10,47 +10,46 @@ use super::site::Site;
 /// The path of a lock, and the name of the lock in events and metrics.
 #[derive(Clone, Debug)]
 pub struct LockPath {
-    text: Text,
+    origin: Origin,
     label: Option<&'static str>,
 }
 
-/// The text of a path.
+/// The call site of a constant path, or the text of another one.
 #[derive(Clone, Debug)]
-enum Text {
-    /// The constant path of a call site.
-    Of(&'static Site),
-    Own(Cow<'static, str>),
+enum Origin {
+    Site(&'static Site),
+    Text(Cow<'static, str>),
 }
 
 impl LockPath {
     pub(super) fn new(path: Cow<'static, str>, label: &'static str) -> Self {
-        Self { text: Text::Own(path), label: Some(label) }
+        Self { origin: Origin::Text(path), label: Some(label) }
     }
 
     #[inline]
     pub(super) fn at(site: &'static Site) -> Self {
-        Self { text: Text::Of(site), label: None }
+        Self { origin: Origin::Site(site), label: None }
     }
 
     /// Returns the path below the namespace of this client.
     pub(super) fn below(&self, client: &Client) -> Result<Cow<'static, ValidPath>, LockError> {
-        match &self.text {
-            Text::Of(site) => site.below(client),
-            Text::Own(path) => client.valid_path(path).map(Cow::Owned),
+        match &self.origin {
+            Origin::Site(site) => site.below(client),
+            Origin::Text(path) => client.valid_path(path).map(Cow::Owned),
         }
     }
 
     pub(super) fn label(&self) -> &'static str {
-        self.label.unwrap_or_else(|| match &self.text {
-            Text::Of(site) => site.template(),
-            Text::Own(_) => "unnamed",
+        self.label.unwrap_or_else(|| match &self.origin {
+            Origin::Site(site) => site.template(),
+            Origin::Text(_) => "unnamed",
         })
     }
 
     pub(super) fn into_path(self) -> Cow<'static, str> {
-        match self.text {
-            Text::Of(site) => Cow::Borrowed(site.path()),
-            Text::Own(path) => path,
+        match self.origin {
+            Origin::Site(site) => Cow::Borrowed(site.path()),
+            Origin::Text(path) => path,
         }
     }
 }
@@ -60,16 +59,16 @@ impl Deref for LockPath {
 
     #[inline]
     fn deref(&self) -> &str {
-        match &self.text {
-            Text::Of(site) => site.path(),
-            Text::Own(path) => path,
+        match &self.origin {
+            Origin::Site(site) => site.path(),
+            Origin::Text(path) => path,
         }
     }
 }
 
 impl<P: Into<Cow<'static, str>>> From<P> for LockPath {
     fn from(path: P) -> Self {
-        Self { text: Text::Own(path.into()), label: None }
+        Self { origin: Origin::Text(path.into()), label: None }
     }
 }
 

@@ -68,6 +68,7 @@ async fn a_body_inside_of_a_later_span_stays_there_and_one_without_a_span_is_in_
 async fn settle(client: &Client, id: u64) -> Result<(), LockError> {
     info!("settles {id}");
     tokio::task::yield_now().await;
+    info!("has settled {id}");
     Ok(())
 }
 
@@ -81,6 +82,19 @@ fn balance(client: &Client) -> Result<(), LockError> {
 async fn sweep(client: &Client) -> Result<(), LockError> {
     info!("sweeps");
     Ok(())
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn all_steps_of_an_annotated_body_that_enters_its_lock_again_are_in_the_same_span(kind: Kind) {
+    let (recorder, _listening) = Recorder::listen();
+    let client = Space::new(kind).client().await;
+    let guard = client.mutex("/orders/7").unwrap().lock().await.unwrap();
+    let body = async move { guard.scope(settle(&client, 7)).await };
+    tokio::spawn(body).await.unwrap().unwrap();
+    for message in ["settles 7", "has settled 7"] {
+        assert_eq!(recorder.around(message), Some("zklock.hold"), "{message}");
+    }
 }
 
 #[apply(on_both_servers)]

@@ -55,7 +55,7 @@ pin_project! {
     }
 }
 
-/// The locks of a body, and its surroundings there. The fields are dropped in their order: the span ends before the locks.
+/// The locks of a body, its span and its scope.
 struct Under<H> {
     span: Option<Arc<HoldSpan>>,
     /// `None` until the body has waited, if it can do without.
@@ -73,8 +73,7 @@ enum Watch {
 
 impl<H: Holder> Under<H> {
     #[inline]
-    fn new(holder: H) -> Self {
-        let span = holder.span();
+    fn new(holder: H, span: Option<Arc<HoldSpan>>) -> Self {
         Self { span, scope: None, watch: Watch::NotYet, holder }
     }
 
@@ -86,7 +85,7 @@ impl<H: Holder> Under<H> {
         call()
     }
 
-    /// Waits for a loss, after a step after which the body waits.
+    /// Waits for a loss, while the body waits.
     fn lost(&mut self, context: &mut Context<'_>) -> Poll<LockError> {
         // The next step may be taken elsewhere.
         self.scope.get_or_insert_with(|| self.holder.scope());
@@ -107,7 +106,8 @@ impl<H: Holder> Under<H> {
 impl<H: Holder, F: Future> Body<H, F> {
     #[inline]
     fn new(holder: H, future: F) -> Self {
-        Self { under: Some(Under::new(holder)), future: Some(future), ending: None }
+        let span = holder.span();
+        Self { under: Some(Under::new(holder, span)), future: Some(future), ending: None }
     }
 
     /// Returns a body that has not begun.
@@ -116,13 +116,19 @@ impl<H: Holder, F: Future> Body<H, F> {
         Self { under: None, future: Some(future), ending: None }
     }
 
-    /// Begins the body under these holds.
+    /// Puts the body under these holds, and into their span if they have one for it.
     pub(super) fn begin(self: Pin<&mut Self>, holder: H) {
-        *self.project().under = Some(Under::new(holder));
+        let span = holder.span();
+        self.go_on(holder, span);
     }
 
-    /// Takes the first step of a body that has not begun, where the caller is, and drops what is left of it if that was the
-    /// last one.
+    /// Puts the body under these holds, and into this span.
+    pub(super) fn go_on(self: Pin<&mut Self>, holder: H, span: Option<Arc<HoldSpan>>) {
+        *self.project().under = Some(Under::new(holder, span));
+    }
+
+    /// Takes the first step of a body, and drops what is left of it if that was the last one. The caller has entered the
+    /// locks and the span.
     #[inline(always)]
     pub(super) fn first_step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         step(self.project().future, context)
@@ -145,7 +151,7 @@ impl<H: Holder, F: Future> Body<H, F> {
         *this.under = None;
     }
 
-    /// Waits for a loss, after a step after which the body waits. Drops the body if something is lost.
+    /// Waits for a loss, while the body waits. Drops the body if something is lost.
     pub(super) fn wait(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LockError> {
         let under = self.as_mut().project().under.as_mut().expect(ENDED);
         let lost = ready!(under.lost(context));
@@ -193,7 +199,7 @@ impl<H: Holder, F: Future> Body<H, F> {
         let Poll::Ready(value) = self.as_mut().step(context) else {
             return self.wait(context).map(failed);
         };
-        // The span may be closed from now on.
+        // The span is not needed any more, and may be closed by the end of the holds.
         let Under { holder, .. } = self.as_mut().project().under.take().expect(ENDED);
         if let Err(lost) = holder.check() {
             // Before the locks are given up.

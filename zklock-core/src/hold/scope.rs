@@ -268,7 +268,7 @@ fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) ->
 
 /// Calls a function as [`look_for`] does, beginning with this visit. It is a function of its own, so that the look for other
 /// holds is inlined. The node of the visit may have to be made, which happens outside of the scope.
-#[cold]
+#[inline(never)]
 fn look_from<T>(visit: &Visit, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
     if let Some(node) = visit.node()
         && let Some(relation) = node.relation(sought)

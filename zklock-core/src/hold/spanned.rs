@@ -52,8 +52,13 @@ impl Spanned {
     }
 
     /// Returns the span for a body under this hold, unless the body is to stay in the present one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn for_body(&self) -> Option<Arc<HoldSpan>> {
+        if self.is_none() { None } else { self.present_for_body() }
+    }
+
+    #[inline(never)]
+    fn present_for_body(&self) -> Option<Arc<HoldSpan>> {
         Some(self.present()?.span.clone()).filter(|span| span.is_for_body())
     }
 

@@ -45,12 +45,6 @@ impl Tenure {
         if is_certain { Ok(()) } else { self.check_again() }
     }
 
-    /// Lets the lease clock run out, and stay so while the returned value is kept.
-    #[cfg(test)]
-    pub(crate) fn run_out(&self) -> impl Sized + '_ {
-        self.session.clock().run_out()
-    }
-
     #[cold]
     #[inline(never)]
     fn check_again(&self) -> Result<(), LockError> {

@@ -280,7 +280,7 @@ impl LeaseClock {
         self.origin.elapsed() < self.valid_until.load(Ordering::Acquire)
     }
 
-    /// Lets the clock run out, and stay so while the returned value is kept.
+    /// Makes the clock run out. No answer renews it until the returned value is dropped.
     #[cfg(test)]
     pub(crate) fn run_out(&self) -> impl Sized + '_ {
         let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
