@@ -34,20 +34,24 @@ impl Outsider {
 
     /// Deletes those of some nodes that have no children, again and again for some time. Returns the number of
     /// deletions.
-    pub(crate) async fn reap(&self, paths: &[String], lasts: Duration) -> io::Result<u64> {
+    pub(crate) async fn reap(&self, paths: &[String], lasts: Duration) -> u64 {
         let (end, mut deletions) = (Instant::now() + lasts, 0);
         while Instant::now() < end {
-            let mut conversation = self.open().await?;
+            let Ok(mut conversation) = self.open().await else {
+                // Other faults can make all servers refuse at the same time.
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
             // A server that ends the connection is followed by another one.
             while let Ok(some) = reap_once(&mut conversation, paths).await
                 && Instant::now() < end
             {
                 deletions += some;
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::time::sleep(PAUSE).await;
             }
             close(conversation).await;
         }
-        Ok(deletions)
+        deletions
     }
 
     /// Returns the full paths of the children of a node, in the order of their numbers.
@@ -221,6 +225,8 @@ async fn in_time<T>(call: impl Future<Output = Result<T, ConversationError>>) ->
     answer.map_err(io::Error::other)
 }
 
+/// The pause between two rounds of deletions.
+const PAUSE: Duration = Duration::from_millis(10);
 /// The time limit for one answer.
 const WITHIN: Duration = Duration::from_secs(3);
 /// The number of times that each server is asked to end a session.

@@ -1,6 +1,7 @@
 //! Faults that an outsider of the locks causes: ended sessions, and deleted nodes.
 
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
 use zklock_testkit::history::Event;
 
@@ -31,11 +32,11 @@ pub(super) fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
     for nth in 0..queues.len() {
         let (lock, queue) = queues[(first + nth) % queues.len()];
         let queue = format!("{NAMESPACE}{queue}");
-        let children = field.runtime.block_on(field.outsider.children(&queue))?;
+        let children = ask(field, async || field.outsider.children(&queue).await)?;
         let place =
             if pick.is_multiple_of(2) { 0 } else { usize::try_from(pick >> 1 & 0x7f).unwrap_or_default() };
         let Some(path) = children.get(place % children.len().max(1)) else { continue };
-        let Some(zxid) = field.runtime.block_on(field.outsider.created(path))? else { continue };
+        let Some(zxid) = ask(field, async || field.outsider.created(path).await)? else { continue };
         let broken = Event::LockBroken { lock: lock.to_owned(), zxid: Some(zxid) };
         field.chronicle.note(broken.clone());
         let deleted = field.runtime.block_on(field.outsider.delete(path));
@@ -49,12 +50,29 @@ pub(super) fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
     Err("no lock has a contender".into())
 }
 
+/// Asks until a server answers: other faults can make all of them refuse at the same time. Gives up at the end of the run, or
+/// when the servers have had the time for several elections.
+fn ask<T>(field: &Field, question: impl AsyncFn() -> io::Result<T>) -> io::Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match field.runtime.block_on(question()) {
+            Err(_) if Instant::now() < deadline && !field.end.has_rung() => field.end.wait(PAUSE),
+            answer => return answer,
+        }
+    }
+}
+
+/// The time within which a server answers again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two questions.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Deletes the queues without contenders, as the servers do with containers, but far more often.
 pub(super) fn reap(field: &Field, fault: &Fault, lasts: Duration) -> Outcome {
     let number = field.chronicle.began(fault, "");
     let queues = field.workloads.iter().flat_map(|workload| workload.queues());
     let paths: Vec<_> = queues.map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
-    let deletions = field.runtime.block_on(field.outsider.reap(&paths, lasts))?;
+    let deletions = field.runtime.block_on(field.outsider.reap(&paths, lasts));
     field.chronicle.say(&format!("{deletions} empty queues were deleted"));
     field.chronicle.ended(number);
     Ok(())
