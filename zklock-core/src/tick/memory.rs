@@ -21,6 +21,8 @@ struct Ticks {
     by_path: HashMap<String, Seen>,
     /// The number of ticks at which those whose period is over are forgotten.
     limit: usize,
+    /// The instant at which all ticks were forgotten. What was written before says nothing.
+    forgotten: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,10 @@ impl Memory {
     /// Remembers a tick that was written no earlier than `at`.
     pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
         let mut ticks = self.ticks();
+        // The answer to a question that was under way when all ticks were forgotten.
+        if ticks.forgotten.is_some_and(|forgotten| at <= forgotten) {
+            return;
+        }
         // If the path contains an argument of the function, there is one tick per value.
         if ticks.by_path.len() >= ticks.limit {
             let now = Instant::now();
@@ -61,7 +67,9 @@ impl Memory {
 
     /// Forgets every tick, so that the servers are asked again.
     pub(crate) fn forget(&self) {
-        self.ticks().by_path.clear();
+        let mut ticks = self.ticks();
+        ticks.by_path.clear();
+        ticks.forgotten = Some(Instant::now());
     }
 
     fn ticks(&self) -> MutexGuard<'_, Ticks> {
@@ -113,6 +121,18 @@ mod tests {
         let seen = Seen { at: Instant::now(), tick, period: minute };
         let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
         assert!(seen.is_closed(minute, at(1)) && !seen.is_closed(minute, at(60)));
+    }
+
+    #[test]
+    fn the_answer_to_a_question_from_before_everything_was_forgotten_is_not_remembered() {
+        let (memory, hour) = (Memory::default(), period(Duration::from_secs(3_600)));
+        let asked = Instant::now();
+        memory.forget();
+        memory.note(&path("/a"), start(0, hour), hour, asked);
+        assert!(!memory.is_closed(&path("/a"), hour));
+        let later = memory.ticks().forgotten.unwrap().checked_add(Duration::from_nanos(1)).unwrap();
+        memory.note(&path("/a"), start(0, hour), hour, later);
+        assert!(memory.is_closed(&path("/a"), hour));
     }
 
     #[test]
