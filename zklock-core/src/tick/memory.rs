@@ -21,7 +21,7 @@ struct Ticks {
     by_path: HashMap<String, Seen>,
     /// The number of ticks at which those whose period is over are forgotten.
     limit: usize,
-    /// The instant at which all ticks were forgotten. What was written before says nothing.
+    /// The instant at which all ticks were forgotten. A tick that was written before is not remembered.
     forgotten: Option<Instant>,
 }
 
