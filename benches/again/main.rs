@@ -30,8 +30,8 @@ use timing::{Cost, Timing};
 /// `guard`: a lock is entered again, and its guard dropped. `release`: the release is awaited instead. `annotated`: a
 /// function under `#[distributed_lock]` whose lock the caller holds, with a constant path or with a value in it; the
 /// cost of the same function without the attribute is subtracted instead. `scoped`: the default client is that of a scope.
-/// `deeper`: the caller has taken another lock inside of the one that is entered again. `is_leader`: a follower is asked. `skipped`: a call of
-/// a function under `#[leader_only]` on the follower.
+/// `deeper`: the caller has taken another lock inside of the one that is entered again. `is_leader`: a follower is asked.
+/// `skipped`: a call of a function under `#[leader_only]` on the follower.
 #[derive(Parser)]
 #[command(name = "again", bin_name = "cargo bench -p zklock --bench again --")]
 struct Options {

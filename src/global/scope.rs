@@ -13,7 +13,7 @@ tokio::task_local! {
     pub(super) static SCOPED: Scoped;
 }
 
-/// Whether a scope or a test was entered in this process. Until then, no call looks for one.
+/// Whether a scope or a test was entered in this process. Until then, the search for a client skips both.
 ///
 /// It is set before that, on the same thread, or before the future moves to another thread. A call inside of a scope or of a
 /// test therefore reads `true`.

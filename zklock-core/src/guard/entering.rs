@@ -86,6 +86,20 @@ mod tests {
     use crate::client::connected;
 
     #[tokio::test]
+    async fn a_wait_goes_on_until_it_has_the_lock_and_not_longer() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let held = mutex.lock().await.unwrap();
+        let mut lock = pin!(mutex.lock());
+        for _ in 0..2 {
+            assert!(poll!(&mut lock).is_pending());
+        }
+        drop(held);
+        assert!(lock.as_mut().await.unwrap().is_held());
+        assert!(AssertUnwindSafe(lock).catch_unwind().await.is_err());
+    }
+
+    #[tokio::test]
     async fn a_wait_that_has_ended_does_not_enter_the_lock_again() {
         let (_server, client) = connected().await;
         let mutex = client.mutex("/a").unwrap();

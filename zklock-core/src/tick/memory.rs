@@ -52,7 +52,7 @@ impl Memory {
     /// Remembers a tick that was written no earlier than `at`.
     pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
         let mut ticks = self.ticks();
-        // The answer to a question that was under way when all ticks were forgotten.
+        // The question was under way when all ticks were forgotten, and its answer may be outdated.
         if ticks.forgotten.is_some_and(|forgotten| at <= forgotten) {
             return;
         }
