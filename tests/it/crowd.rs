@@ -176,6 +176,43 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call(kind: Kind) {
     assert!(asked < 100, "{asked} requests");
 }
 
+/// The size of a crowd of locks that come and go, and the time for which each is held.
+const BURST: (usize, Duration) = (5_000, Duration::from_secs(8));
+
+/// Takes many locks, each of which is held for some time.
+async fn burst(client: &Client) {
+    let mut jobs = JoinSet::new();
+    for number in 0..BURST.0 {
+        let mutex = client.mutex(format!("/burst/{number}")).unwrap();
+        jobs.spawn(async move {
+            let guard = mutex.lock_timeout(LONG).await.unwrap();
+            tokio::time::sleep(BURST.1).await;
+            guard.release().await.unwrap();
+        });
+    }
+    while let Some(job) = jobs.join_next().await {
+        job.unwrap();
+    }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_call(kind: Kind) {
+    let crowd = Crowd::of(kind).await;
+    let long = crowd.client.mutex("/long").unwrap().lock().await.unwrap();
+    let session = crowd.client.session_id();
+    for _ in 0..2 {
+        burst(&crowd.client).await;
+        crowd.until_there_are(1).await;
+        // The pause between two roll calls, of which the next one finds nobody.
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        let later = crowd.client.mutex("/burst/1").unwrap();
+        soon(later.lock()).await.unwrap().release().await.unwrap();
+        assert!(long.is_held() && crowd.client.readiness().is_ready());
+    }
+    assert_eq!(crowd.client.session_id(), session);
+}
+
 #[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_whose_sessions_end_together_enter_again_and_are_all_served(kind: Kind) {

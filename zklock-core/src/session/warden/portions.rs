@@ -100,7 +100,7 @@ const LONGEST: usize = 1 << 20;
 const MOST: usize = 16;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::error::LossReason;
     use crate::queue::contender::Name;
     use crate::session::charge::Vigil;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     /// A lock with a node at this path.
-    struct Lock(String);
+    pub(in crate::session::warden) struct Lock(pub(in crate::session::warden) String);
 
     impl Charge for Lock {
         fn node(&self) -> Option<Name> {

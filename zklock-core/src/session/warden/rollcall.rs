@@ -219,9 +219,10 @@ async fn missing(charges: &[Arc<dyn Charge>], list: Vec<String>, note: impl Fn(&
     missing
 }
 
-/// The shortest pause after the question for one of these portions.
+/// The shortest pause after the question for one of these portions. There is none if all locks were released meanwhile.
 fn share(portions: usize) -> Duration {
-    (OWN_INTERVAL / u32::try_from(portions).unwrap_or(u32::MAX)).max(SHORTEST)
+    let portions = u32::try_from(portions).unwrap_or(u32::MAX);
+    OWN_INTERVAL.checked_div(portions).unwrap_or(OWN_INTERVAL).max(SHORTEST)
 }
 
 /// The shortest pause after an answer of this length, so that roll calls take a small part of a connection.
@@ -241,3 +242,38 @@ const SHORTEST: Duration = Duration::from_secs(2);
 const BYTES_PER_SECOND: f64 = 1_000_000.0;
 /// The pause between attempts to verify leases.
 const PAUSE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use crate::session::ward::Watch;
+    use crate::session::warden::portions::tests::Lock;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn locks_that_are_all_released_before_a_roll_call_are_not_asked_for() {
+        let session = Session::staged(1);
+        let mut calls = pin!(session.call_roll());
+        let lock: Arc<dyn Charge> = Arc::new(Lock("/a".into()));
+        let key = session.next_key();
+        session.enroll(key, lock.clone());
+        session.ward.change(|roster| {
+            roster.due(Instant::now());
+            roster.note_unwatched(key, Watch::NoRoom)
+        });
+        assert!(session.ward.roster().has_unwatched());
+        let released = async {
+            sleep(OWN_INTERVAL / 2).await;
+            session.dismiss(key);
+            sleep(OWN_INTERVAL * 3).await;
+        };
+        tokio::select! {
+            biased;
+            never = &mut calls => match never {},
+            () = released => {}
+        }
+        assert!(!session.is_over());
+    }
+}
