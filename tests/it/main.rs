@@ -24,6 +24,7 @@ mod mutex;
 mod numbers;
 mod once;
 mod outage;
+mod panics;
 mod parents;
 mod participants;
 mod process;

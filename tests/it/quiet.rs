@@ -3,6 +3,7 @@
 mod long_waits;
 
 use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use rstest_reuse::apply;
@@ -14,8 +15,13 @@ use zklock_testkit::wire::Opcode;
 
 use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until};
 
-/// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell.
-struct Loud;
+/// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell. It panics at
+/// those with [`PANICS`] in them.
+pub(crate) struct Loud;
+
+pub(crate) const PANICS: &str = "panics-on-purpose";
+
+static PANICKED: AtomicUsize = AtomicUsize::new(0);
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -24,7 +30,12 @@ fn lines() -> MutexGuard<'static, Vec<String>> {
 }
 
 impl Loud {
-    fn listen() {
+    /// Returns the number of panics of this subscriber.
+    pub(crate) fn panics() -> usize {
+        PANICKED.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn listen() {
         static ONCE: Once = Once::new();
         // For the whole process, because sessions have their own threads.
         ONCE.call_once(|| tracing::subscriber::set_global_default(Self).expect("no other subscriber is set"));
@@ -45,7 +56,12 @@ impl Subscriber for Loud {
         }
         let mut line = Line(format!("{} ", event.metadata().target()));
         event.record(&mut line);
+        let panics = line.0.contains(PANICS);
         lines().push(line.0);
+        if panics {
+            PANICKED.fetch_add(1, Ordering::SeqCst);
+            panic!("the subscriber panics on purpose");
+        }
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

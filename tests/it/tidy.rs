@@ -164,13 +164,12 @@ fn the_core_has_no_process_wide_state() {
 }
 
 #[test]
-fn files_are_short_without_their_tests() {
+fn files_are_short_with_their_tests() {
     for folder in CRATES {
         for (path, text) in sources(folder) {
-            let tests = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
-            let lines = text[..tests].lines().count();
+            let lines = text.lines().count();
             let is_test = path.ends_with("sim.rs");
-            assert!(is_test || lines <= 300, "{} has {lines} lines", path.display());
+            assert!(is_test || lines <= 600, "{} has {lines} lines", path.display());
         }
     }
 }

@@ -95,6 +95,8 @@ use self::succession::Succession;
 use self::traffic::Traffic;
 use self::ward::Ward;
 
+use crate::tasks::panics;
+
 pub(crate) use self::failure::OpenError;
 pub(crate) use self::link::Link;
 pub(crate) use self::opening::{Opening, Silence};
@@ -181,6 +183,22 @@ impl Session {
         self.ops.close();
     }
 
+    /// Ends the session after a task has panicked, because the state that the task kept cannot be relied on.
+    pub(crate) fn end_after_panic(&self) {
+        self.give_up();
+        tracing::error!("a task of the client panicked, so its session ends, and its locks are lost");
+    }
+
+    /// Runs a task of the session on the present runtime, which is that of the client. A panic ends the session.
+    fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        let session = self.clone();
+        tokio::spawn(async move {
+            if panics(task).await {
+                session.end_after_panic();
+            }
+        });
+    }
+
     /// Closes the session.
     ///
     /// Its leases are lost first, and their guards get up to `within` to be released. The session
@@ -259,3 +277,17 @@ impl Drop for Attendance {
 
 /// The maximum number of paths to warn about, which bounds the memory.
 const WARNINGS: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_a_task_ends_the_session() {
+        let session = Session::staged(1);
+        session.spawn(async {});
+        session.spawn(async { panic!("on purpose") });
+        session.over().await;
+        assert_eq!(session.link().health, Health::Lost);
+    }
+}

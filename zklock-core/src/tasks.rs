@@ -1,9 +1,12 @@
 //! The tasks of one client, on its own thread.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -19,6 +22,15 @@ struct Thread {
     runtime: Handle,
     /// The time for which callers wait for requests.
     patience: Duration,
+    /// Told of each panic of a task.
+    panics: Notify,
+}
+
+/// Runs a task to its end. Returns whether it panicked.
+///
+/// A bug, or a subscriber of `tracing` that panics, must cost no more than one session.
+pub(crate) async fn panics(task: impl Future<Output = ()>) -> bool {
+    AssertUnwindSafe(task).catch_unwind().await.is_err()
 }
 
 /// Something that the client has to finish before it is shut down.
@@ -26,7 +38,8 @@ pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
     pub(crate) fn new(runtime: Handle, patience: Duration) -> Self {
-        Self(Arc::new(Thread { tracker: TaskTracker::new(), runtime, patience }))
+        let (tracker, panics) = (TaskTracker::new(), Notify::new());
+        Self(Arc::new(Thread { tracker, runtime, patience, panics }))
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
@@ -41,8 +54,19 @@ impl Tasks {
     /// Runs a task. It is dropped at once if the thread has ended.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(task) = interleaving::take(task) {
-            self.0.tracker.spawn_on(task, &self.0.runtime);
+            let thread = self.0.clone();
+            let watched = async move {
+                if panics(task).await {
+                    thread.panics.notify_one();
+                }
+            };
+            self.0.tracker.spawn_on(watched, &self.0.runtime);
         }
+    }
+
+    /// Waits until a task has panicked.
+    pub(crate) async fn panicked(&self) {
+        self.0.panics.notified().await;
     }
 
     /// Makes [`finished`](Self::finished) wait until the returned value is dropped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Phase};
@@ -14,7 +14,7 @@ use crate::events::Source;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{Health, OpenError, Session};
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, panics};
 use crate::tick::Memory;
 
 use super::settings::Settings;
@@ -273,23 +273,41 @@ impl Worker {
     async fn supervise(&self) {
         let mut pauses = Pauses::default();
         while !self.stopping.is_cancelled() {
-            match self.stopping.run_until_cancelled(self.settings.opening.open()).await {
-                Some(Ok(session)) => {
-                    self.current.send_replace(Current::Open(session.clone()));
-                    self.stopping.run_until_cancelled(session.over()).await;
-                    if self.stopping.is_cancelled() {
-                        session.close(CLOSE_WITHIN).await;
-                    }
-                    self.current.send_replace(Current::Opening(None));
-                    self.stopping.run_until_cancelled(sleep(pauses.after_end())).await;
-                }
-                Some(Err(error)) => {
-                    tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
-                    self.current.send_replace(Current::Opening(Some(error)));
-                    self.stopping.run_until_cancelled(sleep(pauses.after_failure())).await;
-                }
-                None => {}
+            let mut pause = Duration::ZERO;
+            if panics(async { pause = self.open(&mut pauses).await }).await {
+                pause = pauses.after_failure();
+                self.current_session().inspect(|session| session.end_after_panic());
             }
+            self.stopping.run_until_cancelled(sleep(pause)).await;
+        }
+    }
+
+    /// Opens a session, and waits until it is over. Returns the pause before the next one.
+    async fn open(&self, pauses: &mut Pauses) -> Duration {
+        match self.stopping.run_until_cancelled(self.settings.opening.open()).await {
+            Some(Ok(session)) => {
+                let since = Instant::now();
+                self.current.send_replace(Current::Open(session.clone()));
+                self.follow(&session).await;
+                self.current.send_replace(Current::Opening(None));
+                pauses.after_end(since.elapsed())
+            }
+            Some(Err(error)) => {
+                tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
+                self.current.send_replace(Current::Opening(Some(error)));
+                pauses.after_failure()
+            }
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Waits until the session is over. Closes it if the client is stopped.
+    async fn follow(&self, session: &Session) {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => session.close(CLOSE_WITHIN).await,
+            () = session.over() => {}
+            () = self.tasks.panicked() => session.end_after_panic(),
         }
     }
 }

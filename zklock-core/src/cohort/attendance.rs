@@ -9,7 +9,8 @@ use crate::client::long_waits::{LongWait, Pace};
 
 use super::calls::{Cohort, Local};
 
-/// Closes a cohort for good whose task ends early, because the client's thread ended or a bug made the task panic.
+/// Fails the calls of a cohort whose task ends early, because the client's thread ended or a bug made the task panic. Later
+/// calls start another task.
 pub(super) struct Attendance<R: Local> {
     pub(super) cohort: Arc<Cohort<R>>,
     is_over: bool,
@@ -42,11 +43,14 @@ impl<R: Local> Cohort<R> {
         self.serve();
     }
 
-    /// Refuses all calls from now on, and leaves what is held to its present holders.
+    /// Fails all calls, and leaves what is held to its present holders.
     fn abandon(&self) {
         let (calls, leases) = self.rules().abandon();
         drop(leases);
-        self.fail(calls, |cohort, _| cohort.closed());
+        self.fail(calls, |cohort, _| match cohort.worker.closing().is_cancelled() {
+            true => cohort.closed(),
+            false => cohort.panicked(),
+        });
     }
 
     /// Answers the calls whose time is over.

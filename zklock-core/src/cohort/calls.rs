@@ -186,6 +186,12 @@ impl<R: Local> Cohort<R> {
         LockError::Closed { path: self.path().relative().to_owned() }
     }
 
+    /// A contender may be left until the session ends.
+    pub(super) fn panicked(&self) -> LockError {
+        let path = self.path().relative().to_owned();
+        LockError::OutcomeUnknown { path, reason: "the task that queued for it panicked".into() }
+    }
+
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
         let (phase, holder) = self.in_the_way();
         LockError::Timeout { path: self.path().relative().to_owned(), waited, phase, holder }

@@ -186,7 +186,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
     }
 
     fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
-        let calls = self.close();
+        let calls = self.drain();
         self.waiters.rest();
         (calls, self.part().into_iter().collect())
     }

@@ -182,7 +182,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Pool<C, L, D> {
         self.contenders.clear();
         let permits = mem::take(&mut self.held).into_values().chain(mem::take(&mut self.parked));
         let leases = permits.map(|permit| permit.into_lease().into_lease()).collect();
-        let calls = self.close();
+        let calls = self.drain();
         self.waiters.rest();
         (calls, leases)
     }

@@ -14,6 +14,7 @@ use super::{Health, Session};
 
 /// Publishes the state of the connection until the session ends.
 pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
+    let _closed = session.closed.clone().drop_guard();
     let mut state = states.state();
     while !state.is_terminated() && !session.is_over() {
         state = tokio::select! {
@@ -35,7 +36,6 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
     }
     tracing::info!(%state, "session ended");
     session.tell_lost();
-    session.closed.cancel();
 }
 
 /// Publishes the health that corresponds to a state of the client library.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Session;
+use super::fault::Fault;
 
 /// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
 ///
@@ -36,7 +37,10 @@ fn until_due(session: &Session) -> Duration {
 
 async fn beat(session: &Session) {
     let terms = session.clock().terms();
-    if let Err(fault) = session.ops().heartbeat(terms.heartbeat_kind()).await {
-        tracing::debug!(?fault, "heartbeat failed");
+    match session.ops().heartbeat(terms.heartbeat_kind()).await {
+        Ok(()) => {}
+        // The client library has ended its own task, perhaps by a panic, which it does not report.
+        Err(Fault::SessionOver) => session.give_up(),
+        Err(fault) => tracing::debug!(?fault, "heartbeat failed"),
     }
 }

@@ -103,16 +103,16 @@ impl Opening {
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        tokio::spawn(connection::follow(session.clone(), client.state_watcher()));
-        tokio::spawn(heartbeat::keep(session.clone()));
-        tokio::spawn(warden::keep(session.clone()));
+        session.spawn(connection::follow(session.clone(), client.state_watcher()));
+        session.spawn(heartbeat::keep(session.clone()));
+        session.spawn(warden::keep(session.clone()));
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if standing == Some(Standing::Known) {
-            tokio::spawn(login::keep_known(session.clone()));
+            session.spawn(login::keep_known(session.clone()));
         }
         #[cfg(feature = "tls")]
         if let Some(transport) = self.security.transport.clone() {
-            tokio::spawn(tls::keep_fresh(session.clone(), transport));
+            session.spawn(tls::keep_fresh(session.clone(), transport));
         }
         Ok(session)
     }

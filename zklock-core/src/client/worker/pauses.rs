@@ -11,15 +11,19 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Returns the pause after a session has ended, and forgets earlier failures.
+    /// Returns the pause after a session has ended that was open for this time. A session that ends as soon as it is
+    /// opened counts as a failure. Any other one ends the row of failures.
     ///
     /// The contenders of the ended session enter their queues again when the next one is open.
-    pub(super) fn after_end(&mut self) -> Duration {
+    pub(super) fn after_end(&mut self, open_for: Duration) -> Duration {
+        if open_for <= LONGEST {
+            return self.after_failure();
+        }
         *self = Self::default();
         SPREAD.mul_f64(fastrand::f64())
     }
 
-    /// Returns the pause after a session could not be opened. It doubles with each failure in a row, and half of it is
+    /// Returns the pause after a session could not be opened, or did not last. It doubles with each failure in a row, and half of it is
     /// random.
     pub(super) fn after_failure(&mut self) -> Duration {
         let pause = self.after_failure;
@@ -45,11 +49,14 @@ const LONGEST: Duration = Duration::from_secs(3);
 mod tests {
     use super::*;
 
+    /// A session that has lasted.
+    const LONG: Duration = Duration::from_secs(30);
+
     #[test]
     fn a_thousand_clients_whose_sessions_ended_together_come_back_over_a_tenth_of_a_second() {
         let mut tenths = [0; 10];
         for _ in 0..1_000 {
-            let pause = Pauses::default().after_end();
+            let pause = Pauses::default().after_end(LONG);
             // A pause of the whole time is possible, too.
             tenths[usize::try_from(pause.as_micros() / 10_000).unwrap().min(9)] += 1;
         }
@@ -75,7 +82,15 @@ mod tests {
         for _ in 0..10 {
             pauses.after_failure();
         }
-        assert!(pauses.after_end() <= SPREAD);
+        assert!(pauses.after_end(LONG) <= SPREAD);
         assert!(pauses.after_failure() <= SHORTEST);
+    }
+
+    #[test]
+    fn sessions_that_end_as_soon_as_they_are_opened_are_opened_at_the_pace_of_failures() {
+        let mut pauses = Pauses::default();
+        let pauses: Vec<_> = (0..20).map(|_| pauses.after_end(Duration::from_millis(1))).collect();
+        assert!(pauses[0] <= SHORTEST);
+        assert!(pauses[19] >= LONGEST / 2, "{pauses:?}");
     }
 }

@@ -29,7 +29,7 @@ impl Session {
         let key = Key { path: path.clone(), also_behind: place.also_behind.clone() };
         let loan = self.succession.lend(key, Instant::now());
         if self.succession.wake() == Sweeper::Asleep {
-            tokio::spawn(sweep(self.clone()));
+            self.spawn(sweep(self.clone()));
         }
         loan
     }

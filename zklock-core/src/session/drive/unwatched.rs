@@ -21,7 +21,7 @@ impl Driver {
         let (session, dir) = (&self.session, self.path.full());
         let (news, is_first) = session.lookouts.join(dir, own.to_string(), predecessor.to_owned());
         if is_first {
-            tokio::spawn(keep_looking(session.clone(), dir.to_owned()));
+            session.spawn(keep_looking(session.clone(), dir.to_owned()));
         }
         tokio::select! {
             biased;

@@ -150,14 +150,15 @@ fn a_call_whose_caller_has_a_lost_grant_comes_back_to_the_front() {
 }
 
 #[test]
-fn a_line_without_a_task_leaves_the_lock_to_its_holder_and_takes_no_more_calls() {
+fn a_line_whose_task_ended_early_leaves_the_lock_to_its_holder_and_has_another_task_for_later_calls() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     let (calls, leases) = scene.line.abandon();
     assert_eq!((calls.len(), leases.len()), (1, 1));
     assert_eq!(scene.give_back(), (vec![], 0));
-    assert_eq!(scene.attempt(Exclusive), Err(Turned::Closed));
     assert_eq!(scene.line.rouse(), Rouse::Nobody);
+    scene.wait(Exclusive);
+    assert_eq!(scene.line.rouse(), Rouse::Start);
 }
 
 #[test]

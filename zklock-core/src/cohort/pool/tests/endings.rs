@@ -50,7 +50,7 @@ fn a_closed_pool_answers_its_calls_takes_no_more_and_passes_nothing_on() {
 }
 
 #[test]
-fn a_pool_without_a_task_leaves_permits_to_their_holders() {
+fn a_pool_whose_task_ended_early_leaves_permits_to_their_holders_and_has_another_task_for_later_calls() {
     let (mut scene, lease) = Scene::held();
     scene.wait();
     let (calls, leases) = scene.pool.abandon();
@@ -59,6 +59,8 @@ fn a_pool_without_a_task_leaves_permits_to_their_holders() {
     assert_eq!(lease.claims(), 1);
     assert_eq!(scene.give_back(1), (vec![], 0));
     assert_eq!(scene.pool.rouse(), Rouse::Nobody);
+    scene.wait();
+    assert_eq!(scene.pool.rouse(), Rouse::Start);
 }
 
 #[test]

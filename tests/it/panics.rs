@@ -1,0 +1,81 @@
+//! Panics on a client's thread, where a subscriber of `tracing` may cause them. Each costs one session.
+
+use rstest_reuse::apply;
+use zklock::{Client, LossReason};
+use zklock_testkit::{How, Proxy};
+use zookeeper_client as zk;
+
+use crate::quiet::{Loud, PANICS};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+
+/// Returns a lock at which a task of the client panics, because it logs a stranger's node.
+async fn lock_that_panics(space: &Space, client: &Client) -> zklock::Mutex {
+    Loud::listen();
+    let mutex = client.mutex("/panics").unwrap();
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+    let stranger = space.full(&format!("/panics/{PANICS}"));
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    space.outsider().await.create(&stranger, b"", &options).await.unwrap();
+    mutex
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again(kind: Kind) {
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let mutex = lock_that_panics(&space, &client).await;
+    let other = client.mutex("/other").unwrap();
+    let held = soon(other.lock()).await.unwrap();
+    let session = client.session_id();
+    let error = failed(soon(mutex.lock()).await).to_string();
+    assert!(error.contains("panicked"), "{error}");
+    assert_eq!(soon(held.lost()).await, LossReason::SessionEnded);
+    drop(held);
+    soon(other.lock()).await.unwrap().release().await.unwrap();
+    assert_ne!(client.session_id(), session);
+
+    // The lock at which the task panicked is not closed for good.
+    space.delete_children("/panics").await;
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session(kind: Kind) {
+    let space = Space::new(kind);
+    let (proxy, client) = space.proxied().await;
+    let mutex = lock_that_panics(&space, &client).await;
+    let other = client.mutex("/other").unwrap();
+    let held = soon(other.lock()).await.unwrap();
+    proxy.refuse();
+    failed(soon(mutex.lock()).await);
+    soon(held.lost()).await;
+    assert!(!client.readiness().is_ready());
+    drop(held);
+    proxy.heal();
+    until(async || client.readiness().is_ready(), "the client is ready again").await;
+    soon(other.lock()).await.unwrap().release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_panic_between_two_sessions_does_not_end_the_clients_thread(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    // The servers are named in the warning that no session can be opened.
+    let servers = format!("{},{PANICS}.invalid:1", proxy.connect_string());
+    let client = space.config_at(&servers).connect().await.unwrap();
+    let mutex = client.mutex("/a").unwrap();
+    let held = soon(mutex.lock()).await.unwrap();
+    let before = Loud::panics();
+    proxy.refuse();
+    space.end_session_of(&client);
+    proxy.cut(How::Rst);
+    soon(held.lost()).await;
+    drop(held);
+    until(async || Loud::panics() > before, "the thread panics").await;
+    proxy.heal();
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
+}
