@@ -9,6 +9,7 @@ mod crowd;
 mod current;
 mod cuts;
 mod cycles;
+mod diagnose;
 mod ensemble;
 mod events;
 mod exclusive;

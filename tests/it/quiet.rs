@@ -78,7 +78,7 @@ impl Subscriber for Loud {
 }
 
 /// Returns the log lines about a lock.
-fn logged(path: &str) -> Vec<String> {
+pub(crate) fn logged(path: &str) -> Vec<String> {
     lines().iter().filter(|line| line.contains(path)).cloned().collect()
 }
 

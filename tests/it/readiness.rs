@@ -20,7 +20,10 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
     assert_eq!(client.readiness(), Readiness::Ready);
     server.kill().unwrap();
     until_it_is(Readiness::Suspended, &client).await;
-    until_it_is(Readiness::Disconnected, &client).await;
+    let is_disconnected = || matches!(client.readiness(), Readiness::Disconnected { .. });
+    until(async || is_disconnected(), "the client is disconnected").await;
+    until(async || client.readiness().to_string().contains("refuses connections"), "the reason is told")
+        .await;
     server.restart().unwrap();
     until_it_is(Readiness::Ready, &client).await;
 }

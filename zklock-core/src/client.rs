@@ -98,7 +98,7 @@ impl Client {
 
     /// Returns whether this client can take locks and lead now, from memory.
     pub fn readiness(&self) -> Readiness {
-        if self.worker().closing().is_cancelled() { Readiness::Closing } else { self.health().into() }
+        self.worker().readiness()
     }
 
     /// Returns the id of the current session, as the servers know it; `None` while no session is open.

@@ -6,7 +6,8 @@
 //! continue while the user's runtimes are blocked, shut down or absent. The connections of a login by Kerberos are
 //! on a thread of their own.
 //!
-//! * [`opening`] opens the session, and [`failure`] classifies the failures to open one.
+//! * [`opening`] opens the session, [`failure`] classifies the failures to open one, and [`diagnose`] finds the reason of
+//!   each server.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
 //! * [`address`] splits the address of a server.
 //! * [`acl`] has the access control lists of the nodes that it creates.
@@ -26,7 +27,7 @@
 //! * [`bounded`] reads files of credentials and certificates.
 //! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, which `standing`
 //!   checks, and `tls` its encrypted connections. `hosted` has the connections of logins that block, and
-//!   `apart` starts other work that blocks.
+//!   [`apart`] starts other work that blocks.
 //!
 //! # Epochs
 //!
@@ -36,13 +37,14 @@
 
 pub(crate) mod acl;
 pub(crate) mod address;
-#[cfg(any(feature = "sasl-gssapi", feature = "tls"))]
 mod apart;
 pub(crate) mod bounded;
 pub(crate) mod charge;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
+mod deadline;
+pub(crate) mod diagnose;
 pub(crate) mod drive;
 mod failure;
 pub(crate) mod fault;
@@ -97,6 +99,7 @@ use self::ward::Ward;
 
 use crate::tasks::panics;
 
+pub(crate) use self::diagnose::Diagnosis;
 pub(crate) use self::failure::OpenError;
 pub(crate) use self::link::Link;
 pub(crate) use self::opening::{Opening, Silence};

@@ -39,6 +39,8 @@ mod eventually;
 mod four_letter;
 #[cfg(feature = "history")]
 pub mod history;
+#[doc(hidden)]
+pub mod impostor;
 mod installation;
 mod kerberos;
 pub mod model;

@@ -45,9 +45,8 @@ impl Report {
         let advice = match &session {
             Ok(findings) => advice(settings, &words, findings),
             Err(NoSession::Refused) => Login::Refused.advice().into_iter().collect(),
-            Err(NoSession::Other(_)) => {
-                vec!["check the address, the network, the certificates and the credentials".to_owned()]
-            }
+            // The reason says it.
+            Err(NoSession::Other(_)) => Vec::new(),
         };
         let notes = session.as_ref().map(|found| notes(settings, &words, found)).unwrap_or_default();
         Self { server: server.name.clone(), asked: settings.session_timeout, words, session, advice, notes }
@@ -205,6 +204,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, words, session, .. } = self;
         writeln!(f, "{server}")?;
+        if let (Err(reason @ NoSession::Other(_)), None) = (session, &words.version) {
+            return writeln!(f, "  session     none: {reason}");
+        }
         let mut line = |name: &str, value: &dyn fmt::Display| writeln!(f, "  {name:<11} {value}");
         let unasked = || "unknown: no answer to `srvr`, which is not asked on an encrypted port".to_owned();
         let mode = words.mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use zklock::Config;
+use zklock::{Config, LockError};
 use zookeeper_client as zk;
 
 use super::clock::{self, Rate};
@@ -100,29 +100,29 @@ async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Resu
 
 async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, NoSession> {
     let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
-    let connector = zk::Client::connector().with_session_timeout(timeout);
+    // The other half is for the search for the reason of a failure.
+    let within = settings.connect_timeout / 2;
+    let connector = zk::Client::connector().with_session_timeout(timeout).with_fail_eagerly();
     let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
-    let (connector, address) = if settings.is_encrypted() {
-        // Without the end after the first attempt, the reason of a refusal would take as long as the bound.
-        (connector.with_fail_eagerly(), format!("tcp+tls://{}", server.address))
-    } else {
-        (connector, server.address.clone())
-    };
-    let connected = tokio::time::timeout(settings.connect_timeout, connector.connect(&address)).await;
-    match connected {
+    let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
+    let address = format!("{scheme}{}", server.address);
+    match tokio::time::timeout(within, connector.connect(&address)).await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(zk::Error::AuthFailed)) => Err(NoSession::Refused),
-        Ok(Err(error)) if settings.is_encrypted() => Err(reason(config, &error).await.into()),
-        Ok(Err(error)) => Err(error.to_string().into()),
-        Err(_) => Err("no answer in time".to_owned().into()),
+        Ok(Err(error)) => Err(reason(config.connect_timeout(within), error.to_string()).await.into()),
+        Err(_) => Err(reason(config.connect_timeout(within), "no answer in time".to_owned()).await.into()),
     }
 }
 
 /// Returns the reason of a failure, which the client library does not tell.
-async fn reason(config: Config, error: &zk::Error) -> String {
+async fn reason(config: Config, failure: String) -> String {
     match config.connect().await {
-        Err(reason) => reason.to_string(),
-        Ok(_) => error.to_string(),
+        Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => reason,
+        Err(error) => error.to_string(),
+        Ok(client) => {
+            client.shutdown(Duration::ZERO).await;
+            failure
+        }
     }
 }
 

@@ -6,12 +6,14 @@ use nix::sys::signal::Signal;
 use rstest_reuse::apply;
 use serde_json::Value;
 use zklock_testkit::Direction;
+use zklock_testkit::impostor::Impostor;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use crate::signals::catches;
 use crate::support::{Kind, Space, on_both_servers};
 use crate::waiting::until;
+use crate::zklock::Zklock;
 
 #[apply(on_both_servers)]
 #[tokio::test]
@@ -152,4 +154,31 @@ async fn a_signal_ends_a_doctor_at_a_silent_server(kind: Kind) {
     until(async || catches(running.pid(), Signal::SIGTERM), "it catches signals").await;
     running.signal(Signal::SIGTERM);
     assert_eq!(running.code().await, 143);
+}
+
+#[test]
+fn a_doctor_names_the_reason_of_each_wrong_address() {
+    let [silent, closing, http, tls, ssh] =
+        [Impostor::Silent, Impostor::Closing, Impostor::Http, Impostor::Tls, Impostor::Ssh]
+            .map(|impostor| impostor.start().unwrap());
+    let cases = [
+        ("no-such-host.invalid:2181".to_owned(), "unknown host"),
+        ("127.0.0.1:1".to_owned(), "refuses connections"),
+        (silent.connect_string(), "accepts connections, and does not answer"),
+        (closing.connect_string(), "closes connections at once"),
+        (http.connect_string(), "speaks HTTP"),
+        (tls.connect_string(), "expects TLS"),
+        (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
+    ];
+    let servers = cases.iter().map(|(server, _)| &server[..]).collect::<Vec<_>>().join(",");
+    let ended = Zklock::new("doctor --json --connect-timeout 6s --connect").arg(servers).run();
+    assert_eq!(ended.code, 69, "{}", ended.err);
+    let reports: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(reports.len(), cases.len(), "{}", ended.out);
+    for ((server, reason), report) in cases.iter().zip(&reports) {
+        assert_eq!(report["server"], *server);
+        let error = report["error"].as_str().unwrap_or_default();
+        assert!(error.contains(reason), "{report}");
+        assert!(report["advice"].as_array().unwrap().is_empty(), "{report}");
+    }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::session::Health;
 
+use super::worker::Worker;
+
 /// The readiness of a client to take locks and lead at this instant, as far as it knows.
 ///
 /// It is about the session. A candidate that the servers refuse says so by [`Leader::failure`](crate::Leader::failure).
@@ -19,7 +21,7 @@ use crate::session::Health;
 /// assert!(Readiness::Ready < Readiness::Suspended);
 /// assert_eq!(Readiness::Suspended.to_string(), "the connection to the servers is broken");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Readiness {
     /// The session is open and connected.
@@ -27,7 +29,11 @@ pub enum Readiness {
     /// The session is disconnected, or has reconnected without an answer yet; it may still be alive.
     Suspended,
     /// No session is open; the client keeps trying to open the next one.
-    Disconnected,
+    #[non_exhaustive]
+    Disconnected {
+        /// The last failure to open one, with the reason of each server. `None` before the first failure.
+        reason: Option<String>,
+    },
     /// The shutdown of the client has begun or is over; it takes no more locks.
     Closing,
     /// There is no client to ask; [`Client::readiness`](crate::Client::readiness) never returns this value.
@@ -36,18 +42,19 @@ pub enum Readiness {
 
 impl Readiness {
     /// Returns whether the client can take locks and lead.
-    pub fn is_ready(self) -> bool {
-        self == Self::Ready
+    pub fn is_ready(&self) -> bool {
+        *self == Self::Ready
     }
 }
 
-impl From<Health> for Readiness {
-    /// Derives the readiness of a client that is not shut down from the health of its session.
-    fn from(health: Health) -> Self {
-        match health {
-            Health::Connected => Self::Ready,
-            Health::Suspended => Self::Suspended,
-            Health::Lost => Self::Disconnected,
+impl Worker {
+    /// Returns the readiness of the client.
+    pub(super) fn readiness(&self) -> Readiness {
+        match self.health() {
+            _ if self.closing().is_cancelled() => Readiness::Closing,
+            Health::Connected => Readiness::Ready,
+            Health::Suspended => Readiness::Suspended,
+            Health::Lost => Readiness::Disconnected { reason: self.failure() },
         }
     }
 }
@@ -57,7 +64,10 @@ impl fmt::Display for Readiness {
         f.write_str(match self {
             Self::Ready => "ready",
             Self::Suspended => "the connection to the servers is broken",
-            Self::Disconnected => "there is no session with the servers",
+            Self::Disconnected { reason: None } => "there is no session with the servers",
+            Self::Disconnected { reason: Some(reason) } => {
+                return write!(f, "there is no session with the servers: {reason}");
+            }
             Self::Closing => "the client is shut down",
             Self::NotInstalled => "no client is installed",
         })
@@ -73,7 +83,8 @@ mod tests {
         let from_best_to_worst = [
             Readiness::Ready,
             Readiness::Suspended,
-            Readiness::Disconnected,
+            Readiness::Disconnected { reason: None },
+            Readiness::Disconnected { reason: Some("refused".into()) },
             Readiness::Closing,
             Readiness::NotInstalled,
         ];
@@ -84,9 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_ready_is() {
+    fn only_a_connected_session_is_ready() {
         use Readiness::{Closing, Disconnected, NotInstalled, Ready, Suspended};
         assert!(Ready.is_ready());
-        assert!(![Suspended, Disconnected, Closing, NotInstalled].iter().any(|other| other.is_ready()));
+        let others = [Suspended, Disconnected { reason: None }, Closing, NotInstalled];
+        assert!(!others.iter().any(Readiness::is_ready));
     }
 }

@@ -1,6 +1,7 @@
 //! The thread of a client, which opens one session after another and runs the tasks that belong to them.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,6 +198,14 @@ impl Worker {
         self.current_session().map_or(Health::Lost, |session| session.link().health)
     }
 
+    /// Returns the last failure to open a session, while none is open.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match &*self.current.borrow() {
+            Current::Opening(error) => error.as_ref().map(ToString::to_string),
+            Current::Open(_) => None,
+        }
+    }
+
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
         match &*self.current.borrow() {
             Current::Open(session) if !session.is_over() => Some(session.clone()),
@@ -284,7 +293,7 @@ impl Worker {
 
     /// Opens a session, and waits until it is over. Returns the pause before the next one.
     async fn open(&self, pauses: &mut Pauses) -> Duration {
-        match self.stopping.run_until_cancelled(self.settings.opening.open()).await {
+        match self.stopping.run_until_cancelled(self.opened()).await {
             Some(Ok(session)) => {
                 let since = Instant::now();
                 self.current.send_replace(Current::Open(session.clone()));
@@ -293,12 +302,28 @@ impl Worker {
                 pauses.after_end(since.elapsed())
             }
             Some(Err(error)) => {
-                tracing::warn!(?error, servers = self.settings.opening.servers, "cannot open a session");
-                self.current.send_replace(Current::Opening(Some(error)));
+                self.tell_failure(error);
                 pauses.after_failure()
             }
             None => Duration::ZERO,
         }
+    }
+
+    /// Opens a session. Tells the reason if that takes long.
+    async fn opened(&self) -> Result<Arc<Session>, OpenError> {
+        let opening = &self.settings.opening;
+        let mut opened = pin!(opening.open());
+        tokio::select! {
+            biased;
+            opened = &mut opened => return opened,
+            reason = opening.reason_of_delay() => self.tell_failure(reason),
+        }
+        opened.await
+    }
+
+    fn tell_failure(&self, error: OpenError) {
+        tracing::warn!(%error, servers = self.settings.opening.servers, "cannot open a session");
+        self.current.send_replace(Current::Opening(Some(error)));
     }
 
     /// Waits until the session is over. Closes it if the client is stopped.

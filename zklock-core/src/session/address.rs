@@ -1,7 +1,6 @@
 //! The parts of a server's address.
 
 /// Returns the address of a server in the connect string, which may begin with a scheme.
-#[cfg(any(feature = "sasl-gssapi", feature = "tls"))]
 pub(crate) fn without_scheme(server: &str) -> &str {
     server.rsplit_once("://").map_or(server, |(_, address)| address)
 }

@@ -19,7 +19,6 @@ impl<T> Default for Single<T> {
 
 impl<T: Send + 'static> Single<T> {
     /// Does work on a thread of this name, or waits for the work that is under way there, and returns its outcome.
-    #[cfg(feature = "sasl-gssapi")]
     pub(super) async fn outcome(
         &self,
         name: &str,
@@ -91,7 +90,6 @@ mod tests {
         })
     }
 
-    #[cfg(feature = "sasl-gssapi")]
     #[tokio::test]
     async fn a_call_takes_the_outcome_of_the_work_that_an_earlier_call_has_left_behind() {
         let single = Single::default();

@@ -1,5 +1,7 @@
 //! The failures to open a session.
 
+use std::fmt;
+
 use zookeeper_client as zk;
 
 use crate::error::LockError;
@@ -25,6 +27,20 @@ impl OpenError {
     /// Returns `true` if another attempt cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
         !matches!(self, Self::Unreachable(_))
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(reason) => f.write_str(reason),
+            Self::AuthFailed => f.write_str("the servers refuse the credentials"),
+            #[cfg(feature = "tls")]
+            Self::Untrusted(reason) => f.write_str(reason),
+            #[cfg(feature = "sasl-gssapi")]
+            Self::NoTicket(reason) => f.write_str(reason),
+            Self::Invalid(error) => error.fmt(f),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Opens a session.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
@@ -11,6 +13,7 @@ use crate::error::LockError;
 
 use super::acl::NodeAcls;
 use super::clock::{Heartbeat, LeaseClock, Terms};
+use super::diagnose::Diagnosis;
 use super::failure::OpenError;
 use super::leftover::Leftovers;
 use super::link::Links;
@@ -45,6 +48,9 @@ pub(crate) struct Opening {
     pub(crate) security: Security,
     pub(crate) acls: NodeAcls,
     pub(crate) tally: Arc<Tally>,
+    /// How long to look for the reason why a server opens no session.
+    pub(crate) look_within: Duration,
+    pub(crate) diagnosis: Diagnosis,
 }
 
 /// How long a server may be silent before the client turns to another one.
@@ -122,18 +128,31 @@ impl Opening {
             .with_session_timeout(timeout)
             .with_connection_timeout(self.silence.of(timeout))
             .with_fail_eagerly();
-        let within = self.silence.of(timeout);
         // A center that does not answer takes a second.
-        self.security.prepare(&self.servers, within * 2).await?;
+        self.security.prepare(&self.servers, self.silence.of(timeout) * 2).await?;
         let connector = self.security.equip(connector).await;
-        let client = match self.security.connect(connector, &self.attempts()).await {
-            Ok(client) => client,
-            #[cfg(feature = "tls")]
-            Err(error) => return Err(self.security.reason(error, &self.servers, within).await),
-            #[cfg(not(feature = "tls"))]
-            Err(error) => return Err(error),
-        };
-        Ok(client)
+        match self.security.connect(connector, &self.attempts()).await {
+            // The library does not tell the reason of each server.
+            Err(OpenError::Unreachable(reason)) => {
+                Err(self.diagnosed().await.unwrap_or(OpenError::Unreachable(reason)))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Looks at each server once, if no session has been opened for some time. Never returns otherwise.
+    ///
+    /// The library may try servers that do not answer for longer than callers wait.
+    pub(crate) async fn reason_of_delay(&self) -> OpenError {
+        sleep(self.look_within).await;
+        match self.diagnosed().await {
+            Some(reason) => reason,
+            None => pending().await,
+        }
+    }
+
+    async fn diagnosed(&self) -> Option<OpenError> {
+        self.diagnosis.of(&self.servers, self.security.certificates(), self.look_within).await
     }
 
     /// Returns the servers in the connect string of the client library.
@@ -185,6 +204,8 @@ mod tests {
             security: Security::default(),
             acls: NodeAcls::default(),
             tally: Arc::default(),
+            look_within: Duration::ZERO,
+            diagnosis: Diagnosis::default(),
         };
         assert_eq!(opening.attempts(), attempts);
     }

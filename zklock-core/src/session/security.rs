@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use zookeeper_client as zk;
 
+use super::diagnose::Certificates;
 use super::failure::OpenError;
 #[cfg(feature = "sasl-gssapi")]
 use super::hosted;
@@ -12,7 +13,7 @@ use super::login::Login;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::standing::{self, Standing};
 #[cfg(feature = "tls")]
-use super::tls::{Transport, Verdict};
+use super::tls::Transport;
 
 pub(crate) use zookeeper_client::Connector;
 
@@ -77,17 +78,11 @@ impl Security {
         }
     }
 
-    /// Finds the reason of a failure that the client library does not tell.
-    #[cfg(feature = "tls")]
-    pub(super) async fn reason(&self, failed: OpenError, servers: &str, within: Duration) -> OpenError {
-        let verdict = match (&failed, &self.transport) {
-            (OpenError::Unreachable(_), Some(transport)) => transport.verdict(servers, within).await,
-            _ => None,
-        };
-        match verdict {
-            Some(Verdict::Distrust(reasons)) => OpenError::Untrusted(reasons),
-            Some(Verdict::Unclear(reasons)) => OpenError::Unreachable(reasons),
-            None => failed,
-        }
+    /// Returns the certificates of encrypted connections, if the client has them.
+    pub(super) fn certificates(&self) -> Option<Certificates> {
+        #[cfg(feature = "tls")]
+        return self.transport.as_ref().map(Transport::certificates);
+        #[cfg(not(feature = "tls"))]
+        None
     }
 }

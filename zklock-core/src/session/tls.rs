@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(super) use self::handshake::Verdict;
+pub(super) use self::handshake::{Shaken, shake};
 pub(crate) use self::transport::Transport;
 pub(super) use self::transport::keep_fresh;
 

@@ -10,7 +10,7 @@ use crate::client::settings::Settings;
 use crate::error::LockError;
 use crate::path;
 use crate::session::sentry::REVOKE;
-use crate::session::{Opening, Silence};
+use crate::session::{Diagnosis, Opening, Silence};
 
 use super::Config;
 use super::invalid::invalid;
@@ -28,6 +28,8 @@ impl Config {
         if let Queueing::Process { turns: 0, .. } = self.queueing {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
+        let silence =
+            self.server_timeout.map_or_else(|| Silence::ForConnecting(self.connect_timeout), Silence::Fixed);
         Ok(Settings {
             root: format!("{}{namespace}", connect.chroot),
             default_wait: self.default_wait,
@@ -38,9 +40,10 @@ impl Config {
             opening: Opening {
                 servers: connect.servers,
                 timeout: self.session_timeout,
-                silence: self
-                    .server_timeout
-                    .map_or_else(|| Silence::ForConnecting(self.connect_timeout), Silence::Fixed),
+                silence,
+                // Told before a caller's time to connect is over, after a wait as long as a look and the look itself.
+                look_within: silence.of(self.session_timeout).min(self.connect_timeout / 5),
+                diagnosis: Diagnosis::default(),
                 heartbeat: self.heartbeat,
                 tick: self.tick_time,
                 sync_limit: self.sync_limit,

@@ -8,7 +8,6 @@ use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::Tls;
-use super::handshake::{self, Verdict};
 use super::material::{Material, Texts};
 use crate::session::apart::Single;
 use crate::session::{Health, Session};
@@ -24,8 +23,6 @@ struct Inner {
     used: Mutex<Used>,
     /// The thread that reads the files.
     reading: Single<Result<(), String>>,
-    /// The thread that looks for the reasons why there is no connection.
-    search: Single<Option<Verdict>>,
     /// Why the certificates could not be used the last time.
     told: Mutex<Option<String>>,
 }
@@ -43,8 +40,7 @@ impl Transport {
         let Material { certs, config } = texts.check(&tls)?;
         let used = Mutex::new(Used { texts, config });
         let (certs, told) = (zk::TlsDynamicCerts::new(certs), Mutex::default());
-        let (reading, search) = (Single::default(), Single::default());
-        Ok(Self(Arc::new(Inner { tls, certs, used, reading, search, told })))
+        Ok(Self(Arc::new(Inner { tls, certs, used, reading: Single::default(), told })))
     }
 
     /// Returns the options of a connection.
@@ -65,15 +61,9 @@ impl Transport {
         });
     }
 
-    /// Looks for the reasons why there is no connection to any of these servers. Returns `None` while an earlier search
-    /// is under way.
-    pub(in crate::session) async fn verdict(&self, servers: &str, within: Duration) -> Option<Verdict> {
-        let config = self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
-        let servers = servers.to_owned();
-        let found =
-            self.0.search.outcome_if_idle(THREAD, move || handshake::verdict(&servers, &config, within));
-        // The search for an address has no bound of its own.
-        timeout(within * 2, found).await.ok()??.ok()?
+    /// Returns the certificates for a handshake of zklock's own.
+    pub(in crate::session) fn certificates(&self) -> Arc<ClientConfig> {
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone()
     }
 
     /// Logs why the certificates cannot be used, if that is news.

@@ -1,0 +1,345 @@
+//! Finds out why servers open no session, because the client library does not tell.
+//!
+//! Looks at each server once, on threads of its own: resolves its name, connects, and speaks to it in the way that the
+//! client is configured for.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::address::{split, without_scheme};
+use super::apart::Single;
+use super::deadline::{Bounded, is_late};
+use super::failure::OpenError;
+#[cfg(feature = "tls")]
+use super::tls::{Shaken, shake};
+
+/// The certificates of a client with encrypted connections.
+#[cfg(feature = "tls")]
+pub(super) type Certificates = Arc<rustls::ClientConfig>;
+#[cfg(not(feature = "tls"))]
+pub(super) type Certificates = std::convert::Infallible;
+
+/// Looks for the reasons, in one search at a time.
+#[derive(Clone, Default)]
+pub(crate) struct Diagnosis(Arc<Search>);
+
+#[derive(Default)]
+struct Search {
+    running: Single<()>,
+    /// The findings of the last search, for each server.
+    found: Mutex<Vec<(String, Finding)>>,
+}
+
+/// The reason why a server opens no session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Finding {
+    /// The client and the server do not trust each other's certificates. Another attempt fails, too.
+    #[cfg(feature = "tls")]
+    Distrust(String),
+    Failure(String),
+}
+
+impl Diagnosis {
+    /// Looks at each of these servers, for about `within`, unless a search is under way. Returns what it has found in time,
+    /// or `None` if no search could be started.
+    pub(super) async fn of(
+        &self,
+        servers: &str,
+        certificates: Option<Certificates>,
+        within: Duration,
+    ) -> Option<OpenError> {
+        let search = self.0.clone();
+        let servers: Vec<_> = servers.split(',').map(str::to_owned).collect();
+        let looked = self
+            .0
+            .running
+            .outcome("zklock-diagnosis", move || search.run(servers, certificates.as_ref(), within));
+        // The name service has no bound of its own.
+        timeout(within * LOOKS, looked).await.ok();
+        told(&self.0.found())
+    }
+}
+
+impl Search {
+    fn run(&self, servers: Vec<String>, certificates: Option<&Certificates>, within: Duration) {
+        let unresolved = || Finding::Failure("its name service does not answer".to_owned());
+        *self.found() = servers.iter().map(|server| (server.clone(), unresolved())).collect();
+        thread::scope(|scope| {
+            for (number, server) in servers.iter().enumerate() {
+                let look = move || self.found()[number].1 = look(server, certificates, within);
+                if thread::Builder::new().spawn_scoped(scope, look).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn found(&self) -> std::sync::MutexGuard<'_, Vec<(String, Finding)>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the findings together. A single server needs no name.
+fn told(found: &[(String, Finding)]) -> Option<OpenError> {
+    let text = match found {
+        [] => return None,
+        [(_, finding)] => finding.text().to_owned(),
+        several => {
+            let named = |(server, finding): &(String, Finding)| {
+                format!("{}: {}", without_scheme(server), finding.text())
+            };
+            several.iter().map(named).collect::<Vec<_>>().join("; ")
+        }
+    };
+    #[cfg(feature = "tls")]
+    if found.iter().all(|(_, finding)| matches!(finding, Finding::Distrust(_))) {
+        return Some(OpenError::Untrusted(text));
+    }
+    Some(OpenError::Unreachable(text))
+}
+
+impl Finding {
+    fn text(&self) -> &str {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Distrust(reason) => reason,
+            Self::Failure(reason) => reason,
+        }
+    }
+}
+
+impl From<&str> for Finding {
+    fn from(reason: &str) -> Self {
+        Self::Failure(reason.to_owned())
+    }
+}
+
+/// Looks at one server. Blocks the thread for about `within`, and for the search of its addresses.
+fn look(server: &str, certificates: Option<&Certificates>, within: Duration) -> Finding {
+    let (host, port) = split(without_scheme(server));
+    let Ok(port) = port.map_or(Ok(PORT), str::parse) else {
+        return Finding::Failure(format!("{port:?} is no port"));
+    };
+    let addresses = match (host, port).to_socket_addrs() {
+        Ok(addresses) => addresses,
+        Err(error) => return Finding::Failure(format!("unknown host: {error}")),
+    };
+    let deadline = Instant::now() + within;
+    let mut finding = Finding::from("unknown host: its name has no address");
+    for address in addresses {
+        match Bounded::connect(address, deadline) {
+            Ok(stream) => return speak((host, address), stream, certificates, within),
+            Err(error) => finding = unconnected(&error),
+        }
+    }
+    finding
+}
+
+fn unconnected(error: &io::Error) -> Finding {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "it refuses connections: nothing listens on this port".into(),
+        // Linux reports a connection that is reset as soon as it is made as a broken pipe.
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => CLOSED.into(),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            "no answer from its address: it is wrong or down, or a firewall drops the connection".into()
+        }
+        _ => Finding::Failure(format!("no connection: {error}")),
+    }
+}
+
+/// Speaks to a server in the way that the client is configured for.
+fn speak(
+    (host, address): (&str, SocketAddr),
+    stream: Bounded,
+    certificates: Option<&Certificates>,
+    within: Duration,
+) -> Finding {
+    match certificates {
+        None => in_plain(address, stream, within),
+        #[cfg(feature = "tls")]
+        Some(certificates) => encrypted((host, address), stream, certificates, within),
+        #[cfg(not(feature = "tls"))]
+        Some(never) => match (*never, host) {},
+    }
+}
+
+fn in_plain(address: SocketAddr, mut stream: Bounded, within: Duration) -> Finding {
+    match first_words(&mut stream, within) {
+        Some(Language::ZooKeeper(state)) => Finding::Failure(state),
+        Some(Language::Tls) => TLS.into(),
+        Some(Language::Http) => "it speaks HTTP: this is the port of another service".into(),
+        Some(Language::Other(words)) => {
+            Finding::Failure(format!("it is not ZooKeeper: it begins with {words}"))
+        }
+        Some(Language::Silence) => "it accepts connections, and does not answer".into(),
+        None if expects_tls(address, within) => TLS.into(),
+        None => CLOSED.into(),
+    }
+}
+
+#[cfg(feature = "tls")]
+fn encrypted(
+    (host, address): (&str, SocketAddr),
+    mut stream: Bounded,
+    certificates: &Certificates,
+    within: Duration,
+) -> Finding {
+    stream.deadline = Instant::now() + within;
+    match shake(&mut stream, host, certificates) {
+        Ok(()) => "its certificate is accepted, and it opened no session".into(),
+        Err(Shaken::Distrust(reason)) => Finding::Distrust(reason),
+        Err(Shaken::Silence) => "it does not answer the TLS handshake".into(),
+        Err(Shaken::Ended) => {
+            let spoken = Bounded::connect(address, Instant::now() + within)
+                .ok()
+                .and_then(|mut stream| first_words(&mut stream, within));
+            match spoken {
+                Some(Language::ZooKeeper(_)) => {
+                    "the server ended the TLS handshake: this is its port without TLS".into()
+                }
+                Some(Language::Http) => {
+                    "the server ended the TLS handshake: it speaks HTTP, so this is the port of another service"
+                        .into()
+                }
+                _ => "the server ended the TLS handshake; it may have no TLS".into(),
+            }
+        }
+    }
+}
+
+/// The beginning of what a server says.
+#[derive(Debug, PartialEq, Eq)]
+enum Language {
+    /// It is ZooKeeper, in this state.
+    ZooKeeper(String),
+    Http,
+    Tls,
+    Other(String),
+    Silence,
+}
+
+/// Asks a server for its state, in one of ZooKeeper's four-letter words. Returns `None` if it closes the connection.
+fn first_words(stream: &mut Bounded, within: Duration) -> Option<Language> {
+    // A server that waits for a line, as one of HTTP does, answers to the second part.
+    for part in ["srvr", "\r\n\r\n"] {
+        stream.deadline = Instant::now() + within / 2;
+        let mut words = [0; 256];
+        match stream.write_all(part.as_bytes()).and_then(|()| stream.read(&mut words)) {
+            Ok(0) => return None,
+            Ok(length) => return Some(Language::of(&words[..length])),
+            Err(error) if is_late(&error) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(Language::Silence)
+}
+
+impl Language {
+    fn of(words: &[u8]) -> Self {
+        if let [0x15 | 0x16, 0x03, ..] = words {
+            return Self::Tls;
+        }
+        let text = String::from_utf8_lossy(words);
+        let line = text.lines().next().unwrap_or_default();
+        if let Some(version) = line.strip_prefix("Zookeeper version: ") {
+            let version = version.split(['-', ',']).next().unwrap_or_default();
+            Self::ZooKeeper(format!("it is ZooKeeper {version}, and opened no session in time"))
+        } else if line.starts_with("This ZooKeeper instance is not currently serving requests") {
+            Self::ZooKeeper(
+                "it is ZooKeeper, and serves nobody now: its ensemble has no quorum, or it starts".into(),
+            )
+        } else if line.contains("is not executed because it is not in the whitelist") {
+            Self::ZooKeeper("it is ZooKeeper, and opened no session in time".into())
+        } else if ["HTTP/", "<!DOCTYPE", "<html"].iter().any(|start| line.starts_with(start)) {
+            Self::Http
+        } else {
+            let shown: String = line.chars().take(SHOWN).collect();
+            Self::Other(format!("{shown:?}"))
+        }
+    }
+}
+
+/// Returns whether a server that says nothing otherwise answers the beginning of a TLS handshake.
+fn expects_tls(address: SocketAddr, within: Duration) -> bool {
+    let spoken = Bounded::connect(address, Instant::now() + within).and_then(|mut stream| {
+        let mut words = [0; 8];
+        stream.write_all(&hello())?;
+        let length = stream.read(&mut words)?;
+        Ok(Language::of(&words[..length]))
+    });
+    matches!(spoken, Ok(Language::Tls))
+}
+
+/// The beginning of a handshake of TLS 1.2 with one cipher suite. A server of TLS accepts or refuses it, and says so.
+fn hello() -> Vec<u8> {
+    // A record of 45 bytes with a message of 41: the version, 32 random bytes, and no session.
+    let head = [0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3];
+    let one_suite_and_no_compression = [0, 0, 2, 0, 0x2f, 1, 0];
+    [&head[..], &[0; 32], &one_suite_and_no_compression].concat()
+}
+
+/// The port of a server whose address has none.
+const PORT: u16 = 2181;
+/// How often a look may take its time: to connect, to speak, and to connect and speak again.
+const LOOKS: u32 = 3;
+/// The characters that are shown of what a foreign server says.
+const SHOWN: usize = 40;
+const CLOSED: &str = "it closes connections at once: it has too many, or it is not ZooKeeper";
+const TLS: &str = "it expects TLS, which is not configured here";
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_first_words() {
+        let zookeeper = |state: &str| Language::ZooKeeper(state.into());
+        for (words, language) in [
+            (
+                &b"Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\nLatency"[..],
+                zookeeper("it is ZooKeeper 3.8.0, and opened no session in time"),
+            ),
+            (
+                b"This ZooKeeper instance is not currently serving requests\n",
+                zookeeper("it is ZooKeeper, and serves nobody now: its ensemble has no quorum, or it starts"),
+            ),
+            (
+                b"srvr is not executed because it is not in the whitelist.\n",
+                zookeeper("it is ZooKeeper, and opened no session in time"),
+            ),
+            (b"HTTP/1.1 400 Bad Request\r\n", Language::Http),
+            (b"<!DOCTYPE HTML>", Language::Http),
+            (b"\x15\x03\x03\x00\x02\x02\x28", Language::Tls),
+            (b"\x16\x03\x03\x00\x51", Language::Tls),
+            (b"SSH-2.0-OpenSSH_9.2p1\r\n", Language::Other("\"SSH-2.0-OpenSSH_9.2p1\"".into())),
+            (b"\x00\xff", Language::Other("\"\\0\u{fffd}\"".into())),
+        ] {
+            assert_eq!(Language::of(words), language);
+        }
+    }
+
+    #[test]
+    fn one_server_needs_no_name_and_several_have_theirs() {
+        let text = |found: &[(String, Finding)]| match told(found) {
+            Some(OpenError::Unreachable(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        let refused = ("tcp+tls://a:1".to_owned(), Finding::from("refused"));
+        assert_eq!(text(std::slice::from_ref(&refused)), "refused");
+        assert_eq!(text(&[refused, ("b:2".to_owned(), Finding::from("late"))]), "a:1: refused; b:2: late");
+        assert!(told(&[]).is_none());
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn only_servers_that_all_distrust_the_client_make_an_attempt_final() {
+        let distrust = ("a:1".to_owned(), Finding::Distrust("unknown issuer".into()));
+        assert!(matches!(told(&[distrust.clone(), distrust.clone()]), Some(OpenError::Untrusted(_))));
+        let refused = ("b:2".to_owned(), Finding::from("refused"));
+        assert!(matches!(told(&[distrust, refused]), Some(OpenError::Unreachable(_))));
+    }
+}
