@@ -210,7 +210,7 @@ pub enum LockError {
     },
 
     /// The servers refuse an encrypted connection, or this client refuses their certificates.
-    #[error("no encrypted connection to ZooKeeper: {reason}")]
+    #[error("no encrypted connection to ZooKeeper at {endpoints}: {reason}")]
     #[non_exhaustive]
     Tls {
         /// The servers of the connect string.
