@@ -19,6 +19,7 @@ mod holder;
 mod hostile;
 mod input;
 mod leader;
+mod lengths;
 mod loss;
 mod multi;
 mod mutex;

@@ -132,9 +132,9 @@ const BOUNDS: [(&str, &str, &str); 21] = [
     ("zklock-core/src/session/traffic.rs", "REQUESTS: usize = 1024;", "| 1,024, of which"),
     ("zklock-core/src/session/traffic.rs", "LISTS: usize = 64;", "of which 64 list the same queue"),
     (
-        "zklock-core/src/guard/write.rs",
-        "LONGEST_DATA: usize = 1_000_000;",
-        "length of a path | 1,000,000 bytes",
+        "zklock-core/src/session/ops/request.rs",
+        "LONGEST: usize = (1 << 20) - 1;",
+        "included | 1,048,575 bytes",
     ),
     ("zklock-core/src/path.rs", "MAX_BYTES: usize = 1_000_000;", "length of a path | 1,000,000 bytes"),
     (

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::worker::{Unanswered, Worker};
-use crate::error::{LockError, LossReason, Refusal};
+use crate::error::{LockError, LossReason};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::fault::Fault;
@@ -16,8 +16,9 @@ impl<K> Guard<K> {
     /// Replaces the data of the node at `path` if and only if the lock is held at that moment.
     ///
     /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
-    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The data
-    /// must be shorter than 1,000,000 bytes.
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
+    /// contains the data, `path` and the paths of this guard's nodes, has at most 1,048,575 bytes, the default of the
+    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
     ///
     /// # Errors
     ///
@@ -92,7 +93,6 @@ pub(super) async fn write_within(
     within: Duration,
 ) -> Result<(), LockError> {
     let target = NodePath::new(worker.root(), path)?;
-    check_size(&write, path)?;
     let shares = permit.shares().to_vec();
     match worker.call(within, guarded(permit, target, write)).await {
         Ok(Ok(Guarded::Applied)) => Ok(()),
@@ -118,22 +118,6 @@ async fn guarded(permit: WritePermit, target: NodePath, write: Write) -> Result<
     let answer = ready.send(|guards| session.ops().guarded(guards, target.full(), &write)).await;
     answer.map_err(|fault| fault.into_error(target.relative()))
 }
-
-/// Refuses data so long that the server would close the connection.
-fn check_size(write: &Write, path: &str) -> Result<(), LockError> {
-    match write {
-        Write::SetData(data) | Write::Create(data) | Write::CreateBelow { data, .. }
-            if data.len() >= LONGEST_DATA =>
-        {
-            let reason = format!("{} bytes of data are too many", data.len());
-            Err(LockError::Refused { path: path.to_owned(), refusal: Refusal::Other(reason) })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Less than the servers' default `jute.maxbuffer`.
-const LONGEST_DATA: usize = 1_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -211,7 +195,7 @@ mod tests {
         let client = config.connect().await.unwrap();
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         guard.create("no path", "x").await.unwrap_err();
-        guard.create("/data", vec![0; LONGEST_DATA]).await.unwrap_err();
+        guard.create("/data", vec![0; 1 << 20]).await.unwrap_err();
         guard.set_data("/nowhere", "x").await.unwrap_err();
         assert_eq!(writing(&guard), [Writing::Idle]);
         server.delete("/a");

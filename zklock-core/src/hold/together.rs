@@ -28,10 +28,8 @@ pub(crate) enum Together {
 /// Returns whether these locks, which are in the order of their paths, can be entered together: each is one place in one
 /// queue, and the call holds none of them.
 pub(crate) fn fit_together(client: &Client, doors: &[Door]) -> bool {
-    let bytes = |door: &Door| door.path.full().len() + client.worker().identity().len() + BYTES_PER_MEMBER;
     let is_place = |door: &Door| matches!(door.wanted, Wanted::Place(_));
     (2..=MOST_MEMBERS).contains(&doors.len())
-        && doors.iter().map(bytes).sum::<usize>() <= MOST_BYTES
         && doors.iter().all(|door| is_place(door) && nearest(Sought::at(client, door)).is_none())
 }
 
@@ -73,7 +71,3 @@ fn hold(client: &Client, (door, attempt): (&Door, Attempt), grant: Arc<Grant>) -
 
 /// The most members of one transaction.
 const MOST_MEMBERS: usize = 64;
-/// The most bytes of one transaction, by estimate. Servers refuse requests of more than 1 MiB (`jute.maxbuffer`).
-const MOST_BYTES: usize = 256 << 10;
-/// The bytes that a member adds to those of its path and of its data: the name of its node and its access control list.
-const BYTES_PER_MEMBER: usize = 512;

@@ -8,6 +8,7 @@ mod data;
 mod entry;
 mod listing;
 mod parents;
+mod request;
 mod together;
 mod watching;
 
@@ -34,6 +35,8 @@ pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
 pub(crate) use self::together::{Entrance, Member};
 pub(crate) use self::watching::Watched;
+
+use self::request::Transaction;
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -169,9 +172,10 @@ impl Ops {
         (new, data): (&str, &[u8]),
     ) -> Result<(), Fault> {
         let client = self.client()?;
-        let mut writer = client.new_multi_writer();
-        writer.add_create(new, data, &zk::CreateMode::Ephemeral.with_acls(self.acls.own.acls()))?;
-        writer.add_delete(old, Some(version))?;
+        let mut transaction = Transaction::new(&client);
+        transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
+        transaction.delete(old, Some(version))?;
+        let mut writer = transaction.checked()?;
         let sent = self.clock.now();
         let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
         let committed = writer.commit().await.map_err(|error| Fault::of_transaction(error, needed));

@@ -11,6 +11,7 @@ use crate::session::fault::Fault;
 use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
 use super::Ops;
+use super::request::{Length, Transaction};
 use super::watching::change;
 
 /// The nodes that one write checks: it is applied only if all of them exist.
@@ -29,6 +30,13 @@ impl Guards {
     /// Returns the guards of a write that needs no lease.
     pub(crate) fn none() -> Self {
         Self(Vec::new())
+    }
+
+    /// Returns a transaction with a check that each of the nodes exists, in front of what is added to it.
+    fn checks<'a>(&self, client: &'a zk::Client) -> Result<Transaction<'a>, zk::Error> {
+        let mut transaction = Transaction::new(client);
+        self.0.iter().try_for_each(|guard| transaction.check_exists(guard))?;
+        Ok(transaction)
     }
 }
 
@@ -128,18 +136,21 @@ enum Committed {
 impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
-        let (acls, above) = (self.acls.own.acls(), self.acls.parents.acls());
-        let committed = self.commit_under(&guards, write.permission(), |writer| match write {
-            Write::SetData(data) => writer.add_set_data(path, data, None),
-            Write::Create(data) => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
+        let client = self.client()?;
+        let mut transaction = guards.checks(&client)?;
+        let own = (zk::CreateMode::Persistent, self.acls.own.acls());
+        match write {
+            Write::SetData(data) => transaction.set_data(path, data, None)?,
+            Write::Create(data) => transaction.create(path, data, own)?,
             Write::CreateBelow { parents, data } => {
-                let options = zk::CreateMode::Persistent.with_acls(above);
-                let parents = parents_of(path, *parents).into_iter().rev();
-                parents.into_iter().try_for_each(|parent| writer.add_create(parent, b"", &options))?;
-                writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls))
+                let above = (zk::CreateMode::Persistent, self.acls.parents.acls());
+                let mut parents = parents_of(path, *parents).into_iter().rev();
+                parents.try_for_each(|parent| transaction.create(parent, b"", above))?;
+                transaction.create(path, data, own)?;
             }
-            Write::Delete => writer.add_delete(path, None),
-        });
+            Write::Delete => transaction.delete(path, None)?,
+        }
+        let committed = self.commit(transaction.checked()?, &guards, write.permission());
         Ok(match committed.await? {
             Committed::Applied(_) => Guarded::Applied,
             Committed::Unguarded(index) => Guarded::Unguarded(index),
@@ -152,9 +163,10 @@ impl Ops {
     /// behind the read existed at its time.
     pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, Fault> {
         let client = self.client()?;
+        let checks = guards.checks(&client)?.checked()?;
         let sent = self.clock.now();
         let read = client.get_data(path);
-        let (read, looked) = join!(read, self.commit_under(&guards, Permission::Read, |_| Ok(())));
+        let (read, looked) = join!(read, self.commit(checks, &guards, Permission::Read));
         let read = self.note(Ack::Read, sent, read);
         match (looked?, read) {
             (Committed::Unguarded(index), _) => Ok(Glimpse::Unguarded(index)),
@@ -172,11 +184,15 @@ impl Ops {
         data: &[u8],
         base: Base,
     ) -> Result<Stamped, Fault> {
-        let acls = self.acls.own.acls();
-        let committed = self.commit_under(&guards, base.permission(), |writer| match base {
-            Base::Missing => writer.add_create(path, data, &zk::CreateMode::Persistent.with_acls(acls)),
-            Base::Version(version) => writer.add_set_data(path, data, Some(version)),
-        });
+        let client = self.client()?;
+        let mut transaction = guards.checks(&client)?;
+        match base {
+            Base::Missing => {
+                transaction.create(path, data, (zk::CreateMode::Persistent, self.acls.own.acls()))?;
+            }
+            Base::Version(version) => transaction.set_data(path, data, Some(version))?,
+        }
+        let committed = self.commit(transaction.checked()?, &guards, base.permission());
         Ok(match committed.await? {
             Committed::Applied(Some(zk::MultiWriteResult::SetData { stat })) => Stamped::At(stat.mtime),
             Committed::Applied(_) => Stamped::Created,
@@ -184,20 +200,13 @@ impl Ops {
         })
     }
 
-    /// Commits the requests that `add` adds, which need this permission, in one transaction with a check that all of
-    /// `guards` exist.
-    async fn commit_under(
+    /// Commits a transaction that begins with the checks of `guards`, and whose other requests need this permission.
+    async fn commit(
         &self,
+        mut writer: zk::MultiWriter<'_>,
         guards: &Guards,
         permission: Permission,
-        add: impl FnOnce(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
     ) -> Result<Committed, Fault> {
-        let client = self.client()?;
-        let mut writer = client.new_multi_writer();
-        for guard in &guards.0 {
-            writer.add_check_version(guard, -1)?;
-        }
-        add(&mut writer)?;
         let sent = self.clock.now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
@@ -252,6 +261,7 @@ impl Ops {
     /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
         let client = self.client()?;
+        Length::of_set_data(path, data).check()?;
         let sent = self.clock.now();
         let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
         written.map(drop).map_err(|fault| fault.lacking(Permission::Write))
@@ -260,7 +270,9 @@ impl Ops {
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), Fault> {
         let client = self.client()?;
-        let options = zk::CreateMode::Persistent.with_acls(self.acls.own.acls());
+        let acls = self.acls.own.acls();
+        Length::of_create(path, data, acls).check()?;
+        let options = zk::CreateMode::Persistent.with_acls(acls);
         let sent = self.clock.now();
         let outcome = match client.create(path, data, &options).await {
             Err(zk::Error::NodeExists) => Ok(()),

@@ -13,6 +13,7 @@ use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, Subject, Watch};
 
+use super::request::Length;
 use super::watching::change;
 use super::{Children, Ops};
 
@@ -72,7 +73,11 @@ impl Ops {
             Err(over) => return Entry::failed(over),
         };
         let path = newcomer.path();
-        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
+        let acls = self.acls.own.acls();
+        if let Err(fault) = Length::of_create(&path, data, acls).check() {
+            return Entry::failed(fault);
+        }
+        let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = self.clock.now();
         let create = client.create(&path, data, &options);
         let list = match flight {

@@ -8,11 +8,14 @@ use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 
 use super::Ops;
+use super::request::Length;
 
 impl Ops {
     /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
     pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), Fault> {
         let client = self.client()?;
+        Length::of_create(queue, b"", self.acls.own.acls()).check()?;
+        Length::of_create(lock.parent(), b"", self.acls.parents.acls()).check()?;
         let sent = self.clock.now();
         let made = self.make(&client, lock, queue).await;
         self.note(Ack::Write, sent, made).map_err(|fault| fault.lacking(Permission::Create))
@@ -21,6 +24,7 @@ impl Ops {
     /// Creates a parent and its missing ancestors.
     pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), Fault> {
         let client = self.client()?;
+        Length::of_create(dir, b"", self.acls.parents.acls()).check()?;
         let sent = self.clock.now();
         let made = self.make_parents(&client, dir).await;
         self.note(Ack::Write, sent, made).map_err(|fault| fault.lacking(Permission::Create))

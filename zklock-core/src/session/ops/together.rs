@@ -14,6 +14,7 @@ use crate::session::clock::{Ack, Moment};
 use crate::session::fault::Fault;
 
 use super::entry::{Entry, Flight, Newcomer, Queue};
+use super::request::Transaction;
 use super::{Children, Ops};
 
 /// A contender that is created together with others, and the requests in the same flight.
@@ -60,10 +61,10 @@ impl Ops {
             Ok(client) => client,
             Err(over) => return Entrance::Failed(over),
         };
-        let mut writer = client.new_multi_writer();
-        if let Err(error) = self.add_creates(&mut writer, members) {
-            return Entrance::Failed(error.into());
-        }
+        let mut writer = match self.creates(&client, members) {
+            Ok(writer) => writer,
+            Err(fault) => return Entrance::Failed(fault),
+        };
         let sent = self.clock.now();
         let created = writer.commit();
         let around = join_all(members.iter().map(|member| self.look_around(&client, member, sent)));
@@ -97,22 +98,28 @@ impl Ops {
         Entrance::Entered(iter::zip(iter::zip(created, stats), around).map(entry).collect())
     }
 
-    /// Adds the creates to a transaction.
+    /// Returns the transaction that creates the contenders.
     ///
     /// A server that leaves the stats of new nodes out tells that of a node whose data is set. The transaction therefore
     /// sets the data of the first node whose name is expected, and is refused if the node gets another name.
-    fn add_creates(&self, writer: &mut zk::MultiWriter<'_>, members: &[Member<'_>]) -> Result<(), zk::Error> {
-        let options = zk::CreateMode::EphemeralSequential.with_acls(self.acls.own.acls());
+    fn creates<'a>(
+        &self,
+        client: &'a zk::Client,
+        members: &[Member<'_>],
+    ) -> Result<zk::MultiWriter<'a>, Fault> {
+        let mut transaction = Transaction::new(client);
         for Member { newcomer, .. } in members {
-            writer.add_create(&newcomer.path(), newcomer.data, &options)?;
+            let kind = (zk::CreateMode::EphemeralSequential, self.acls.own.acls());
+            transaction.create(&newcomer.path(), newcomer.data, kind)?;
         }
         if !self.omits_stats.load(Ordering::Relaxed) || self.is_write_denied.load(Ordering::Relaxed) {
-            return Ok(());
+            return transaction.checked();
         }
         let expected = members.iter().find_map(|member| Some((&member.newcomer, member.expected?)));
-        expected.map_or(Ok(()), |(newcomer, number)| {
-            writer.add_set_data(&format!("{}{number}", &*newcomer.path()), newcomer.data, None)
-        })
+        if let Some((newcomer, number)) = expected {
+            transaction.set_data(&format!("{}{number}", &*newcomer.path()), newcomer.data, None)?;
+        }
+        transaction.checked()
     }
 
     /// Issues the requests in the flight of one member.
@@ -185,10 +192,11 @@ impl Ops {
     /// deleted then.
     pub(crate) async fn delete_together(&self, paths: &[String]) -> Result<(), Fault> {
         let client = self.client()?;
-        let mut writer = client.new_multi_writer();
+        let mut transaction = Transaction::new(&client);
         for path in paths {
-            writer.add_delete(path, None)?;
+            transaction.delete(path, None)?;
         }
+        let mut writer = transaction.checked()?;
         let sent = self.clock.now();
         let deleted = writer.commit().await;
         let deleted = deleted.map_err(|error| Fault::of_transaction(error, |_| Permission::Delete));
