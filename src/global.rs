@@ -61,7 +61,7 @@ pub fn install_as(name: impl Into<String>, client: Client) -> Result<(), LockErr
 ///
 /// # Errors
 ///
-/// [`LockError::NotInstalled`] if there is no such client.
+/// [`LockError::NotInstalled`] if there is no such client, and [`LockError::Closed`] if it was shut down by [`shutdown`].
 pub fn client() -> Result<Client, LockError> {
     found(None)
 }
@@ -70,7 +70,7 @@ pub fn client() -> Result<Client, LockError> {
 ///
 /// # Errors
 ///
-/// [`LockError::NotInstalled`] if no client has this name.
+/// [`LockError::NotInstalled`] if no client has this name, and [`LockError::Closed`] if it was shut down by [`shutdown`].
 pub fn named_client(name: &str) -> Result<Client, LockError> {
     found(Some(name))
 }
@@ -80,8 +80,8 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 ///
 /// A client of a [`Scope`] takes the place of the installed client of the same name.
 ///
-/// It is meant for health endpoints such as `/readyz`: it neither waits nor fails, and returns
-/// [`Readiness::NotInstalled`] if there is no client.
+/// It is meant for health endpoints such as `/readyz`: it neither waits nor fails. If there is no client, it returns
+/// [`Readiness::Closing`] after a [`shutdown`], and [`Readiness::NotInstalled`] before.
 ///
 /// # Examples
 ///
@@ -91,7 +91,8 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 pub fn readiness() -> Readiness {
     let mut clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
     clients.extend(scoped().all());
-    clients.iter().map(Client::readiness).max().unwrap_or(Readiness::NotInstalled)
+    let none = if clients.has_closed() { Readiness::Closing } else { Readiness::NotInstalled };
+    clients.iter().map(Client::readiness).max().unwrap_or(none)
 }
 
 /// Runs a future in which `client` takes the place of the installed one, for tests and tenants.
@@ -157,7 +158,7 @@ pub fn spawn_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + '
 /// Shuts down all installed clients: refuses new locks, waits up to `grace` for bodies to end, releases the
 /// locks, and closes the sessions.
 ///
-/// Afterwards, new clients can be installed.
+/// Afterwards, new clients can be installed. Until then, calls that need one fail with [`LockError::Closed`].
 ///
 /// # Cancel safety
 ///
@@ -198,13 +199,20 @@ pub(crate) fn look<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option
 
 fn found(name: Option<&str>) -> Result<Client, LockError> {
     let client = look(name, Client::clone);
-    client.ok_or_else(|| LockError::NotInstalled { name: name.map(str::to_owned), path: None })
+    client.ok_or_else(|| {
+        let name = name.map(str::to_owned);
+        match INSTALLED.read().unwrap_or_else(PoisonError::into_inner).is_closed(&name) {
+            true => LockError::closed(String::new()),
+            false => LockError::NotInstalled { name, path: None },
+        }
+    })
 }
 
-/// Adds the path to an error about a client that is not installed.
+/// Adds the path to an error about a client that is not installed, or not any more.
 pub(crate) fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
+        LockError::Closed { path: unknown, .. } if unknown.is_empty() => LockError::closed(path.to_owned()),
         other => other,
     }
 }
@@ -233,6 +241,8 @@ mod tests {
         assert_eq!(client_id(), Some(first.id()));
         shutdown(Duration::ZERO).await;
         assert_eq!(client_id(), None);
+        assert!(client().unwrap_err().is_closed() && named_client("reporting").unwrap_err().is_closed());
+        assert!(!named_client("other").unwrap_err().is_closed());
         install(second.clone()).unwrap();
         assert_eq!(client_id(), Some(second.id()));
         shutdown(Duration::ZERO).await;

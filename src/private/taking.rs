@@ -65,7 +65,7 @@ pub fn read(
         let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
         match asked.wait.bound(&asked.client) {
             Some(wait) => lock.read_timeout(wait).await,
-            None => free(lock.try_read().await, &asked.path),
+            None => lock.try_read().await?.ok_or_else(|| lock.contended()),
         }
     })
 }
@@ -80,7 +80,7 @@ pub fn write(
         let lock = asked.client.rwlock_at(&asked.below).named(asked.path.label());
         match asked.wait.bound(&asked.client) {
             Some(wait) => lock.write_timeout(wait).await,
-            None => free(lock.try_write().await, &asked.path),
+            None => lock.try_write().await?.ok_or_else(|| lock.contended()),
         }
     })
 }
@@ -106,7 +106,7 @@ impl Asked {
         let mutex = self.client.mutex_at(&self.below).named(self.path.label());
         match self.wait.bound(&self.client) {
             Some(wait) => mutex.lock_timeout(wait).await,
-            None => free(mutex.try_lock().await, &self.path),
+            None => mutex.try_lock().await?.ok_or_else(|| mutex.contended()),
         }
     }
 }
@@ -182,7 +182,7 @@ pub async fn permits(
     let semaphore = client.semaphore(&*path, of)?.named(path.label());
     match wait.bound(&client) {
         Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
-        None => free(semaphore.try_acquire_many(wanted).await, &path),
+        None => semaphore.try_acquire_many(wanted).await?.ok_or_else(|| semaphore.contended()),
     }
 }
 
@@ -209,9 +209,4 @@ pub async fn lock_all(
 /// Returns the client. If there is none, the error names the lock at `path`.
 fn known(client: impl Source, path: &str) -> Result<Client, LockError> {
     client.client().map_err(|error| about(error, path))
-}
-
-/// Returns the guard of a lock that was free, and an error for a contended one.
-fn free<G>(taken: Result<Option<G>, LockError>, path: &str) -> Result<G, LockError> {
-    taken?.ok_or_else(|| LockError::contended(path.to_owned()))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use rstest_reuse::apply;
-use zklock::{Client, Guard, Holder, LockError, Phase};
+use zklock::{Client, Guard, Holder, LockError, Phase, distributed_lock};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -79,7 +79,7 @@ fn check_this_client(late: LockError) {
         holder.as_ref().is_some_and(|holder| holder.is_this_client() && holder.ahead() == 1),
         "{holder:?}"
     );
-    assert!(text.ends_with(": held by another call of this client"), "{text}");
+    assert!(text.ends_with(": held by another call of this process"), "{text}");
 }
 
 #[apply(on_both_servers)]
@@ -200,4 +200,46 @@ async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named(kind: 
     held.release();
     guard.release().await.unwrap();
     soon(first).await.unwrap().unwrap().release().await.unwrap();
+}
+
+/// Declares a function that does not wait for a lock that is taken.
+macro_rules! at_once {
+    ($name:ident, $($argument:tt)*) => {
+        #[distributed_lock(path = PATH, no_wait, $($argument)*)]
+        async fn $name() -> Result<(), LockError> {
+            Ok(())
+        }
+    };
+}
+
+at_once!(exclusively,);
+at_once!(reading, mode = read);
+at_once!(writing, mode = write);
+at_once!(with_a_permit, permits = 1, of = 1);
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the_lock(kind: Kind) {
+    #[distributed_lock(path = ["/before", PATH], no_wait)]
+    async fn both() -> Result<(), LockError> {
+        Ok(())
+    }
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let _guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let at_once = async { [failed(exclusively().await), failed(both().await)] };
+    soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let _guard = client.rwlock(PATH).unwrap().write().await.unwrap();
+    let at_once = async { [failed(reading().await), failed(writing().await)] };
+    soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
+    let space = Space::new(kind);
+    let client = space.client().await;
+    let _permit = client.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
+    check_this_client(failed(soon(zklock::scope(client, with_a_permit())).await));
+    // A client that does not know the holder names none.
+    let other = space.client().await;
+    let error = failed(soon(zklock::scope(other, with_a_permit())).await);
+    assert_eq!(in_the_way(error).0, None);
 }

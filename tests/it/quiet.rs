@@ -104,8 +104,13 @@ async fn a_skipped_call_is_logged_with_the_name_that_it_was_given(kind: Kind) {
     let _uninstalled = INSTALLED.read().await;
     named_and_unled().await;
     let lines = logged("the nightly report");
-    assert!(lines.iter().all(|line| line.contains("error=no client is installed")), "{lines:?}");
+    assert!(lines.iter().all(|line| tells_of_no_client(line)), "{lines:?}");
     assert!(!lines.is_empty());
+}
+
+/// Another test of this process may have installed a client and shut it down.
+fn tells_of_no_client(line: &str) -> bool {
+    ["no client is installed", "cannot use lock"].iter().any(|error| line.contains(&format!("error={error}")))
 }
 
 #[leader_only]
@@ -122,7 +127,7 @@ async fn a_function_that_cannot_report_an_error_logs_it_with_its_own_name() {
     let [line] = &logged[..] else { panic!("{logged:?}") };
     assert!(line.starts_with("zklock "), "{line}");
     assert!(line.contains(&format!("function=\"{}::sweep_that_reports_nothing\"", module_path!())), "{line}");
-    assert!(line.contains("error=no client is installed"), "{line}");
+    assert!(tells_of_no_client(line), "{line}");
 }
 
 #[apply(on_both_servers)]

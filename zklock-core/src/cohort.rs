@@ -72,7 +72,7 @@ use crate::acquire::{Aim, Count, Patience, Permits, Wanted};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
-use crate::error::LockError;
+use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
@@ -160,6 +160,13 @@ pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usiz
         Wanted::Permits(_) => waiting_in(&cohorts.pools.at(path)),
         Wanted::Office { .. } => 0,
     }
+}
+
+/// Returns the contender that calls at this path wait for, as far as the client's other calls know it.
+pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
+    let cohorts: &Cohorts = client.cohorts().get_or_default();
+    let of_line = cohorts.lines.at(path).iter().find_map(|line| line.holder());
+    of_line.or_else(|| cohorts.pools.at(path).iter().find_map(|pool| pool.holder()))
 }
 
 /// Takes a place in each of several queues with contenders of their own, if it is the turn of each at once. Returns `None`

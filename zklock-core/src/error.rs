@@ -3,6 +3,7 @@
 //! Uses no other module of the crate.
 
 mod cause;
+mod debug;
 mod holder;
 mod io;
 mod kinds;
@@ -13,7 +14,7 @@ mod token;
 
 use std::time::Duration;
 
-use self::message::{already_installed, behind, lacking, not_installed};
+use self::message::{already_installed, behind, closed, lacking, not_installed};
 
 pub use self::cause::{Phase, Refusal};
 pub use self::holder::Holder;
@@ -25,7 +26,9 @@ pub use self::token::InvalidToken;
 ///
 /// Contention is not a failure: `try_lock` reports it as `Ok(None)`, and a timed acquisition as
 /// [`LockError::Timeout`]. Every variant about a lock contains its path as the caller wrote it.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// The text of `Debug`, which `unwrap` and `main` show, begins with that of `Display`.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
     /// The path is invalid; no request was sent.
@@ -253,10 +256,10 @@ pub enum LockError {
     },
 
     /// The client is shutting down or has been shut down, or the candidate was closed.
-    #[error("cannot use lock {path}: the client is closed")]
+    #[error("{}", closed(.path))]
     #[non_exhaustive]
     Closed {
-        /// The lock's path.
+        /// The lock's path. It is empty if the client itself was asked for.
         path: String,
     },
 }
@@ -268,7 +271,13 @@ impl LockError {
         Self::NotLeader { path }
     }
 
-    /// Creates the error of a call that does not wait for a contended lock, for generated code.
+    /// Creates the error of a call whose client is shut down, for the crate of the attributes.
+    #[doc(hidden)]
+    pub fn closed(path: String) -> Self {
+        Self::Closed { path }
+    }
+
+    /// Creates the error of a call that does not wait for a contended lock, for tests of other crates.
     #[doc(hidden)]
     pub fn contended(path: String) -> Self {
         Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
@@ -293,7 +302,7 @@ mod tests {
         let error = timeout(Some(Holder::this_client(1)));
         assert_eq!(
             error.to_string(),
-            "timed out after 5s waiting behind others for lock /orders/7: held by another call of this client"
+            "timed out after 5s waiting behind others for lock /orders/7: held by another call of this process"
         );
         assert!(error.is_contended());
     }
@@ -332,7 +341,31 @@ mod tests {
         let error = LockError::NotInstalled { name: Some("reporting".into()), path: Some("/a".into()) };
         assert_eq!(
             error.to_string(),
-            "no client is installed as \"reporting\" to lock /a: call `zklock::install_as` at start-up"
+            "no client is installed as \"reporting\" to lock /a: call `zklock::install_as` at start-up, or \
+             `TestServer::client_as` in a `#[zklock::test]`"
         );
+        let error = LockError::NotInstalled { name: None, path: None };
+        assert_eq!(
+            error.to_string(),
+            "no client is installed: call `zklock::install` at start-up; a test that is a `#[zklock::test]` has one"
+        );
+    }
+
+    #[test]
+    fn the_text_for_developers_begins_with_the_message_and_has_all_fields() {
+        let error = LockError::Refused { path: "/a".into(), refusal: Refusal::NotEmpty };
+        assert_eq!(
+            format!("{error:?}"),
+            "request on /a refused: the node has children: Refused { path: \"/a\", refusal: NotEmpty }"
+        );
+        let shown = format!("{:#?}", LockError::not_leader("/a".into()));
+        assert_eq!(shown, "this client is not the leader at /a: NotLeader {\n    path: \"/a\",\n}");
+    }
+
+    #[test]
+    fn a_closed_client_is_told_with_the_lock_or_without_one() {
+        let closed = |path: &str| LockError::closed(path.into()).to_string();
+        assert_eq!(closed("/a"), "cannot use lock /a: the client is closed");
+        assert_eq!(closed(""), "the client is closed");
     }
 }

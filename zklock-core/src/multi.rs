@@ -171,7 +171,7 @@ impl MultiLock {
     #[doc(hidden)]
     pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
         let entered = self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?;
-        entered.map_err(|door| LockError::contended(door.path.relative().to_owned()))
+        entered.map_err(|door| door.contended(&self.client))
     }
 
     /// Acquires all of the locks, runs `body` under them, and releases them.

@@ -216,6 +216,12 @@ impl Mutex {
         Ok(holds.map(MutexGuard::new))
     }
 
+    /// Returns the error of a try that found the lock taken, for generated code.
+    #[doc(hidden)]
+    pub fn contended(&self) -> LockError {
+        self.door.contended(&self.client)
+    }
+
     /// Acquires the lock, runs `body` under it, and releases it.
     ///
     /// The body may enter a reentrant lock again. If the lock is lost, the body is dropped at its next await,

@@ -116,6 +116,12 @@ impl RwLock {
         self
     }
 
+    /// Returns the error of a try that found the lock taken, for generated code.
+    #[doc(hidden)]
+    pub fn contended(&self) -> LockError {
+        self.read.contended(&self.client)
+    }
+
     /// Gives each call of this handle a place of its own in the queue of the lock.
     ///
     /// The calls then compete with the client's other calls like those of another client. See

@@ -257,6 +257,12 @@ impl Semaphore {
         participant::list_with_line(&self.client, &self.door(1)?).await
     }
 
+    /// Returns the error of a try that found no permit, for generated code.
+    #[doc(hidden)]
+    pub fn contended(&self) -> LockError {
+        self.door(1).map_or_else(|error| error, |door| door.contended(&self.client))
+    }
+
     fn door(&self, wanted: u32) -> Result<Door, LockError> {
         match self.count {
             _ if wanted == 0 => return Err(invalid(&self.path, wanted, "request at least one")),

@@ -189,8 +189,11 @@ async fn functions_that_are_not_async_skip_too(kind: Kind) {
 async fn another_failure_than_contention_is_neither_skipped_nor_replaced() {
     let _uninstalled = INSTALLED.read().await;
     let mut ran = false;
-    assert!(matches!(failed(fallible(&mut ran).await), LockError::NotInstalled { .. }));
-    assert!(matches!(failed(value(String::new()).await), LockError::NotInstalled { .. }));
+    // Another test of this process may have installed a client and shut it down.
+    let is_missing =
+        |error: LockError| matches!(error, LockError::NotInstalled { .. } | LockError::Closed { .. });
+    assert!(is_missing(failed(fallible(&mut ran).await)));
+    assert!(is_missing(failed(value(String::new()).await)));
     assert_eq!((perhaps().await, ran), (None, false));
     assert_ne!(failed(closure().await).kind(), io::ErrorKind::ResourceBusy);
 }

@@ -24,7 +24,7 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     // One case at a time, because the cases share the process.
     let _alone = INSTALLED.write().await;
     let (space, reporting) = (Space::new(kind), Space::new(kind));
-    nothing_is_installed(&space).await;
+    nothing_is_installed().await;
     the_worst_client_of_a_scope_says_whether_all_are_ready(&space).await;
 
     zklock::install(space.client().await).unwrap();
@@ -40,12 +40,13 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     let first = zklock::client().unwrap();
     zklock::shutdown(SOON).await;
     assert!(failed(first.mutex("/nightly").unwrap().lock().await).is_closed());
-    nothing_is_installed(&space).await;
+    the_clients_are_closed(&space).await;
 
     zklock::install(space.client().await).unwrap();
     assert_eq!(nightly(&space).await.unwrap(), 1);
+    assert!(failed(report(&space).await).is_closed(), "another client is installed under another name");
     a_shutdown_lets_a_body_go_on_to_call_others(&space).await;
-    nothing_is_installed(&space).await;
+    the_clients_are_closed(&space).await;
 }
 
 /// Calls a function that enters its lock again.
@@ -100,18 +101,30 @@ async fn the_worst_client_of_a_scope_says_whether_all_are_ready(space: &Space) {
     assert_eq!(scope.run(readiness()).await, Readiness::Closing);
 }
 
-async fn nothing_is_installed(space: &Space) {
-    assert_eq!(zklock::readiness(), Readiness::NotInstalled);
+async fn nothing_is_installed() {
+    #[distributed_lock(path = "/audit", client = "nobody's")]
+    async fn audit() -> Result<(), LockError> {
+        Ok(())
+    }
+    let error = failed(audit().await);
+    assert!(
+        matches!(&error, LockError::NotInstalled { name: Some(name), path: Some(path) }
+            if name == "nobody's" && path == "/audit"),
+        "{error}"
+    );
+    let error = failed(zklock::named_client("nobody's"));
+    assert!(matches!(&error, LockError::NotInstalled { path: None, .. }), "{error}");
+}
+
+async fn the_clients_are_closed(space: &Space) {
+    assert_eq!(zklock::readiness(), Readiness::Closing);
     let error = failed(nightly(space).await);
-    assert!(
-        matches!(&error, LockError::NotInstalled { name: None, path: Some(path) } if path == "/nightly"),
-        "{error}"
-    );
+    assert_eq!(error.to_string(), "cannot use lock /nightly: the client is closed");
     let error = failed(report(space).await);
-    assert!(
-        matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "reporting"),
-        "{error}"
-    );
+    assert_eq!(error.to_string(), "cannot use lock /report: the client is closed");
+    let error = failed(zklock::election("/leader"));
+    assert_eq!(error.to_string(), "cannot use lock /leader: the client is closed");
+    assert_eq!(failed(zklock::client()).to_string(), "the client is closed");
 }
 
 async fn a_second_one_is_refused(space: &Space) {

@@ -216,7 +216,7 @@ impl<R: Local> Cohort<R> {
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
-    fn holder(&self) -> Option<Holder> {
+    pub(super) fn holder(&self) -> Option<Holder> {
         let mut rules = self.rules();
         let front = rules.desk().and_then(|desk| desk.front.as_deref().cloned());
         // A contender under way is what the calls wait for, even if others of this client hold the lock.

@@ -69,7 +69,7 @@ impl fmt::Display for Holder {
             ahead => write!(f, "the nearest of {ahead} in front is ")?,
         }
         match self {
-            Self::ThisClient { .. } => f.write_str("another call of this client"),
+            Self::ThisClient { .. } => f.write_str("another call of this process"),
             Self::Other { identity, session_id, entered, .. } => {
                 let since = Utc::of(*entered);
                 match identity.as_str() {
@@ -139,9 +139,9 @@ mod tests {
         assert_eq!(holder(3), format!("the nearest of 3 in front is {since}"));
         let nameless = Holder::other(b"", 7, 0, 1).to_string();
         assert_eq!(nameless, "held by session 0x7, in the queue since 1970-01-01T00:00:00Z");
-        assert_eq!(Holder::this_client(1).to_string(), "held by another call of this client");
+        assert_eq!(Holder::this_client(1).to_string(), "held by another call of this process");
         let nearest = Holder::this_client(2).to_string();
-        assert_eq!(nearest, "the nearest of 2 in front is another call of this client");
+        assert_eq!(nearest, "the nearest of 2 in front is another call of this process");
     }
 
     #[test]

@@ -11,9 +11,22 @@ pub(super) fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
     let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
     match name {
         Some(name) => {
-            format!("no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up")
+            format!(
+                "no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up, or \
+                 `TestServer::client_as` in a `#[zklock::test]`"
+            )
         }
-        None => format!("no client is installed{lock}: call `zklock::install` at start-up"),
+        None => format!(
+            "no client is installed{lock}: call `zklock::install` at start-up; a test that is a `#[zklock::test]` \
+             has one"
+        ),
+    }
+}
+
+pub(super) fn closed(path: &str) -> String {
+    match path {
+        "" => "the client is closed".to_owned(),
+        path => format!("cannot use lock {path}: the client is closed"),
     }
 }
 

@@ -66,6 +66,12 @@ impl Door {
         Box::pin(async { Visitor::at(client, self, patience).enter(Visitor::attempt).await }).await
     }
 
+    /// Returns the error of a call that does not wait for others.
+    pub(crate) fn contended(&self, client: &Client) -> LockError {
+        let (path, holder) = (self.path.relative().to_owned(), cohort::holder(client, &self.path));
+        LockError::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder }
+    }
+
     /// Begins an attempt to acquire the lock. `group` is the id of the call if it takes several locks.
     pub(crate) fn attempt(&self, client: &Client, group: Option<u64>) -> Attempt {
         Attempt::begin(client.worker().hub(), self.subject(group))
