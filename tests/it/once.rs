@@ -4,7 +4,7 @@ mod attributes;
 mod fleet;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
@@ -47,6 +47,42 @@ async fn of_all_who_ask_in_one_period_the_first_starts(kind: Kind) {
     assert_eq!(starts, [true, false, false, false, false, false, false, false, false]);
     // Another tick counts separately.
     assert!(start(&clients[1], "/ticks/reports", HOUR).await.unwrap());
+}
+
+/// Writes the record of a start that took place at this time, in milliseconds.
+async fn write_tick(space: &Space, start_ms: u128) {
+    let outsider = space.outsider().await;
+    let mode = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    outsider.mkdir(&space.full(TICK), &mode).await.unwrap();
+    let by = "00000000-0000-0000-0000-000000000007";
+    let record = format!("{} {} {start_ms} {by}", HOUR.as_millis(), "00000000-0000-0000-0000-000000000001");
+    outsider.set_data(&space.full(TICK), record.as_bytes(), None).await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_start_by_a_clock_that_was_far_ahead_is_told(kind: Kind) {
+    let space = Space::new(kind);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    write_tick(&space, (now + 1_000 * HOUR).as_millis()).await;
+    let client = space.client().await;
+    let mut events = client.events();
+    assert!(!start(&client, TICK, HOUR).await.unwrap());
+    assert!(!start(&client, TICK, HOUR).await.unwrap());
+    client.mutex("/last").unwrap().lock().await.unwrap().release().await.unwrap();
+    let mut told = Vec::new();
+    loop {
+        let event = soon(events.next()).await.unwrap();
+        match event.kind {
+            LockEventKind::TickAhead { ahead, .. } => told.push((event.path, ahead)),
+            LockEventKind::Acquired { .. } if event.path == "/last" => break,
+            _ => {}
+        }
+    }
+    let [(path, ahead)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(path, TICK);
+    // The server runs on this machine, and shares its clock.
+    assert!(*ahead > 999 * HOUR && *ahead <= 1_000 * HOUR, "{ahead:?}");
 }
 
 #[apply(on_both_servers)]

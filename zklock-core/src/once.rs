@@ -160,7 +160,7 @@ pub(crate) async fn start(
         Ok(Err(Obstacle::Fault(fault))) => return Err(fault.into_error(path.relative())),
         Err(unanswered) => return Err(unanswered.into_error(&path, within)),
     };
-    worker.memory().note(&path, tick, period, asked);
+    attempt::note(worker, &path, tick, period, asked);
     let may_start = tick.is_start_of(claim);
     // The answer may have been delayed for longer than the lease.
     if may_start {

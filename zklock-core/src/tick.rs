@@ -49,6 +49,9 @@ impl Period {
 /// The divisor for how early a start may come: a twentieth of the period.
 const EARLY: i64 = 20;
 
+/// Clocks of servers that differ by less are usual.
+const FAR: Duration = Duration::from_secs(60);
+
 /// A start that took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
@@ -152,6 +155,14 @@ impl Tick {
         let millis = period.next(self.last.from).saturating_sub(self.written);
         Duration::from_millis(millis.try_into().unwrap_or_default())
     }
+
+    /// Returns by how much the last start is ahead of the time at which the record was written, if no start is possible
+    /// for far longer than the period. The servers' clock was ahead at that start, or has been set back since.
+    pub(crate) fn ahead(&self, period: Period) -> Option<Duration> {
+        let is_far = self.closed_for(period) > period.as_duration() + FAR;
+        let ahead = self.last.from.saturating_sub(self.written);
+        is_far.then(|| Duration::from_millis(ahead.try_into().unwrap_or_default()))
+    }
 }
 
 #[cfg(test)]
@@ -203,6 +214,18 @@ mod tests {
     #[test]
     fn times_that_go_back_start_nothing() {
         assert_eq!(starts(seconds(1), &[5_000, 4_000, 1_000, 5_500, 6_000]), [5_000, 6_000]);
+    }
+
+    #[test]
+    fn a_start_by_a_clock_that_was_far_ahead_is_known_by_the_time_until_the_next_one() {
+        let hour = seconds(3_600);
+        let start = Record::new(None, hour, ONE).written_at(10_000_000);
+        let asked_at = |now| Record::question(start, hour).written_at(now).ahead(hour);
+        assert_eq!(asked_at(10_000_000), None);
+        // Less than a minute longer than the period, with the twentieth by which a start may be early.
+        assert_eq!(asked_at(10_000_000 - 239_000), None);
+        assert_eq!(asked_at(10_000_000 - 241_000), Some(Duration::from_secs(241)));
+        assert_eq!(asked_at(0), Some(Duration::from_secs(10_000)));
     }
 
     #[test]

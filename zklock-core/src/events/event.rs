@@ -22,6 +22,8 @@ use crate::token::FencingToken;
 /// | | `Withdrawn` |
 ///
 /// An attempt or a candidate that began while nobody listened has no events.
+///
+/// `TickAhead` belongs to neither. It has an id of its own, the path of a tick, the mode `Exclusive`, and no name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LockEvent {
@@ -178,6 +180,13 @@ pub enum LockEventKind {
     Rejected {
         /// The error of the servers.
         error: LockError,
+    },
+    /// The last start under `once_per` is ahead of the servers' clock, so that none is possible for far longer than a
+    /// period. It is told once, until the tick is in order again or forgotten.
+    #[non_exhaustive]
+    TickAhead {
+        /// The time from the present time of the servers to that start.
+        ahead: Duration,
     },
     /// The candidate has left the election. A selector that runs again later does so as another candidate.
     #[non_exhaustive]

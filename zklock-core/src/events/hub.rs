@@ -4,13 +4,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
 
-use super::event::LockEvent;
+use crate::mode::Mode;
+use crate::path::NodePath;
+
+use super::event::{LockEvent, LockEventKind};
 #[cfg(feature = "metrics")]
 use super::meter::Meter;
 
@@ -142,6 +146,19 @@ impl Hub {
     /// Returns an id that no other attempt, candidate or group of this client has.
     pub(crate) fn new_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Tells the listeners that a tick is ahead of the servers' clock.
+    pub(crate) fn tick_ahead(&self, tick: &NodePath, ahead: Duration) {
+        self.send(LockEvent {
+            id: self.new_id(),
+            path: tick.relative().to_owned(),
+            label: "unnamed".into(),
+            mode: Mode::Exclusive,
+            group: None,
+            missed: 0,
+            kind: LockEventKind::TickAhead { ahead },
+        });
     }
 
     /// Returns whether there were listeners when the life began.

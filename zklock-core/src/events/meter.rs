@@ -160,7 +160,8 @@ impl Series {
             | LockEventKind::Suspended { .. }
             | LockEventKind::Confirmed { .. }
             | LockEventKind::Downgraded { .. }
-            | LockEventKind::Rejected { .. } => return,
+            | LockEventKind::Rejected { .. }
+            | LockEventKind::TickAhead { .. } => return,
         }
         self.note_change();
     }

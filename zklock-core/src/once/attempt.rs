@@ -98,6 +98,15 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
     }
 }
 
+/// Remembers a tick that was written no earlier than `asked`, and tells if it is far ahead of the servers' clock.
+pub(super) fn note(worker: &Worker, path: &NodePath, tick: Tick, period: Period, asked: Instant) {
+    let Some(ahead) = worker.memory().note(path, tick, period, asked) else { return };
+    tracing::warn!(%path, ?ahead, "the last start under once_per is ahead of the servers' clock");
+    if let Some(hub) = worker.hub() {
+        hub.tick_ahead(path, ahead);
+    }
+}
+
 /// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
 pub(super) async fn has_begun(
     worker: &Arc<Worker>,
@@ -110,7 +119,7 @@ pub(super) async fn has_begun(
     let (asked, about) = (Instant::now(), tick.clone());
     let question = move |session: Arc<_>| async move { ask(&session, &about, period).await };
     let Some(last) = worker.ask(tick, question).await? else { return Ok(false) };
-    worker.memory().note(tick, last, period, asked);
+    note(worker, tick, last, period, asked);
     Ok(!last.closed_for(period).is_zero())
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use boot_time::Instant;
 
@@ -42,6 +43,23 @@ impl Seen {
     }
 }
 
+impl Ticks {
+    /// Forgets the ticks whose period is over, and half of the others if they are too many. To ask for one of them again
+    /// costs two requests.
+    fn forget_some(&mut self) {
+        let now = Instant::now();
+        self.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
+        if self.by_path.len() >= MOST {
+            let mut stays = false;
+            self.by_path.retain(|_, _| {
+                stays = !stays;
+                stays
+            });
+        }
+        self.limit = (self.by_path.len() * 2).clamp(LEAST_LIMIT, MOST);
+    }
+}
+
 impl Memory {
     /// Returns `true` if no start is possible yet at the tick at `path`, and `false` if that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
@@ -49,20 +67,21 @@ impl Memory {
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
-    /// Remembers a tick that was written no earlier than `at`.
-    pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) {
+    /// Remembers a tick that was written no earlier than `at`. Returns how far it is ahead of the servers' clock, if that
+    /// is far and was not known.
+    pub(crate) fn note(&self, path: &NodePath, tick: Tick, period: Period, at: Instant) -> Option<Duration> {
         let mut ticks = self.ticks();
         // The question was under way when all ticks were forgotten, and its answer may be outdated.
         if ticks.forgotten.is_some_and(|forgotten| at <= forgotten) {
-            return;
+            return None;
         }
         // If the path contains an argument of the function, there is one tick per value.
         if ticks.by_path.len() >= ticks.limit {
-            let now = Instant::now();
-            ticks.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
-            ticks.limit = (ticks.by_path.len() * 2).max(LEAST_LIMIT);
+            ticks.forget_some();
         }
-        ticks.by_path.insert(path.full().to_owned(), Seen { at, tick, period });
+        let known = ticks.by_path.insert(path.full().to_owned(), Seen { at, tick, period });
+        let was_ahead = known.is_some_and(|known| known.tick.ahead(known.period).is_some());
+        tick.ahead(period).filter(|_| !was_ahead)
     }
 
     /// Forgets every tick, so that the servers are asked again.
@@ -79,11 +98,11 @@ impl Memory {
 
 /// The smallest limit, below which a cleanup is not worthwhile.
 const LEAST_LIMIT: usize = 64;
+/// The most ticks that are remembered.
+const MOST: usize = 100_000;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use uuid::Uuid;
 
     use super::super::Record;
@@ -133,6 +152,28 @@ mod tests {
         let later = memory.ticks().forgotten.unwrap().checked_add(Duration::from_nanos(1)).unwrap();
         memory.note(&path("/a"), start(0, hour), hour, later);
         assert!(memory.is_closed(&path("/a"), hour));
+    }
+
+    #[test]
+    fn a_tick_that_is_far_ahead_is_told_once() {
+        let (memory, minute) = (Memory::default(), period(Duration::from_secs(60)));
+        let tick = Record::question(start(1_000_000, minute), minute).written_at(0);
+        let note = |tick| memory.note(&path("/a"), tick, minute, Instant::now());
+        assert_eq!(note(tick), Some(Duration::from_secs(1_000)));
+        assert_eq!(note(tick), None);
+        assert_eq!(note(start(2_000_000, minute)), None);
+        assert_eq!(note(tick), Some(Duration::from_secs(1_000)));
+    }
+
+    #[test]
+    fn the_number_of_ticks_that_are_remembered_is_bounded() {
+        let (memory, hour) = (Memory::default(), period(Duration::from_secs(3_600)));
+        for number in 0..MOST + 10 {
+            memory.note(&path(&format!("/{number}")), start(0, hour), hour, Instant::now());
+        }
+        let remembered = memory.ticks().by_path.len();
+        assert!((MOST / 2..=MOST / 2 + 10).contains(&remembered), "{remembered}");
+        assert!(memory.is_closed(&path(&format!("/{}", MOST + 9)), hour));
     }
 
     #[test]
