@@ -6,6 +6,7 @@ use rstest_reuse::apply;
 use zklock::{Client, Guard, Holder, LockError, Phase, distributed_lock};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
+use zookeeper_client as zk;
 
 use crate::support::{Kind, Space, failed, on_both_servers, soon};
 
@@ -242,4 +243,28 @@ async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the
     let other = space.client().await;
     let error = failed(soon(zklock::scope(other, with_a_permit())).await);
     assert_eq!(in_the_way(error).0, None);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_persistent_node_in_the_way_is_named_as_one(kind: Kind) {
+    let space = Space::new(kind);
+    let (client, outsider) = (space.client().await, space.outsider().await);
+    let mode = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    outsider.mkdir(&space.full(PATH), &mode).await.unwrap();
+    let options = zk::CreateMode::PersistentSequential.with_acls(zk::Acls::anyone_all());
+    let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd40000-lock-";
+    outsider.create(&space.full(&format!("{PATH}/{name}")), b"host", &options).await.unwrap();
+    let node = format!("{PATH}/{name}0000000000");
+    let mutex = client.mutex(PATH).unwrap();
+    let (holder, text) = in_the_way(late(async |wait| mutex.lock_timeout(wait).await).await);
+    assert!(matches!(holder, Some(Holder::Persistent { path, ahead: 1, .. }) if path == node));
+    let named = format!("for lock {PATH}: held by the persistent node {node}, created at 20");
+    assert!(text.contains(&named), "{text}");
+    assert!(text.ends_with(", which no session owns and which stays until somebody deletes it"), "{text}");
+    let participants = mutex.participants().await.unwrap();
+    let are_persistent: Vec<_> = participants.iter().map(|one| one.is_persistent()).collect();
+    assert_eq!(are_persistent, [true]);
+    outsider.delete(&space.full(&node), None).await.unwrap();
+    soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }

@@ -68,8 +68,12 @@ pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
 
-/// The name of a participant, or its session if it has none.
+/// The name of a participant, or its session if it has none. A persistent node in the queue is none.
 pub(crate) fn name(participant: &Participant) -> String {
+    if participant.is_persistent() {
+        let node = shown(&format!("{}/{}", participant.path, participant.node));
+        return format!("persistent node {node}: no session owns it, and it stays until somebody deletes it");
+    }
     match participant.identity.as_str() {
         "" => format!("session {:#x}", participant.session_id),
         identity => shown(identity),
@@ -82,6 +86,7 @@ pub(crate) fn participant(participant: &Participant) -> Value {
         "node": participant.node,
         "identity": participant.identity,
         "session": format!("{:#x}", participant.session_id),
+        "persistent": participant.is_persistent(),
         "since": time(participant.entered),
         "token": participant.fencing_token.to_text(),
         "mode": mode(participant.mode),

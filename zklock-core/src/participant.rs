@@ -38,7 +38,7 @@ pub struct Participant {
     /// The data of its node. A client of zklock writes its [`Config::identity`](crate::Config::identity)
     /// there. A request to release replaces it by `__REVOKE__`.
     pub identity: String,
-    /// The id of the session that owns its node.
+    /// The id of the session that owns its node. It is zero for a [persistent](Self::is_persistent) one.
     pub session_id: i64,
     /// The time at which it entered the queue, by the clock of the server.
     pub entered: SystemTime,
@@ -72,6 +72,11 @@ pub enum Standing {
 }
 
 impl Participant {
+    /// Returns whether its node is persistent. No session owns such a node, and it stays until somebody deletes it.
+    pub fn is_persistent(&self) -> bool {
+        self.session_id == 0
+    }
+
     pub(crate) fn new(queue: &NodePath, role: Role, standing: Standing, described: Described) -> Self {
         let entered = Duration::from_millis(described.created_ms.try_into().unwrap_or_default());
         Self {

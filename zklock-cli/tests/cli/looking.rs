@@ -3,6 +3,7 @@
 use nix::sys::signal::Signal;
 use rstest_reuse::apply;
 use serde_json::Value;
+use zookeeper_client as zk;
 
 use crate::running::{Ended, writes_to_full_pipe};
 use crate::support::{Kind, Space, on_both_servers};
@@ -75,4 +76,22 @@ async fn a_signal_ends_a_command_whose_output_nobody_reads(kind: Kind) {
         stalled.signal(Signal::SIGTERM);
         assert_eq!(stalled.code().await, 143, "{command}");
     }
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_persistent_node_in_a_queue_is_named_as_one(kind: Kind) {
+    let space = Space::new(kind);
+    let outsider = space.outsider().await;
+    let mode = |mode: zk::CreateMode| mode.with_acls(zk::Acls::anyone_all());
+    outsider.mkdir(&space.full("/jobs/a"), &mode(zk::CreateMode::Persistent)).await.unwrap();
+    let node = space.full("/jobs/a/x-lock-");
+    outsider.create(&node, b"host", &mode(zk::CreateMode::PersistentSequential)).await.unwrap();
+    let named = "persistent node /jobs/a/x-lock-0000000000: no session owns it, and it stays until somebody deletes it";
+    for command in ["who /jobs/a", "ls"] {
+        let shown = space.zklock(command).run().out;
+        assert!(shown.contains(named), "{command}: {shown}");
+    }
+    let who = objects(&space.zklock("who /jobs/a --json").run());
+    assert_eq!((&who[0]["persistent"], &who[0]["identity"]), (&true.into(), &"host".into()));
 }

@@ -29,6 +29,16 @@ pub enum Holder {
         /// The number of contenders in front in the queue on the servers, this one included.
         ahead: u32,
     },
+    /// A persistent node with the name of a contender. No session owns it, and it stays until somebody deletes it.
+    #[non_exhaustive]
+    Persistent {
+        /// Its path below the client's namespace.
+        path: String,
+        /// The time at which it was created, by the clock of the server.
+        created: SystemTime,
+        /// The number of contenders in front in the queue on the servers, this one included.
+        ahead: u32,
+    },
 }
 
 impl Holder {
@@ -40,19 +50,19 @@ impl Holder {
     /// Returns the contender of another client that has this data, session and time, or is nearest of this many.
     pub(crate) fn other(data: &[u8], session_id: i64, entered_ms: i64, ahead: usize) -> Self {
         let text = String::from_utf8_lossy(&data[..data.len().min(4 * SHOWN)]);
-        let entered = Duration::from_millis(entered_ms.try_into().unwrap_or_default());
-        Self::Other {
-            identity: text.chars().take(SHOWN).collect(),
-            session_id,
-            entered: SystemTime::UNIX_EPOCH + entered,
-            ahead: count(ahead),
-        }
+        let identity = text.chars().take(SHOWN).collect();
+        Self::Other { identity, session_id, entered: time(entered_ms), ahead: count(ahead) }
+    }
+
+    /// Returns the persistent node at this path, or is nearest of this many.
+    pub(crate) fn persistent(path: String, created_ms: i64, ahead: usize) -> Self {
+        Self::Persistent { path, created: time(created_ms), ahead: count(ahead) }
     }
 
     /// Returns the number of contenders that were in front in the queue on the servers, this one included.
     pub fn ahead(&self) -> u32 {
         match self {
-            Self::ThisClient { ahead } | Self::Other { ahead, .. } => *ahead,
+            Self::ThisClient { ahead } | Self::Other { ahead, .. } | Self::Persistent { ahead, .. } => *ahead,
         }
     }
 
@@ -78,8 +88,18 @@ impl fmt::Display for Holder {
                 }
                 write!(f, ", in the queue since {since}")
             }
+            Self::Persistent { path, created, .. } => write!(
+                f,
+                "the persistent node {path}, created at {}, which no session owns and which stays until somebody \
+                 deletes it",
+                Utc::of(*created)
+            ),
         }
     }
+}
+
+fn time(ms: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms.try_into().unwrap_or_default())
 }
 
 fn count(ahead: usize) -> u32 {

@@ -28,15 +28,17 @@ impl Driver {
         tell: &impl Fn(Progress),
     ) -> Event {
         let own = self.session.id();
-        let met = |front: &Watched| {
-            tell(Progress::Behind(match front.owner == own {
-                true => Holder::this_client(count),
-                false => Holder::other(&front.data, front.owner, front.created_ms, count),
+        let dir = self.path.clone();
+        let met = |name: &str, front: &Watched| {
+            tell(Progress::Behind(match front.owner {
+                0 => Holder::persistent(dir.below(name).relative().to_owned(), front.created_ms, count),
+                owner if owner == own => Holder::this_client(count),
+                owner => Holder::other(&front.data, owner, front.created_ms, count),
             }));
         };
         match obstacle {
-            Obstacle::Sole(predecessor) => self.wait_for_turn(&predecessor, cancel, met).await,
-            Obstacle::Contender(predecessor) => self.wait_for(&predecessor, cancel, met).await,
+            Obstacle::Sole(name) => self.wait_for_turn(&name, cancel, |front| met(&name, front)).await,
+            Obstacle::Contender(name) => self.wait_for(&name, cancel, |front| met(&name, front)).await,
             Obstacle::Anyone => self.wait_for_anyone(cancel).await,
         }
     }
