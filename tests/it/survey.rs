@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use rstest_reuse::apply;
-use zklock::{LockError, LockKind, Mode, Standing, SurveyedLock};
+use zklock::{Client, LockError, LockKind, Mode, Standing, SurveyedLock};
+use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, on_both_servers};
+use crate::support::{Kind, Space, on_both_servers, soon, until};
 
 fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
     locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
@@ -129,4 +130,38 @@ async fn nodes_beyond_the_bound_are_counted_once(kind: Kind) {
     assert_eq!((surveyed.locks.len(), surveyed.left_out), (0, 5));
     let none = client.survey("/").unwrap().nodes(0).take().await.unwrap();
     assert_eq!(none.left_out, 1);
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_waiter_that_becomes_the_first_between_the_lists_of_a_semaphore_is_counted(kind: Kind) {
+    const PATH: &str = "/permits";
+    let space = Space::new(kind);
+    let waiter = |client: Client| {
+        let semaphore = client.semaphore(PATH, 1).unwrap();
+        tokio::spawn(async move { semaphore.acquire_timeout(Duration::MAX).await.unwrap() })
+    };
+    let holder = space.client().await.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
+    // It waits behind the gate, and has a node in both queues. The other one is behind it at the gate.
+    let inside = waiter(space.client().await);
+    space.until_queued(&format!("{PATH}/leases"), 2).await;
+    let outside = waiter(space.client().await);
+    space.until_queued(&format!("{PATH}/locks"), 2).await;
+    let (proxy, observer) = space.proxied().await;
+    let survey = async || observer.survey(PATH).unwrap().depth(0).take().await.unwrap();
+    assert_eq!(summary(&survey().await.locks), [(PATH, LockKind::Semaphore, 1, 2)]);
+    // The first list is that of the semaphore's node, and the second one that of the permits.
+    let listed = proxy.on_reply(Opcode::GET_CHILDREN).nth(2).hold();
+    let changes = async {
+        listed.struck().await;
+        holder.release().await.unwrap();
+        let inside = soon(inside).await.unwrap();
+        until(async || space.children("/permits/locks").await.len() == 1, "the gate is passed on").await;
+        listed.release();
+        inside
+    };
+    let (surveyed, inside) = soon(async { tokio::join!(survey(), changes) }).await;
+    assert_eq!(summary(&surveyed.locks), [(PATH, LockKind::Semaphore, 1, 2)]);
+    inside.release().await.unwrap();
+    soon(outside).await.unwrap().release().await.unwrap();
 }

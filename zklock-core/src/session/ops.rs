@@ -128,6 +128,14 @@ impl Ops {
         self.note(Ack::Read, sent, stat).map(|stat| stat.map(|stat| stat.ephemeral_owner))
     }
 
+    /// Returns the owner of a node as the server knows it, which may lag behind the others.
+    pub(crate) async fn owner_here(&self, path: &str) -> Result<Option<i64>, Fault> {
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
+        Ok(stat.map(|stat| stat.ephemeral_owner))
+    }
+
     /// Lists the ephemeral nodes of the connection's session whose paths start with `prefix`, after the server
     /// has caught up. Returns `None` if the server does not know the request, which ZooKeeper 3.6 introduced.
     pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {

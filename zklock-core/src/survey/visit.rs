@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::join;
 use tokio::time::sleep;
 
 use crate::client::worker::Worker;
@@ -101,9 +102,14 @@ async fn semaphore(ops: &Ops, node: &NodePath, detail: Detail) -> Result<Option<
     let waiters = Queue::of(&names(ops, gate.full()).await?, Claim::place);
     let permits = permits.map(|queue| queue.places).unwrap_or_default();
     let mut waiters = waiters.map(|queue| queue.places).unwrap_or_default();
-    // The contender that has passed the gate has a node in both queues while it waits for a permit.
-    if !waiters.is_empty() && permits.last().is_some_and(|last| !last.holds) {
-        waiters.remove(0);
+    // The contender that has passed the gate has a node in both queues while it waits for a permit. It may have left the
+    // gate between the two lists.
+    if let (Some(inside), Some(first)) = (permits.last().filter(|last| !last.holds), waiters.first()) {
+        let (inside, first) = (leases.child(&inside.name), gate.child(&first.name));
+        let (inside, first) = join!(ops.owner_here(&inside), ops.owner_here(&first));
+        if first?.is_some_and(|first| inside.is_ok_and(|inside| inside == Some(first))) {
+            waiters.remove(0);
+        }
     }
     waiters.iter_mut().for_each(|waiter| waiter.holds = false);
     if permits.is_empty() && waiters.is_empty() {
