@@ -94,9 +94,11 @@
 //!
 //! * `metrics`: each client hands counts of its locks, leaders and sessions to the recorder of the crate `metrics`; see
 //!   [`guide::metrics`].
+//! * `sasl-digest` and `sasl-gssapi`: logins by SASL, with DIGEST-MD5 and with Kerberos; see [`guide::security`].
 //! * `serde`: [`Config`] implements `Deserialize`, and [`FencingToken`] `Serialize` and `Deserialize`.
 //! * `testing`: `#[zklock::test]` and the module `zklock::testing` give each test a ZooKeeper server of its
 //!   own.
+//! * `tls`: encrypted connections, with certificates; see [`guide::security`].
 //!
 //! None of them is enabled by default.
 

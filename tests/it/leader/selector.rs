@@ -139,8 +139,11 @@ async fn a_denied_selector_that_runs_once_ends_and_says_why(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn an_id_that_is_too_long_is_refused(kind: Kind) {
+async fn an_id_that_is_too_long_or_reserved_is_refused(kind: Kind) {
     let space = Space::new(kind);
     let election = space.client().await.election(PATH).unwrap();
-    assert!(matches!(failed(election.identity("x".repeat(2_000))), LockError::InvalidConfig { .. }));
+    for id in ["x".repeat(2_000), "__REVOKE__".to_owned()] {
+        let error = failed(election.clone().identity(id));
+        assert!(matches!(error, LockError::InvalidConfig { setting: "identity", .. }), "{error}");
+    }
 }

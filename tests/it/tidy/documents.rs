@@ -117,6 +117,23 @@ fn the_readme_has_the_arguments_of_the_attributes() {
 }
 
 #[test]
+fn the_front_page_lists_the_features() {
+    let manifest = document("Cargo.toml");
+    let section = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
+    let lines = section.take_while(|line| !line.starts_with('['));
+    let features: BTreeSet<_> =
+        lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    assert!(features.len() > 3, "{features:?}");
+    let front = document("src/lib.rs");
+    let section = front.lines().skip_while(|line| *line != "//! # Feature flags").skip(1);
+    let items =
+        section.take_while(|line| line.starts_with("//!")).filter_map(|line| line.strip_prefix("//! * "));
+    let names = items.filter_map(|item| item.split_once(": "));
+    let listed = names.flat_map(|(names, _)| names.split('`').skip(1).step_by(2)).collect();
+    assert_eq!(features, listed, "the features of Cargo.toml, and those that src/lib.rs lists");
+}
+
+#[test]
 fn documents_for_users_name_no_inner_parts() {
     let attributes = ["distributed_lock", "leader_only", "test"].map(|name| format!("doc/{name}.md"));
     let others = attributes.into_iter().chain(["doc/fencing.md".to_owned()]);

@@ -5,7 +5,7 @@ mod defaults;
 mod env;
 mod invalid;
 mod security;
-mod validation;
+pub(crate) mod validation;
 
 use std::fmt;
 use std::path::PathBuf;

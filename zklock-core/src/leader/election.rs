@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::acquire::Wanted;
 use crate::client::Client;
+use crate::client::config::validation::check_identity;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::hold::{Door, Entry, UNNAMED};
@@ -84,13 +85,10 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] if the id is longer than 1024 bytes.
+    /// [`LockError::InvalidConfig`] if the id is longer than 1024 bytes, or `__REVOKE__`, which asks a holder to release.
     pub fn identity(self, identity: impl Into<String>) -> Result<Self, LockError> {
         let identity = identity.into();
-        if identity.len() > LONGEST_IDENTITY {
-            let reason = format!("it is longer than {LONGEST_IDENTITY} bytes");
-            return Err(LockError::InvalidConfig { setting: "identity", reason });
-        }
+        check_identity(&identity)?;
         Ok(Self { identity, ..self })
     }
 
@@ -178,6 +176,3 @@ impl Election {
         Office { worker, door, policy, hold_down, handover, requeue }
     }
 }
-
-/// The longest identity in bytes: each waiter reads the data of the node that it watches.
-const LONGEST_IDENTITY: usize = 1024;

@@ -22,7 +22,7 @@ impl Config {
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
         self.check_durations()?;
-        self.check_identity()?;
+        check_identity(&self.identity)?;
         let security = self.security()?;
         let acls = self.acls()?;
         if let Queueing::Process { turns: 0, .. } = self.queueing {
@@ -65,16 +65,17 @@ impl Config {
         limited("tick_time", self.tick_time, LONGEST_SESSION)?;
         limited("sync_limit", self.sync_limit, LONGEST_SESSION)
     }
+}
 
-    fn check_identity(&self) -> Result<(), LockError> {
-        if self.identity.len() > LONGEST_IDENTITY {
-            return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
-        }
-        if self.identity.as_bytes() == REVOKE {
-            return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
-        }
-        Ok(())
+/// Checks the data of a contender's node.
+pub(crate) fn check_identity(identity: &str) -> Result<(), LockError> {
+    if identity.len() > LONGEST_IDENTITY {
+        return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
     }
+    if identity.as_bytes() == REVOKE {
+        return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
+    }
+    Ok(())
 }
 
 fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
