@@ -66,11 +66,14 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         (Config::new("host:port"), "connect"),
         (Config::new("localhost:2181/a//b"), "connect"),
         (config().namespace("relative"), "namespace"),
+        (config().namespace("/app "), "namespace"),
         (config().session_timeout(Duration::ZERO), "session_timeout"),
         (config().session_timeout(Duration::MAX), "session_timeout"),
         (config().default_wait(Duration::ZERO), "default_wait"),
         (config().connect_timeout(Duration::ZERO), "connect_timeout"),
+        (config().tick_time(Duration::ZERO), "tick_time"),
         (config().tick_time(Duration::MAX), "tick_time"),
+        (config().sync_limit(Duration::ZERO), "sync_limit"),
         (config().sync_limit(Duration::MAX), "sync_limit"),
         (config().server_timeout(Duration::ZERO), "server_timeout"),
         (config().server_timeout(Duration::from_secs(13)), "server_timeout"),
@@ -88,6 +91,29 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind)
         match soon(config.connect()).await {
             Err(LockError::InvalidConfig { setting, .. }) => assert_eq!(setting, named, "{shown}"),
             other => panic!("{shown} was not refused: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_servers_with_another_meaning_is_refused_by_connect_and_start_alike() {
+    for (list, named) in [
+        ("a:1/x,b:1/x", "write \"a:1,b:1/x\""),
+        ("[::1", "the server \"[::1\" has no `]`"),
+        ("[::1]x:2181", "the server \"[::1]x:2181\" has no `:`"),
+        ("a:1;b:2", "the server \"a:1;b:2\" has the character ';'"),
+        ("::1", "the server \"::1\" needs brackets"),
+        ("2001:db8::1", "the server \"2001:db8::1\" needs brackets"),
+        ("user@a:1", "the server \"user@a:1\" has the character '@'"),
+        ("localhost,2181", "the server \"2181\" has a host that is neither a name nor an IPv4 address"),
+        ("zk://a:1", "the server \"zk://a:1\" has an unsupported scheme"),
+        ("a:1,,b:1", "the server \"\" has no host"),
+        ("a:65536", "the server \"a:65536\" has no valid port"),
+    ] {
+        let config = Config::new(list).connect_timeout(Duration::from_millis(100));
+        let errors = [failed(config.clone().start()), failed(soon(config.connect()).await)];
+        for error in errors.map(|error| error.to_string()) {
+            assert!(error.starts_with("invalid setting `connect`: ") && error.contains(named), "{error}");
         }
     }
 }

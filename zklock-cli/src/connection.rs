@@ -1,8 +1,6 @@
 //! The configuration of the client: from the command line, the environment and a file, in this order.
 //!
-//! Uses the floor below: `exit`. `server` has the servers of the list.
-
-mod server;
+//! Uses the floor below: `exit`.
 
 use std::env::{self, VarError};
 use std::io::Write;
@@ -16,9 +14,6 @@ use tracing_subscriber::filter::LevelFilter;
 use zklock::Config;
 
 use crate::exit::{Code, Failure};
-
-use self::server::SCHEME;
-pub(crate) use self::server::Server;
 
 /// The servers and the session. Passwords are read from variables or from files alone, because other users of a machine
 /// can read the arguments of programs.
@@ -124,10 +119,7 @@ impl Connection {
 
     /// Returns the settings one by one, after the same check.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let merged = self.merged()?;
-        // A client that is dropped before it has connected costs nothing.
-        Config::deserialize(Value::Table(merged.clone())).map_err(|error| wrong(error.message()))?.start()?;
-        Ok(Settings::of(&merged))
+        Settings::of(&self.merged()?)
     }
 
     fn merged(&self) -> Result<Table, Failure> {
@@ -192,6 +184,15 @@ impl Connection {
     }
 }
 
+/// A server of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    /// Its name, as it was given.
+    pub(crate) name: String,
+    /// `HOST:PORT`.
+    pub(crate) address: String,
+}
+
 /// The kinds of credentials of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Credentials {
@@ -236,28 +237,24 @@ impl Settings {
         self.all.contains_key("tls")
     }
 
-    /// Reads valid settings.
-    fn of(settings: &Table) -> Self {
-        let text = |name| settings.get(name).and_then(Value::as_str).unwrap_or_default();
+    /// Reads the settings. Only the configuration knows which of them are valid.
+    fn of(settings: &Table) -> Result<Self, Failure> {
+        let config = Config::deserialize(Value::Table(settings.clone()));
+        let (servers, root) = config.map_err(|error| wrong(error.message()))?.targets()?;
         let time = |name, default| {
-            let time = humantime::parse_duration(text(name));
-            time.unwrap_or_else(|_| Duration::from_secs(default))
+            let time = settings.get(name).and_then(Value::as_str).map(humantime::parse_duration);
+            time.and_then(Result::ok).unwrap_or(Duration::from_secs(default))
         };
-        let connect = text("connect").trim();
-        // The slashes of a scheme are not in front of a chroot.
-        let chroot = connect.rfind(SCHEME).map_or(0, |last| last + SCHEME.len());
-        let chroot = connect[chroot..].find('/').map_or(connect.len(), |slash| chroot + slash);
-        let (servers, chroot) = connect.split_at(chroot);
-        Self {
-            servers: servers.split(',').map(Server::of).collect(),
-            root: format!("{}{}", chroot.trim_end_matches('/'), text("namespace").trim_end_matches('/')),
+        Ok(Self {
+            servers: servers.into_iter().map(|(name, address)| Server { name, address }).collect(),
+            root,
             session_timeout: time("session_timeout", 30),
             connect_timeout: time("connect_timeout", 10),
             default_wait: time("default_wait", 10),
             tick_time: time("tick_time", 2),
             sync_limit: time("sync_limit", 10),
             all: settings.clone(),
-        }
+        })
     }
 }
 
@@ -394,14 +391,20 @@ mod tests {
 
     #[test]
     fn the_servers_are_read_from_the_list_one_by_one() {
-        let settings =
-            "connect = 'zk1, tcp+tls://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
-        let settings = Settings::of(&settings);
+        let settings = "connect = 'zk1, tcp://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
+        let settings = Settings::of(&settings).ok().expect("the settings are valid");
         let named: Vec<_> =
             settings.servers.iter().map(|server| (&server.name[..], &server.address[..])).collect();
-        let expected = [("zk1", "zk1:2181"), ("tcp+tls://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
+        let expected = [("zk1", "zk1:2181"), ("tcp://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
         assert_eq!(named, expected);
         assert_eq!((settings.root.as_str(), settings.tick_time), ("/prod/app", Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_list_with_a_chroot_behind_each_server_is_refused() {
+        let settings = "connect = 'zk1/prod,zk2/prod'".parse().unwrap();
+        let error = Settings::of(&settings).err().expect("the list has another meaning").to_string();
+        assert!(error.ends_with("write \"zk1,zk2/prod\""), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! * [`opening`] opens the session, [`failure`] classifies the failures to open one, and [`diagnose`] finds the reason of
 //!   each server.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
-//! * [`address`] splits the address of a server.
+//! * [`address`] reads the address of a server.
 //! * [`acl`] has the access control lists of the nodes that it creates.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.

@@ -94,9 +94,10 @@ pub struct Config {
 impl Config {
     /// Creates a configuration with default settings for the servers of a connect string.
     ///
-    /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181. The
-    /// chroot is created when it is first needed. A server may have the scheme `tcp://`, or `tcp+tls://` if
-    /// certificates are set (feature `tls`); an encrypted server needs a port.
+    /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181, and an IPv6
+    /// address is in brackets. The chroot follows the last server, has no comma, and is created when it is first needed.
+    /// A server may have the scheme `tcp://`, or `tcp+tls://` if certificates are set (feature `tls`); an encrypted
+    /// server needs a port.
     pub fn new(connect: impl Into<String>) -> Self {
         Self {
             connect: connect.into(),
@@ -146,8 +147,7 @@ impl Config {
         self
     }
 
-    /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by
-    /// default.
+    /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by default.
     ///
     /// Zero is invalid.
     #[must_use]
@@ -173,9 +173,9 @@ impl Config {
         self
     }
 
-    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of
-    /// the session timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least
-    /// 500 ms, or two fifths of a session timeout of less than 1.25 s.
+    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
+    /// timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least 500 ms, or two fifths
+    /// of a session timeout of less than 1.25 s.
     ///
     /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
@@ -186,8 +186,7 @@ impl Config {
         self
     }
 
-    /// Sets the requests by which a session that holds locks proves that it is alive, by default
-    /// [`Heartbeat::Write`].
+    /// Sets the requests by which a session that holds locks proves that it is alive, by default [`Heartbeat::Write`].
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
         self.heartbeat = heartbeat;
@@ -226,7 +225,7 @@ impl Config {
 
     /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
     ///
-    /// More than 24 hours are invalid.
+    /// Zero and more than 24 hours are invalid.
     #[must_use]
     pub fn tick_time(mut self, tick_time: Duration) -> Self {
         self.tick_time = tick_time;
@@ -235,7 +234,7 @@ impl Config {
 
     /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
     ///
-    /// A server may answer reads for this long after it has lost its leader. More than 24 hours are invalid.
+    /// A server may answer reads for this long after it has lost its leader. Zero and more than 24 hours are invalid.
     #[must_use]
     pub fn sync_limit(mut self, sync_limit: Duration) -> Self {
         self.sync_limit = sync_limit;

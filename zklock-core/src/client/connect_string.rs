@@ -4,7 +4,7 @@
 use rustls::pki_types::ServerName;
 
 use crate::path;
-use crate::session::address::split;
+use crate::session::address::Address;
 
 /// The servers and the chroot of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,21 +22,32 @@ impl ConnectString {
     /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
     /// paths, and is created with them.
     pub(super) fn parse(text: &str, scheme: Scheme) -> Result<Self, String> {
-        let text = text.trim();
-        let hosts_start = text.rfind("://").map_or(0, |scheme| scheme + "://".len());
-        let (servers, chroot) = match text[hosts_start..].find('/') {
-            Some(slash) => text.split_at(hosts_start + slash),
-            None => (text, ""),
-        };
+        let entries: Vec<_> = text.split(',').map(|entry| split(entry.trim())).collect();
+        let servers = entries.iter().map(|(server, _)| {
+            scheme.entry(server).map_err(|reason| format!("the server {server:?} {reason}"))
+        });
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        let (last, others) = entries.split_last().expect("a text has a first entry");
+        if others.iter().any(|(_, chroot)| !chroot.is_empty()) {
+            let (servers, chroots): (Vec<_>, Vec<_>) = entries.iter().copied().unzip();
+            let chroot = chroots.into_iter().max_by_key(|chroot| chroot.len()).unwrap_or_default();
+            return Err(format!(
+                "a chroot follows the last server alone, and has no comma: write {:?}",
+                servers.join(",") + chroot
+            ));
+        }
+        let chroot = last.1;
         let chroot = path::validate_root(chroot)
             .map_err(|reason| format!("the chroot {chroot:?} is invalid: {reason}"))?;
-        let servers = servers
-            .split(',')
-            .map(str::trim)
-            .map(|server| scheme.entry(server).map_err(|reason| format!("the server {server:?} {reason}")));
-        let servers = servers.collect::<Result<Vec<_>, _>>()?;
         Ok(Self { servers: servers.join(","), chroot: chroot.to_owned() })
     }
+}
+
+/// Splits an entry into its server, and the path that follows it.
+fn split(entry: &str) -> (&str, &str) {
+    let address = entry.find("://").map_or(0, |end| end + "://".len());
+    let slash = entry[address..].find('/').map_or(entry.len(), |slash| address + slash);
+    entry.split_at(slash)
 }
 
 /// The way to talk to all servers.
@@ -49,44 +60,30 @@ pub(super) enum Scheme {
 
 impl Scheme {
     /// Returns the entry of a server, as the client library reads it.
-    fn entry(self, server: &str) -> Result<String, &'static str> {
-        let (scheme, address) = match server.split_once("://") {
-            Some((scheme, address)) => (Some(scheme), address),
-            None => (None, server),
-        };
-        match (self, scheme) {
-            (Self::Plain, None | Some("tcp")) => host(address).map(|_| server.to_owned()),
+    fn entry(self, server: &str) -> Result<String, String> {
+        let address = Address::parse(server)?;
+        let reason = match (self, address.scheme) {
+            (Self::Plain, None | Some("tcp")) => return Ok(server.to_owned()),
             #[cfg(feature = "tls")]
-            (Self::Plain, Some("tcp+tls")) => Err("needs the certificates of `Config::tls`"),
+            (Self::Plain, Some("tcp+tls")) => "needs the certificates of `Config::tls`",
             #[cfg(not(feature = "tls"))]
-            (Self::Plain, Some("tcp+tls")) => Err("needs the feature `tls` of zklock"),
+            (Self::Plain, Some("tcp+tls")) => "needs the feature `tls` of zklock",
             #[cfg(feature = "tls")]
             (Self::Tls, None | Some("tcp+tls")) => {
-                ServerName::try_from(host(address)?)
-                    .map_err(|_| "has a host that no certificate can name")?;
+                if ServerName::try_from(address.host).is_err() {
+                    "has a host that no certificate can name"
                 // The default port has no TLS.
-                if split(address).1.is_some() {
-                    Ok(format!("tcp+tls://{address}"))
+                } else if address.port.is_none() {
+                    "needs the number of its secure port"
                 } else {
-                    Err("needs the number of its secure port")
+                    return Ok(format!("tcp+tls://{}", address.authority()));
                 }
             }
             #[cfg(feature = "tls")]
-            (Self::Tls, Some("tcp")) => Err("is not encrypted, although there are certificates"),
-            _ => Err("has an unsupported scheme"),
-        }
-    }
-}
-
-/// Returns the host of a valid address, without the brackets of an IPv6 address.
-fn host(address: &str) -> Result<&str, &'static str> {
-    let (host, port) = split(address);
-    if host.is_empty() || host.contains(char::is_whitespace) {
-        return Err("has no valid host");
-    }
-    match port.map(str::parse::<u16>) {
-        None | Some(Ok(1..)) => Ok(host),
-        Some(Ok(0) | Err(_)) => Err("has no valid port"),
+            (Self::Tls, Some("tcp")) => "is not encrypted, although there are certificates",
+            _ => "has an unsupported scheme",
+        };
+        Err(reason.to_owned())
     }
 }
 
@@ -114,21 +111,44 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, named) in [
-            ("", "the server \"\" has no valid host"),
-            ("a:1,,b", "the server \"\" has no valid host"),
-            ("[]:2181", "the server \"[]:2181\" has no valid host"),
-            (":2181", "the server \":2181\" has no valid host"),
-            ("a b:1", "the server \"a b:1\" has no valid host"),
-            ("a:port", "the server \"a:port\" has no valid port"),
-            ("a:0", "the server \"a:0\" has no valid port"),
-            ("a:70000", "the server \"a:70000\" has no valid port"),
+            ("", "the server \"\" has no host"),
+            ("a:1,,b", "the server \"\" has no host"),
+            ("a:1,b,", "the server \"\" has no host"),
+            ("a:1/x,", "the server \"\" has no host"),
+            (
+                "a b:1",
+                "the server \"a b:1\" has the character ' ', which no host has; commas separate servers",
+            ),
+            ("a,[::1/x", "the server \"[::1\" has no `]` behind its IPv6 address"),
+            ("a,b:port", "the server \"b:port\" has no valid port"),
             ("http://a:1", "the server \"http://a:1\" has an unsupported scheme"),
+            ("zk://a:1,b:2/x", "the server \"zk://a:1\" has an unsupported scheme"),
+            ("//a:1", "the server \"\" has no host"),
+            ("a:1//b", "the chroot \"//b\" is invalid: it has an empty segment"),
             ("a:1/app//b", "the chroot \"/app//b\" is invalid: it has an empty segment"),
             ("a:1/app/", "the chroot \"/app/\" is invalid: it must not end with `/`"),
         ] {
             assert_eq!(ConnectString::parse(text, Scheme::Plain), Err(named.to_owned()), "{text:?}");
         }
     }
+
+    #[test]
+    fn a_chroot_behind_each_server_is_refused_and_the_right_form_is_named() {
+        for (text, meant) in [
+            ("a:1/x,b:1/x", "a:1,b:1/x"),
+            ("a:1/x,b:1", "a:1,b:1/x"),
+            ("a:1/,b:1/x", "a:1,b:1/x"),
+            ("tcp://a:1/x , [::1]:2/x", "tcp://a:1,[::1]:2/x"),
+        ] {
+            let error = ConnectString::parse(text, Scheme::Plain).unwrap_err();
+            assert_eq!(
+                error,
+                format!("a chroot follows the last server alone, and has no comma: write {meant:?}")
+            );
+            assert!(ConnectString::parse(meant, Scheme::Plain).is_ok());
+        }
+    }
+
     #[cfg(feature = "tls")]
     #[test]
     fn all_servers_are_encrypted_or_none() {
@@ -138,7 +158,7 @@ mod tests {
         for (text, scheme, named) in [
             ("tcp://a:1", Scheme::Tls, "is not encrypted, although there are certificates"),
             ("a:1,tcp+tls://b:2", Scheme::Plain, "needs the certificates of `Config::tls`"),
-            ("a_b!:1", Scheme::Tls, "has a host that no certificate can name"),
+            ("-a:1", Scheme::Tls, "has a host that no certificate can name"),
             ("[fe80::1%eth0]:1", Scheme::Tls, "has a host that no certificate can name"),
             ("ssl://a:1", Scheme::Tls, "has an unsupported scheme"),
             ("a", Scheme::Tls, "needs the number of its secure port"),
@@ -148,6 +168,7 @@ mod tests {
             assert!(error.ends_with(named), "{text}: {error}");
         }
     }
+
     #[cfg(not(feature = "tls"))]
     #[test]
     fn an_encrypted_server_needs_the_feature() {

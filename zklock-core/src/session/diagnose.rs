@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use super::address::{split, without_scheme};
+use super::address::Address;
 use super::apart::Single;
 use super::deadline::{Bounded, is_late};
 use super::failure::OpenError;
@@ -91,7 +91,8 @@ fn told(found: &[(String, Finding)]) -> Option<OpenError> {
         [(_, finding)] => finding.text().to_owned(),
         several => {
             let named = |(server, finding): &(String, Finding)| {
-                format!("{}: {}", without_scheme(server), finding.text())
+                let name = Address::parse(server).map_or_else(|_| server.clone(), |address| address.authority());
+                format!("{name}: {}", finding.text())
             };
             several.iter().map(named).collect::<Vec<_>>().join("; ")
         }
@@ -121,9 +122,9 @@ impl From<&str> for Finding {
 
 /// Looks at one server. Blocks the thread for about `within`, and for the search of its addresses.
 fn look(server: &str, certificates: Option<&Certificates>, within: Duration) -> Finding {
-    let (host, port) = split(without_scheme(server));
-    let Ok(port) = port.map_or(Ok(PORT), str::parse) else {
-        return Finding::Failure(format!("{port:?} is no port"));
+    let (host, port) = match Address::parse(server) {
+        Ok(address) => address.endpoint(),
+        Err(reason) => return Finding::Failure(format!("the entry {reason}")),
     };
     let addresses = match (host, port).to_socket_addrs() {
         Ok(addresses) => addresses,
@@ -283,8 +284,6 @@ fn hello() -> Vec<u8> {
     [&head[..], &[0; 32], &one_suite_and_no_compression].concat()
 }
 
-/// The port of a server whose address has none.
-const PORT: u16 = 2181;
 /// How often a look may take its time: to connect, to speak, and to connect and speak again.
 const LOOKS: u32 = 3;
 /// The characters that are shown of what a foreign server says.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
+use crate::session::address::Address;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Digest;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
@@ -127,6 +128,18 @@ impl Config {
         let prepared = opening.security.prepare(&opening.servers, within).await;
         prepared.map_err(|error| opening.failure(&error, within))?;
         Ok(opening.security.equip(connector).await)
+    }
+
+    /// Checks the configuration. Returns the servers, each as it was given and as `host:port`, and the root of all
+    /// paths, for `zklock doctor`.
+    #[doc(hidden)]
+    pub fn targets(&self) -> Result<(Vec<(String, String)>, String), LockError> {
+        let settings = self.clone().validated()?;
+        let servers = settings.opening.servers.split(',').map(|server| {
+            let address = Address::parse(server).expect("the servers of settings are valid");
+            (server.to_owned(), address.authority())
+        });
+        Ok((servers.collect(), settings.root))
     }
 
     /// Reads and checks the credentials and the certificates.

@@ -21,6 +21,10 @@ impl Config {
             .map_err(|reason| invalid("connect", reason))?;
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
+        if namespace.ends_with(char::is_whitespace) {
+            // A client without the blank would be in another namespace.
+            return Err(invalid("namespace", format!("{namespace:?} ends with a blank")));
+        }
         self.check_durations()?;
         check_identity(&self.identity)?;
         let security = self.security()?;
@@ -62,8 +66,8 @@ impl Config {
         if let Some(timeout) = self.server_timeout {
             bounded("server_timeout", timeout, self.session_timeout * 2 / 5)?;
         }
-        limited("tick_time", self.tick_time, LONGEST_SESSION)?;
-        limited("sync_limit", self.sync_limit, LONGEST_SESSION)
+        bounded("tick_time", self.tick_time, LONGEST_SESSION)?;
+        bounded("sync_limit", self.sync_limit, LONGEST_SESSION)
     }
 }
 

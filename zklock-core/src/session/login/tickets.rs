@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use zookeeper_client as zk;
 
 use super::gssapi::Gssapi;
-use crate::session::address;
+use crate::session::address::Address;
 use crate::session::apart::Single;
 use crate::session::failure::OpenError;
 
@@ -192,7 +192,7 @@ fn reasons(failures: &[Failure]) -> Vec<String> {
 
 /// Returns the host of a server in the connect string, as the client library does.
 fn host(server: &str) -> &str {
-    address::split(address::without_scheme(server)).0
+    Address::parse(server).map_or(server, |address| address.host)
 }
 
 /// The codes of errors in Kerberos, which MIT and Heimdal have in common.
