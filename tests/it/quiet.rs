@@ -2,15 +2,18 @@
 
 mod long_waits;
 
+use std::env;
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use rstest_reuse::apply;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Record};
 use tracing::{Event, Id, Level, Metadata, Subscriber};
-use zklock::{LossReason, distributed_lock, leader_only};
+use zklock::{Config, LossReason, distributed_lock, leader_only};
 use zklock_testkit::wire::Opcode;
 
 use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until};
@@ -128,6 +131,50 @@ async fn a_function_that_cannot_report_an_error_logs_it_with_its_own_name() {
     assert!(line.starts_with("zklock "), "{line}");
     assert!(line.contains(&format!("function=\"{}::sweep_that_reports_nothing\"", module_path!())), "{line}");
     assert!(tells_of_no_client(line), "{line}");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_session_timeout_that_is_not_granted_is_logged_once_with_both_times(kind: Kind) {
+    Loud::listen();
+    let space = Space::new(kind);
+    // The servers grant between one and ten seconds. The times do not occur in the log lines of other tests.
+    for (asked, granted) in [(31_007, Some("10s")), (53, Some("1s")), (7_013, None)] {
+        let asked = Duration::from_millis(asked + u64::from(matches!(kind, Kind::Real)));
+        let config = space.config().session_timeout(asked).server_timeout(asked / 3);
+        let client = config.connect().await.unwrap();
+        client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
+        let lines = logged(&format!("asked={asked:?}"));
+        assert_eq!(lines.len(), usize::from(granted.is_some()), "{lines:?}");
+        for line in lines {
+            assert!(line.contains(&format!("granted={}", granted.unwrap_or_default())), "{line}");
+            assert!(line.contains("ask for this one, or change their limits"), "{line}");
+        }
+    }
+}
+
+/// Runs itself again in a process with other variables.
+#[test]
+fn a_variable_with_a_wrong_name_is_logged_with_the_nearest_one() {
+    const MISSPELLED: &str = "ZKLOCK_SESION_TIMEOUT";
+    if env::var_os(MISSPELLED).is_some() {
+        Loud::listen();
+        Config::from_env().unwrap();
+        lines().iter().for_each(|line| crate::support::process::report(line));
+        return;
+    }
+    let test = "quiet::a_variable_with_a_wrong_name_is_logged_with_the_nearest_one";
+    let known = ["ZKLOCK_CONNECT", "ZKLOCK_IDENTITY", "ZKLOCK_TOKEN", "ZKLOCK_PATH", "ZKLOCK_CONFIG"];
+    let mut again = Command::new(env::current_exe().unwrap());
+    let again = again.args(["--exact", test, "--nocapture"]).env(MISSPELLED, "1s").env("ZKLOCK_OTHER", "");
+    let output = again.envs(known.map(|name| (name, "a"))).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let mut told: Vec<_> = output.lines().filter(|line| line.contains("variable=")).collect();
+    told.sort_unstable();
+    let [other, misspelled] = &told[..] else { panic!("{output}") };
+    assert!(other.contains("variable=\"ZKLOCK_OTHER\"") && !other.contains("nearest"), "{other}");
+    let expected = format!("variable=\"{MISSPELLED}\" nearest=\"ZKLOCK_SESSION_TIMEOUT\"");
+    assert!(misspelled.contains(&expected), "{misspelled}");
 }
 
 #[apply(on_both_servers)]

@@ -6,6 +6,7 @@ mod env;
 mod invalid;
 mod security;
 pub(crate) mod validation;
+mod variables;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -137,7 +138,7 @@ impl Config {
         self
     }
 
-    /// Sets the session timeout to request, 30 s by default; the servers may grant another one.
+    /// Sets the session timeout to request, 30 s by default. A warning is logged if the servers grant another one.
     ///
     /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
     /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.

@@ -87,6 +87,7 @@ impl Opening {
             // The servers granted less, so that a silent one has to be given up earlier.
             client = self.connect(client.session_timeout()).await?;
         }
+        self.compare(client.session_timeout());
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         let standing = self.security.check_login(&client).await?;
         let timing = (self.tick, self.sync_limit);
@@ -121,6 +122,17 @@ impl Opening {
             session.spawn(tls::keep_fresh(session.clone(), transport));
         }
         Ok(session)
+    }
+
+    /// Logs a warning if the servers granted another session timeout than the one that was asked for.
+    fn compare(&self, granted: Duration) {
+        if granted.as_millis() != self.timeout.as_millis() {
+            tracing::warn!(
+                asked = ?self.timeout,
+                ?granted,
+                "the servers grant another session timeout: ask for this one, or change their limits"
+            );
+        }
     }
 
     async fn connect(&self, timeout: Duration) -> Result<zk::Client, OpenError> {

@@ -1,5 +1,6 @@
 //! Reads a configuration from environment variables.
 
+use std::cell::RefCell;
 use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::session::tls::{Files, Tls};
 
 use super::Config;
 use super::invalid::invalid;
+use super::variables::warn_of_unknown;
 
 impl Config {
     /// Reads the configuration from environment variables.
@@ -35,15 +37,24 @@ impl Config {
     /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
     ///   `ZKLOCK_PARENT_ACL`: the same, for the nodes above locks.
     ///
+    /// Another variable whose name begins with `ZKLOCK_` is logged as a warning, and ignored.
+    ///
     /// # Errors
     ///
     /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
-        Self::from_lookup(|name| match std::env::var(name) {
-            Ok(value) => Ok(Some(value)),
-            Err(VarError::NotPresent) => Ok(None),
-            Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
-        })
+        let known = RefCell::new(Vec::new());
+        let config = Self::from_lookup(|name| {
+            known.borrow_mut().push(name);
+            match std::env::var(name) {
+                Ok(value) => Ok(Some(value)),
+                Err(VarError::NotPresent) => Ok(None),
+                Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+            }
+        })?;
+        let present = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        warn_of_unknown(present, &known.into_inner());
+        Ok(config)
     }
 
     fn from_lookup(
