@@ -96,6 +96,40 @@ async fn a_long_outage_ends_the_lease_before_the_session_can_expire(kind: Kind) 
     soon(lock(&client)).await.release().await.unwrap();
 }
 
+/// Holds a lock with default settings while all servers, which are this many, refuse connections for some time.
+async fn hold_while_refused(server: &Server, servers: usize, outage: Duration) {
+    let proxies: Vec<_> = (0..servers).map(|_| Proxy::start(server.address()).unwrap()).collect();
+    let addresses: Vec<_> = proxies.iter().map(Proxy::connect_string).collect();
+    let client = Config::new(addresses.join(",")).connect().await.unwrap();
+    let path = format!("/refused/{servers}/{}", outage.as_secs());
+    let guard = soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
+    let beats = || proxies.iter().map(|proxy| proxy.replies(Opcode::MULTI)).sum::<u64>();
+    let before = beats();
+    until(|| async { beats() > before }, "a heartbeat is answered").await;
+    for proxy in &proxies {
+        proxy.refuse();
+        proxy.cut(How::Fin);
+    }
+    until_state(&guard, LeaseState::Suspended).await;
+    // This test is about the length of the outage.
+    sleep(outage).await;
+    assert_eq!(guard.state(), LeaseState::Suspended);
+    proxies.iter().for_each(Proxy::heal);
+    until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
+    assert_eq!(guard.state(), LeaseState::Held, "{servers} servers that refused for {outage:?}");
+    guard.release().await.unwrap();
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(kind: Kind) {
+    let server = Server::start_granting(kind, Duration::from_secs(30));
+    let outages = [(1, 19), (2, 16), (3, 14), (3, 17)];
+    let holders =
+        outages.map(|(servers, outage)| hold_while_refused(&server, servers, Duration::from_secs(outage)));
+    futures_util::future::join_all(holders).await;
+}
+
 #[apply(on_both_servers)]
 #[tokio::test]
 async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {

@@ -6,8 +6,8 @@
 //! continue while the user's runtimes are blocked, shut down or absent. The connections of a login by Kerberos are
 //! on a thread of their own.
 //!
-//! * [`opening`] opens the session, [`failure`] classifies the failures to open one, and [`diagnose`] finds the reason of
-//!   each server.
+//! * [`opening`] opens the session, [`attempts`] lists the servers to try, [`failure`] classifies the failures to open
+//!   one, and [`diagnose`] finds the reason of each server.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
 //! * [`address`] reads the address of a server.
 //! * [`acl`] has the access control lists of the nodes that it creates.
@@ -38,6 +38,7 @@
 pub(crate) mod acl;
 pub(crate) mod address;
 mod apart;
+mod attempts;
 pub(crate) mod bounded;
 pub(crate) mod charge;
 pub(crate) mod clock;

@@ -12,6 +12,7 @@ use zookeeper_client as zk;
 use crate::error::LockError;
 
 use super::acl::NodeAcls;
+use super::attempts;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::diagnose::Diagnosis;
 use super::failure::OpenError;
@@ -90,9 +91,7 @@ impl Opening {
         self.compare(client.session_timeout());
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         let standing = self.security.check_login(&client).await?;
-        let timing = (self.tick, self.sync_limit);
-        let terms =
-            Terms::new(client.session_timeout(), timing, self.heartbeat).map_err(OpenError::Invalid)?;
+        let terms = self.terms(client.session_timeout()).map_err(OpenError::Invalid)?;
         let session = Arc::new(Session {
             id: client.session_id().0,
             link: Links::connected(),
@@ -143,7 +142,7 @@ impl Opening {
         // A center that does not answer takes a second.
         self.security.prepare(&self.servers, self.silence.of(timeout) * 2).await?;
         let connector = self.security.equip(connector).await;
-        match self.security.connect(connector, &self.attempts()).await {
+        match self.security.connect(connector, &self.attempts(timeout)).await {
             // The library does not tell the reason of each server.
             Err(OpenError::Unreachable(reason)) => {
                 Err(self.diagnosed().await.unwrap_or(OpenError::Unreachable(reason)))
@@ -167,19 +166,14 @@ impl Opening {
         self.diagnosis.of(&self.servers, self.security.certificates(), self.look_within).await
     }
 
-    /// Returns the servers in the connect string of the client library.
-    ///
-    /// When it reconnects, the library doubles its pause each time it has tried all entries. With a single
-    /// entry, it would pause for 6 s between the seventh and the eighth attempt, so few servers are repeated.
-    /// They are not repeated more often than necessary, because the library shuffles the entries, and may try
-    /// a silent server as often in a row as it is repeated.
-    fn attempts(&self) -> String {
-        let times = match self.servers.split(',').count() {
-            1 => 8,
-            2..=4 => 2,
-            _ => 1,
-        };
-        vec![self.servers.as_str(); times].join(",")
+    fn terms(&self, timeout: Duration) -> Result<Terms, LockError> {
+        Terms::new(timeout, (self.tick, self.sync_limit), self.heartbeat)
+    }
+
+    /// Returns the servers in the connect string of the client library, for a session with this timeout.
+    fn attempts(&self, timeout: Duration) -> String {
+        let lease = self.terms(timeout).map(|terms| terms.left(terms.heartbeat_kind()));
+        attempts::list(&self.servers, lease.unwrap_or_default())
     }
 
     /// Returns the error for a caller that waited this long for a session.
@@ -204,44 +198,16 @@ mod tests {
     use super::super::clock::Ack;
     use super::*;
 
-    #[track_caller]
-    fn check(servers: &str, attempts: &str) {
-        let opening = Opening {
-            servers: servers.into(),
-            timeout: Duration::ZERO,
-            silence: Silence::Fixed(Duration::ZERO),
-            tick: Duration::ZERO,
-            sync_limit: Duration::ZERO,
-            heartbeat: Heartbeat::Write,
-            security: Security::default(),
-            acls: NodeAcls::default(),
-            tally: Arc::default(),
-            look_within: Duration::ZERO,
-            diagnosis: Diagnosis::default(),
-        };
-        assert_eq!(opening.attempts(), attempts);
-    }
-
-    #[test]
-    fn few_servers_are_tried_often() {
-        check("a:1", &["a:1"; 8].join(","));
-        check("a,b,c", "a,b,c,a,b,c");
-        check("a,b,c,d,e", "a,b,c,d,e");
-    }
-
     /// The time after which the library notices that a server is silent, by checks every eighth.
     fn given_up(silence: Duration) -> Duration {
         silence * 9 / 8
     }
 
-    /// How often the library may try silent servers before another one, with this many in the connect string.
-    fn attempts_in_vain(servers: usize, silent: usize) -> u32 {
-        let times = match servers {
-            1 => 8,
-            2..=4 => 2,
-            _ => 1,
-        };
-        (times * silent).try_into().unwrap()
+    /// How often the library may try silent servers before another one, in sessions of this timeout with this tick.
+    fn attempts_in_vain((timeout, tick): (Duration, Duration), servers: usize, silent: usize) -> u32 {
+        let terms = Terms::new(timeout, (tick, Duration::from_secs(10)), Heartbeat::Write).unwrap();
+        let entries = attempts::entries(servers, terms.left(Ack::Write));
+        (entries / servers * silent + silent.min(entries % servers)).try_into().unwrap()
     }
 
     #[test]
@@ -258,7 +224,7 @@ mod tests {
             let silence = Silence::ForConnecting(second * 10).of(timeout);
             for (servers, silent) in ensembles {
                 // The last proof was sent a heartbeat before the silence. An answer takes a little time.
-                let attempts = 1 + attempts_in_vain(*servers, *silent);
+                let attempts = 1 + attempts_in_vain((timeout, tick), *servers, *silent);
                 let needed = terms.heartbeat() + given_up(silence) * attempts + terms.heartbeat() / 4;
                 assert!(needed <= terms.term(Ack::Write), "{timeout:?} {servers}/{silent}: {needed:?}");
             }
@@ -274,17 +240,18 @@ mod tests {
         // The followers notice within the sync limit and elect within about a second. After that, the library
         // may still try the silent leader.
         let elected = sync_limit + second;
-        let needed = terms.heartbeat() + elected + given_up(silence) * attempts_in_vain(3, 1);
+        let needed =
+            terms.heartbeat() + elected + given_up(silence) * attempts_in_vain((timeout, tick), 3, 1);
         assert!(needed <= terms.term(Ack::Write), "{needed:?}");
     }
 
     #[test]
     fn connecting_takes_less_than_its_bound_behind_silent_servers() {
-        let bound = Duration::from_secs(10);
+        let (bound, tick) = (Duration::from_secs(10), Duration::from_secs(2));
         for timeout in [6, 30, 3600].map(Duration::from_secs) {
             for (servers, silent) in [(2, 1), (3, 1), (5, 2), (7, 3)] {
                 let silence = Silence::ForConnecting(bound).of(timeout);
-                assert!(given_up(silence) * attempts_in_vain(servers, silent) < bound);
+                assert!(given_up(silence) * attempts_in_vain((timeout, tick), servers, silent) < bound);
             }
         }
     }
