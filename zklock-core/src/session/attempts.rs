@@ -9,7 +9,14 @@
 
 use std::time::Duration;
 
-/// Returns the servers, some of them several times, for leases of which this is left after their last proof.
+use super::clock::Terms;
+
+/// Returns what is left of a lease right before the next heartbeat, without the time for an answer.
+pub(super) fn left(terms: Terms) -> Duration {
+    terms.term(terms.heartbeat_kind()).saturating_sub(terms.heartbeat() * 5 / 4)
+}
+
+/// Returns the servers, some of them several times, for leases of which this is left.
 pub(super) fn list(servers: &str, lease: Duration) -> String {
     let servers: Vec<_> = servers.split(',').collect();
     let entries = entries(servers.len(), lease);
@@ -52,14 +59,14 @@ fn times(entries: usize, random: f64) -> impl Iterator<Item = Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::clock::{Ack, Heartbeat, Terms};
+    use crate::session::clock::{Ack, Heartbeat};
 
     const SECOND: Duration = Duration::from_secs(1);
 
     /// The default terms of a session with this timeout, and what they leave of a lease.
     fn terms(timeout: Duration) -> (Terms, Duration) {
         let terms = Terms::new(timeout, (2 * SECOND, 10 * SECOND), Heartbeat::Write).unwrap();
-        (terms, terms.left(Ack::Write))
+        (terms, left(terms))
     }
 
     #[test]

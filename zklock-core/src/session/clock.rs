@@ -124,11 +124,6 @@ impl Terms {
             Ack::Write => self.write,
         }
     }
-
-    /// Returns how much of that is left right before the next heartbeat, without the time for its answer.
-    pub(crate) fn left(&self, ack: Ack) -> Duration {
-        self.term(ack).saturating_sub(self.heartbeat * 5 / 4)
-    }
 }
 
 /// An instant on the clock of one session.

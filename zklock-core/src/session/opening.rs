@@ -172,7 +172,7 @@ impl Opening {
 
     /// Returns the servers in the connect string of the client library, for a session with this timeout.
     fn attempts(&self, timeout: Duration) -> String {
-        let lease = self.terms(timeout).map(|terms| terms.left(terms.heartbeat_kind()));
+        let lease = self.terms(timeout).map(attempts::left);
         attempts::list(&self.servers, lease.unwrap_or_default())
     }
 
@@ -206,7 +206,7 @@ mod tests {
     /// How often the library may try silent servers before another one, in sessions of this timeout with this tick.
     fn attempts_in_vain((timeout, tick): (Duration, Duration), servers: usize, silent: usize) -> u32 {
         let terms = Terms::new(timeout, (tick, Duration::from_secs(10)), Heartbeat::Write).unwrap();
-        let entries = attempts::entries(servers, terms.left(Ack::Write));
+        let entries = attempts::entries(servers, attempts::left(terms));
         (entries / servers * silent + silent.min(entries % servers)).try_into().unwrap()
     }
 
