@@ -4,8 +4,8 @@ mod long_waits;
 
 use std::env;
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 

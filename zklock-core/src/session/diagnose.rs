@@ -91,7 +91,8 @@ fn told(found: &[(String, Finding)]) -> Option<OpenError> {
         [(_, finding)] => finding.text().to_owned(),
         several => {
             let named = |(server, finding): &(String, Finding)| {
-                let name = Address::parse(server).map_or_else(|_| server.clone(), |address| address.authority());
+                let name =
+                    Address::parse(server).map_or_else(|_| server.clone(), |address| address.authority());
                 format!("{name}: {}", finding.text())
             };
             several.iter().map(named).collect::<Vec<_>>().join("; ")
