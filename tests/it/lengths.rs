@@ -17,7 +17,10 @@ struct Scene {
 
 impl Scene {
     async fn new(space: &Space) -> Self {
-        let (proxy, client) = space.proxied().await;
+        let proxy = Proxy::start(space.server().address()).unwrap();
+        // Requests with such long paths take long in a build without optimisation.
+        let config = space.config_at(proxy.connect_string()).default_wait(LONG);
+        let client = config.connect().await.unwrap();
         let other = client.mutex("/other").unwrap().lock().await.unwrap();
         Self { proxy, client, other }
     }
@@ -44,6 +47,7 @@ fn long(of: char, bytes: usize) -> String {
 }
 
 const LONGEST: usize = 1_048_575;
+const LONG: Duration = Duration::from_secs(60);
 
 #[apply(on_both_servers)]
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! environment. It prints the events of its hold line by line.
 
 mod exit;
+mod fork;
 
 use std::io::{BufRead, BufReader};
 use std::process::ChildStdout;

@@ -60,7 +60,7 @@ pub(crate) async fn acquire(
     let onlooker = Arc::new(teller(witness));
     worker.spawn(Attempt::new(worker, path, (aim, patience), cancel, onlooker).run(reply));
     let answer = answer.await;
-    answer.unwrap_or_else(|_| Err(LockError::Closed { path: path.relative().to_owned() }))
+    answer.unwrap_or_else(|_| Err(worker.closed(path)))
 }
 
 /// Contends for the lock without a deadline, as [`contend`] does. The future is on the heap.

@@ -41,6 +41,10 @@ pub(crate) use self::staged::connected;
 /// process that exits before that leaves its locks to expire with the session. Call
 /// [`shutdown`](Self::shutdown) to leave nothing behind.
 ///
+/// A child of `fork` has neither the thread nor the locks of its parent. In the child, calls fail with
+/// [`LockError::Forked`], guards are not held, and [`readiness`](Self::readiness) is [`Readiness::Closing`]. Dropping them
+/// there releases nothing.
+///
 /// # Examples
 ///
 /// ```no_run

@@ -255,6 +255,17 @@ pub enum LockError {
         reason: String,
     },
 
+    /// The client was started in the process from which this one was forked, and works there alone.
+    ///
+    /// `fork` copies neither the thread of a client nor its connection. Locks stay those of the parent. A child that needs
+    /// locks is another program, or is forked before its parent starts the first client.
+    #[error("cannot use lock {path}: the client belongs to the process from which this one was forked")]
+    #[non_exhaustive]
+    Forked {
+        /// The lock's path.
+        path: String,
+    },
+
     /// The client is shutting down or has been shut down, or the candidate was closed.
     #[error("{}", closed(.path))]
     #[non_exhaustive]

@@ -75,6 +75,11 @@ impl Lease {
         self.claim.is_none()
     }
 
+    /// Leaves the lock to the process from which this one was forked.
+    pub(crate) fn leave_to_parent(&mut self) {
+        std::mem::forget(self.claim.take());
+    }
+
     /// Ends this claim. Returns the lock that is to be given up if this was the last one.
     pub(crate) fn end(&mut self) -> Option<Unclaimed> {
         let tenure = self.claim.take()?;

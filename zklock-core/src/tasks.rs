@@ -24,6 +24,8 @@ struct Thread {
     patience: Duration,
     /// Told of each panic of a task.
     panics: Notify,
+    /// The process that has the thread.
+    process: u32,
 }
 
 /// Runs a task to its end. Returns whether it panicked.
@@ -38,8 +40,8 @@ pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
     pub(crate) fn new(runtime: Handle, patience: Duration) -> Self {
-        let (tracker, panics) = (TaskTracker::new(), Notify::new());
-        Self(Arc::new(Thread { tracker, runtime, patience, panics }))
+        let (tracker, panics, process) = (TaskTracker::new(), Notify::new(), std::process::id());
+        Self(Arc::new(Thread { tracker, runtime, patience, panics, process }))
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
@@ -51,8 +53,18 @@ impl Tasks {
         self.0.patience
     }
 
-    /// Runs a task. It is dropped at once if the thread has ended.
+    /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.
+    ///
+    /// Callers ask before they take a lock, which the thread may have had at the fork.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.0.process != std::process::id()
+    }
+
+    /// Runs a task. It is dropped at once if the thread has ended, or this process is a fork.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if self.is_forked() {
+            return;
+        }
         if let Some(task) = interleaving::take(task) {
             let thread = self.0.clone();
             let watched = async move {

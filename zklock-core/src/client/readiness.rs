@@ -51,7 +51,7 @@ impl Worker {
     /// Returns the readiness of the client.
     pub(super) fn readiness(&self) -> Readiness {
         match self.health() {
-            _ if self.closing().is_cancelled() => Readiness::Closing,
+            _ if self.is_closing() => Readiness::Closing,
             Health::Connected => Readiness::Ready,
             Health::Suspended => Readiness::Suspended,
             Health::Lost => Readiness::Disconnected { reason: self.failure() },

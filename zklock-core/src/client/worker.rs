@@ -51,6 +51,8 @@ pub(crate) enum Unanswered {
     InTime,
     /// The client's thread has ended.
     Ended,
+    /// This process is a fork of the client's.
+    Forked,
 }
 
 impl Unanswered {
@@ -60,6 +62,7 @@ impl Unanswered {
         match self {
             Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting, holder: None },
             Self::Ended => LockError::Closed { path },
+            Self::Forked => LockError::Forked { path },
         }
     }
 }
@@ -135,6 +138,17 @@ impl Worker {
         &self.memory
     }
 
+    /// Returns whether no new acquisitions are accepted.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.tasks.is_forked() || self.closing.is_cancelled()
+    }
+
+    /// Returns the error of calls about the lock at `path` that are not accepted.
+    pub(crate) fn closed(&self, path: &NodePath) -> LockError {
+        let unanswered = if self.tasks.is_forked() { Unanswered::Forked } else { Unanswered::Ended };
+        unanswered.into_error(path, Duration::ZERO)
+    }
+
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.closing
     }
@@ -161,6 +175,7 @@ impl Worker {
         });
         match answer.await {
             Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
+            Err(_) if self.tasks.is_forked() => Err(Unanswered::Forked),
             Err(_) => Err(Unanswered::Ended),
         }
     }
@@ -207,6 +222,9 @@ impl Worker {
     }
 
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        if self.tasks.is_forked() {
+            return None;
+        }
         match &*self.current.borrow() {
             Current::Open(session) if !session.is_over() => Some(session.clone()),
             _ => None,
@@ -258,11 +276,17 @@ impl Worker {
 
     /// Stops the client without waiting for guards.
     pub(crate) fn stop(&self) {
+        if self.tasks.is_forked() {
+            return;
+        }
         self.closing.cancel();
         self.stopping.cancel();
     }
 
     pub(crate) async fn shutdown(self: &Arc<Self>, grace: Duration) {
+        if self.tasks.is_forked() {
+            return;
+        }
         self.closing.cancel();
         let worker = self.clone();
         let stopping = self.stopping.clone();

@@ -183,7 +183,7 @@ impl<R: Local> Cohort<R> {
     }
 
     pub(super) fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path().relative().to_owned() }
+        self.worker.closed(self.path())
     }
 
     /// A contender may be left until the session ends.

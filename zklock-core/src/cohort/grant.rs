@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use crate::error::LockError;
+use crate::error::{LockError, LossReason};
 use crate::interleaving;
 use crate::lease::{self, Late, Lease, Share, Stint, Tenure, Unclaimed};
 use crate::token::FencingToken;
@@ -148,7 +148,7 @@ impl Grant {
     }
 
     fn order_downgrade(&self) {
-        if let Some(place) = &self.place {
+        if let Some(place) = self.place.as_ref().filter(|_| !self.tenure().is_forked()) {
             place.home.clone().downgraded(place.tenancy);
         }
     }
@@ -159,6 +159,10 @@ impl Grant {
             return None;
         }
         let stint = self.stint();
+        if stint.tenure().is_forked() {
+            self.lease.leave_to_parent();
+            return Some(Fate::Leaves);
+        }
         self.share.get().iter().for_each(|share| share.end());
         stint.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
@@ -220,9 +224,13 @@ impl Release {
 
     /// Returns the outcome, or `None` if it has to be awaited.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
+        let tenure = self.stint.tenure();
+        if tenure.is_forked() {
+            return Some(Err(tenure.lost_error(LossReason::SessionEnded)));
+        }
         match self.fate {
             Fate::PassedOn => Some(Ok(())),
-            Fate::Shared => Some(self.stint.tenure().check()),
+            Fate::Shared => Some(tenure.check()),
             Fate::Leaves | Fate::Undecided => self.stint.outcome(),
         }
     }

@@ -68,7 +68,7 @@ impl<R: Local> Cohort<R> {
         patience: Patience,
         (place, caller): (Option<CallId>, Caller),
     ) -> Result<CallId, Turned> {
-        if self.worker.closing().is_cancelled() {
+        if self.worker.is_closing() {
             return Err(Turned::Closed);
         }
         let manner = match patience.contention {

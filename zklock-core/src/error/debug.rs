@@ -42,6 +42,7 @@ impl fmt::Debug for LockError {
             Kerberos { endpoints, reason }
             Refused { path, refusal }
             OutcomeUnknown { path, reason }
+            Forked { path }
             Closed { path }
         }
     }

@@ -10,7 +10,7 @@ pub enum LossReason {
     NodeDeleted,
     /// The lock's node now belongs to another session.
     OwnerChanged,
-    /// The session expired or was closed.
+    /// The session expired or was closed, or belongs to the process from which this one was forked.
     SessionEnded,
     /// The servers did not answer for so long that they may have handed the lock on.
     LeaseExpired,

@@ -93,7 +93,7 @@ pub(super) async fn write_within(
     within: Duration,
 ) -> Result<(), LockError> {
     let target = NodePath::new(worker.root(), path)?;
-    let shares = permit.shares().to_vec();
+    let (shares, about) = (permit.shares().to_vec(), target.clone());
     match worker.call(within, guarded(permit, target, write)).await {
         Ok(Ok(Guarded::Applied)) => Ok(()),
         Ok(Ok(Guarded::Unguarded(index))) => {
@@ -104,6 +104,7 @@ pub(super) async fn write_within(
         Err(Unanswered::InTime) => {
             Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
         }
+        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(&about, within)),
         Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
     }
 }

@@ -1,6 +1,7 @@
 //! The ends of the last holds of a lock, and the wait for the servers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_lite::future::yield_now;
 
@@ -93,6 +94,7 @@ impl Rest {
         let tenure = stint.tenure();
         match answer {
             Ok(outcome) => outcome,
+            Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), Duration::ZERO)),
             Err(Unanswered::InTime) => Err(LockError::Timeout {
                 path: tenure.path().relative().to_owned(),
                 waited: self.client.default_wait(),

@@ -30,7 +30,6 @@ pub(super) async fn turn_of(
         // If the caller is gone by now, the permit is dropped with the answer.
         drop(reply.send(permit));
     });
-    let path = || path.relative().to_owned();
     match answer.await {
         Ok(Ok(Ok(permit))) => {
             permit.forget();
@@ -38,9 +37,14 @@ pub(super) async fn turn_of(
         }
         Ok(Err(_)) => {
             let holder = Some(Holder::this_client(1));
-            Err(LockError::Timeout { path: path(), waited: patience.wait, phase: Phase::Sibling, holder })
+            Err(LockError::Timeout {
+                path: path.relative().to_owned(),
+                waited: patience.wait,
+                phase: Phase::Sibling,
+                holder,
+            })
         }
-        Ok(Ok(Err(_))) | Err(_) => Err(LockError::Closed { path: path() }),
+        Ok(Ok(Err(_))) | Err(_) => Err(worker.closed(path)),
     }
 }
 

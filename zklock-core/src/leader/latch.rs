@@ -112,6 +112,7 @@ impl LeaderLatch {
     /// The outer `None` means that there is no answer yet, or that the candidate does not run.
     pub(super) fn answer(&self) -> Option<Option<Leadership>> {
         // A campaign that was dropped with the client's thread has not published its end.
+        self.office.check().ok()?;
         self.position.has_changed().ok()?;
         match &*self.position.borrow() {
             Position::Starts | Position::Refused(_) | Position::Closed => None,
@@ -121,11 +122,14 @@ impl LeaderLatch {
 
     /// Returns whether the election's answer, from memory, is that another candidate leads. It runs no code of users.
     pub(super) fn follows(&self) -> bool {
-        self.position.has_changed().is_ok() && matches!(&*self.position.borrow(), Position::Follows)
+        self.office.check().is_ok()
+            && self.position.has_changed().is_ok()
+            && matches!(&*self.position.borrow(), Position::Follows)
     }
 
     /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
+        self.office.check()?;
         // A campaign that was dropped with the client's thread has not published its end.
         let is_gone = self.position.has_changed().is_err();
         match &*self.position.borrow() {
@@ -186,6 +190,7 @@ impl LeaderLatch {
     ///
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
+        self.office.check()?;
         self.close.cancel();
         let (mut position, waited) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
@@ -202,7 +207,9 @@ impl LeaderLatch {
 
 impl Drop for LeaderLatch {
     fn drop(&mut self) {
-        self.close.cancel();
+        if self.office.check().is_ok() {
+            self.close.cancel();
+        }
     }
 }
 

@@ -228,7 +228,9 @@ impl Leadership {
     /// Ends this term for good; the first reason is kept and returned.
     fn finish(&self, reason: LossReason) -> LossReason {
         let first = *self.term.end.get_or_init(|| reason);
-        self.term.over.cancel();
+        if !self.term.share.tenure().is_forked() {
+            self.term.over.cancel();
+        }
         first
     }
 

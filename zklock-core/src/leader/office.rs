@@ -55,6 +55,11 @@ impl Office {
         self.door.path.relative()
     }
 
+    /// Fails if this process is a fork of the candidate's.
+    pub(super) fn check(&self) -> Result<(), LockError> {
+        if self.worker.tasks().is_forked() { Err(self.worker.closed(&self.door.path)) } else { Ok(()) }
+    }
+
     /// Joins the election.
     pub(super) fn candidacy(&self) -> Candidacy {
         Candidacy::begin(self.worker.hub(), self.door.subject(None))

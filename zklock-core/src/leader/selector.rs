@@ -125,6 +125,9 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn ended(&self) -> Ended {
+        if self.office.check().is_err() {
+            return Ended::Closed;
+        }
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
@@ -146,6 +149,7 @@ impl LeaderSelector {
     ///
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
+        self.office.check()?;
         self.control.close.cancel();
         let waited = self.client.default_wait();
         tokio::select! {
@@ -161,7 +165,9 @@ impl LeaderSelector {
 
 impl Drop for LeaderSelector {
     fn drop(&mut self) {
-        self.control.close.cancel();
+        if self.office.check().is_ok() {
+            self.control.close.cancel();
+        }
     }
 }
 

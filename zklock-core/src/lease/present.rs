@@ -21,11 +21,11 @@ impl Tenure {
     /// Returns whether the state is known to be held, and marks nothing as lost.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        self.session.clock().is_valid() && self.is_unbroken()
+        self.session.clock().is_valid() && self.is_unbroken() && !self.tasks.is_forked()
     }
 
-    /// Returns whether the state is known to be held, apart from the time: the caller has to ask the clock whether the
-    /// lease has expired.
+    /// Returns whether the state is known to be held, apart from the time and the process: the caller has to
+    /// [`check`](Self::check) these.
     #[inline]
     pub(crate) fn is_unbroken(&self) -> bool {
         self.loss().is_none() && self.is_confirmed()
@@ -41,7 +41,10 @@ impl Tenure {
     /// Fails if the lock is lost.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), LockError> {
-        let is_certain = self.loss().is_none() && !self.session.is_over() && self.session.clock().is_valid();
+        let is_certain = self.loss().is_none()
+            && !self.session.is_over()
+            && self.session.clock().is_valid()
+            && !self.tasks.is_forked();
         if is_certain { Ok(()) } else { self.check_again() }
     }
 
@@ -56,6 +59,10 @@ impl Tenure {
         let known = self.loss();
         if known.is_some() {
             return known;
+        }
+        if self.tasks.is_forked() {
+            // Listeners are not told, because the locks on the way to them may be taken forever.
+            return Some(LossReason::SessionEnded);
         }
         if self.session.is_over() {
             return Some(self.lose(LossReason::SessionEnded));

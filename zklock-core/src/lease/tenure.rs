@@ -226,6 +226,9 @@ impl Tenure {
 
     /// Waits until the lock is lost.
     pub(crate) async fn lost(&self) -> LossReason {
+        if self.tasks.is_forked() {
+            return LossReason::SessionEnded;
+        }
         self.changed.until(|| self.loss()).await
     }
 
@@ -234,8 +237,14 @@ impl Tenure {
         self.loss.get().copied()
     }
 
+    /// Returns whether this process is a fork of the one that has the lock.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.tasks.is_forked()
+    }
+
     pub(crate) fn lost_error(&self, reason: LossReason) -> LockError {
-        LockError::Lost { path: self.path.relative().to_owned(), reason }
+        let path = self.path.relative().to_owned();
+        if self.is_forked() { LockError::Forked { path } } else { LockError::Lost { path, reason } }
     }
 
     /// Marks the lease as lost, and returns the reason, which is that of the first loss.

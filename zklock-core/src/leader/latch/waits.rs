@@ -53,6 +53,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled(&self) -> Result<(), LockError> {
+        self.office.check()?;
         let mut position = self.position.clone();
         let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
         match known.as_deref() {
@@ -76,6 +77,7 @@ impl LeaderLatch {
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
+        self.office.check()?;
         let mut position = self.position.clone();
         loop {
             match &*position.borrow_and_update() {
