@@ -243,7 +243,7 @@ impl Settings {
         let (servers, root) = config.map_err(|error| wrong(error.message()))?.targets()?;
         let time = |name, default| {
             let time = settings.get(name).and_then(Value::as_str).map(humantime::parse_duration);
-            time.and_then(Result::ok).unwrap_or(Duration::from_secs(default))
+            time.and_then(Result::ok).unwrap_or_else(|| Duration::from_secs(default))
         };
         Ok(Self {
             servers: servers.into_iter().map(|(name, address)| Server { name, address }).collect(),
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn the_servers_are_read_from_the_list_one_by_one() {
         let settings = "connect = 'zk1, tcp://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
-        let settings = Settings::of(&settings).ok().expect("the settings are valid");
+        let settings = Settings::of(&settings).expect("the settings are valid");
         let named: Vec<_> =
             settings.servers.iter().map(|server| (&server.name[..], &server.address[..])).collect();
         let expected = [("zk1", "zk1:2181"), ("tcp://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
