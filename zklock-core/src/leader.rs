@@ -21,6 +21,8 @@ mod leadership;
 mod office;
 mod roster;
 mod selector;
+#[cfg(test)]
+mod staged;
 
 use crate::client::Client;
 use crate::error::LockError;

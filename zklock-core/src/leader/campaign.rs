@@ -27,10 +27,10 @@ pub(super) enum Position {
 }
 
 impl Position {
-    /// Returns the term of a candidate that leads at this instant.
-    pub(super) fn current(&self) -> Option<Leadership> {
+    /// Returns the term of a candidate that leads, or has just led.
+    pub(super) fn term(self) -> Option<Leadership> {
         match self {
-            Self::Leads(leadership) => Some(leadership.clone()).filter(Leadership::is_leading),
+            Self::Leads(leadership) => Some(leadership),
             Self::Starts | Self::Follows | Self::Refused(_) | Self::Closed => None,
         }
     }

@@ -29,7 +29,9 @@ impl LeaderChanges {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<bool> {
         loop {
-            let (leads, is_over) = match &*self.position.borrow_and_update() {
+            // Cloned, because a look at the term may wake code of users in this thread.
+            let position = self.position.borrow_and_update().clone();
+            let (leads, is_over) = match position {
                 Position::Leads(leadership) => (leadership.is_leading(), false),
                 Position::Starts | Position::Follows | Position::Refused(_) => (false, false),
                 Position::Closed => (false, true),

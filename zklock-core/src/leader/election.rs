@@ -167,7 +167,7 @@ impl Election {
         LeaderSelector::start(client, self.office(worker, Role::Exclusive), callback)
     }
 
-    fn office(self, worker: Arc<Worker>, role: Role) -> Office {
+    pub(super) fn office(self, worker: Arc<Worker>, role: Role) -> Office {
         let identity = Arc::new(self.identity.clone().into_bytes());
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };

@@ -86,15 +86,17 @@ impl LeaderLatch {
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn is_leader(&self) -> bool {
-        match &*self.position.borrow() {
-            Position::Leads(leadership) => leadership.is_leading(),
-            Position::Starts | Position::Follows | Position::Refused(_) | Position::Closed => false,
-        }
+        self.current().is_some()
     }
 
     /// Returns the term of this candidate if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
-        self.position.borrow().current()
+        self.position().term().filter(Leadership::is_leading)
+    }
+
+    /// Returns the position, which is cloned because a look at its term may wake code of users in this thread.
+    fn position(&self) -> Position {
+        self.position.borrow().clone()
     }
 
     /// Returns, from memory, the error for which this candidate does not run at present: it tries again after
@@ -114,9 +116,10 @@ impl LeaderLatch {
         // A campaign that was dropped with the client's thread has not published its end.
         self.office.check().ok()?;
         self.position.has_changed().ok()?;
-        match &*self.position.borrow() {
+        match self.position() {
             Position::Starts | Position::Refused(_) | Position::Closed => None,
-            position @ (Position::Follows | Position::Leads(_)) => Some(position.current()),
+            Position::Follows => Some(None),
+            Position::Leads(leadership) => Some(Some(leadership).filter(Leadership::is_leading)),
         }
     }
 
@@ -219,5 +222,33 @@ impl fmt::Debug for LeaderLatch {
             .field("path", &self.path())
             .field("is_leader", &self.is_leader())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::leader::staged::Unwatched;
+
+    /// Checks a look at a latch whose term is lost.
+    async fn check(look: impl FnOnce(&LeaderLatch)) {
+        let scene = Unwatched::begin().await;
+        let (latch, intent) = LeaderLatch::new(None, scene.office.clone());
+        let told = Arc::new(intent.told);
+        told.send_replace(Position::Leads(scene.term.clone()));
+        scene.check(move || drop(told.send_replace(Position::Follows)), || look(&latch));
+    }
+
+    #[tokio::test]
+    async fn a_look_that_tells_of_the_end_of_the_term_wakes_others_without_a_lock() {
+        check(|latch| assert!(!latch.is_leader())).await;
+        check(|latch| assert!(latch.current().is_none())).await;
+        check(|latch| assert!(matches!(latch.answer(), Some(None)))).await;
+        check(|latch| drop(latch.leadership().now_or_never())).await;
+        check(|latch| assert_eq!(latch.changes().next().now_or_never(), Some(Some(false)))).await;
     }
 }

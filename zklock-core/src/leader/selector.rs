@@ -68,7 +68,7 @@ impl LeaderSelector {
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn has_leadership(&self) -> bool {
-        self.control.term.borrow().as_ref().is_some_and(Leadership::is_leading)
+        self.term().is_some_and(|term| term.is_leading())
     }
 
     /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
@@ -82,9 +82,14 @@ impl LeaderSelector {
 
     /// Ends the current term, if there is one; its callback is dropped at its next await.
     pub fn interrupt(&self) {
-        if let Some(term) = &*self.control.term.borrow() {
+        if let Some(term) = self.term() {
             term.resign();
         }
+    }
+
+    /// Returns the term, which is cloned because a look at it may wake code of users in this thread.
+    fn term(&self) -> Option<Leadership> {
+        self.control.term.borrow().clone()
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
@@ -177,5 +182,34 @@ impl fmt::Debug for LeaderSelector {
             .field("path", &self.path())
             .field("has_leadership", &self.has_leadership())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::leader::staged::Unwatched;
+
+    /// Checks a look at a selector whose term is lost.
+    async fn check(look: impl FnOnce(&LeaderSelector)) {
+        let scene = Unwatched::begin().await;
+        let control = Arc::new(Control {
+            close: CancellationToken::new(),
+            is_queued: AtomicBool::new(false),
+            queued: Notify::new(),
+            term: watch::Sender::new(Some(scene.term.clone())),
+            last_failure: Mutex::default(),
+        });
+        let (client, office, (_, ended)) = (scene.client.clone(), scene.office.clone(), watch::channel(None));
+        let selector = LeaderSelector { client, office, control: control.clone(), ended };
+        scene.check(move || drop(control.term.send_replace(None)), || look(&selector));
+    }
+
+    #[tokio::test]
+    async fn a_look_that_tells_of_the_end_of_the_term_wakes_others_without_a_lock() {
+        check(|selector| assert!(!selector.has_leadership())).await;
+        check(LeaderSelector::interrupt).await;
     }
 }

@@ -80,9 +80,11 @@ impl LeaderLatch {
         self.office.check()?;
         let mut position = self.position.clone();
         loop {
-            match &*position.borrow_and_update() {
-                Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership.clone()),
-                Position::Refused(error) => return Err(error.clone()),
+            // Cloned, because a look at the term may wake code of users in this thread.
+            let present = position.borrow_and_update().clone();
+            match present {
+                Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership),
+                Position::Refused(error) => return Err(error),
                 Position::Closed => return Err(self.closed()),
                 Position::Leads(_) | Position::Starts | Position::Follows => {}
             }
