@@ -155,8 +155,8 @@ pub fn spawn_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + '
     tokio::task::spawn_blocking(move || SCOPED.sync_scope(scoped, function))
 }
 
-/// Shuts down all installed clients: refuses new locks, waits up to `grace` for bodies to end, releases the
-/// locks, and closes the sessions.
+/// Shuts down all installed clients: refuses new calls, waits up to `grace` for bodies under locks and of leaders to
+/// end, gives up the locks and leaderships, and closes the sessions.
 ///
 /// Afterwards, new clients can be installed. Until then, calls that need one fail with [`LockError::Closed`].
 ///

@@ -4,7 +4,7 @@ use std::future::{Future, Ready, ready};
 use std::time::Duration;
 
 use futures_util::future::Either;
-use zklock_core::{Client, Leader, Leadership, LockError};
+use zklock_core::{Call, Client, Leader, Leadership, LockError};
 
 use super::Path;
 use super::named::LockPath;
@@ -103,14 +103,19 @@ impl Follower {
     }
 }
 
-/// A term that keeps its client alive.
+/// A call under a term, which keeps its client alive, and for which a shutdown waits.
 #[derive(Debug)]
 pub struct Term {
     leadership: Leadership,
+    _call: Call,
     _client: Client,
 }
 
 impl Term {
+    fn begin(leadership: Leadership, client: Client) -> Result<Self, LockError> {
+        Ok(Self { _call: leadership.begin_call()?, leadership, _client: client })
+    }
+
     /// Returns the leadership that the body sees.
     pub fn leadership(&self) -> &Leadership {
         &self.leadership
@@ -131,7 +136,9 @@ pub fn ask_to_lead(client: impl Source, path: Path) -> impl Future<Output = Answ
             Err(error) => Err(error),
         };
         match answer {
-            Ok(Some(leadership)) => Answer::Leads(Term { leadership, _client: client }),
+            Ok(Some(leadership)) => {
+                Term::begin(leadership, client).map_or_else(Answer::Failed, Answer::Leads)
+            }
             Ok(None) => Answer::Follows(Follower(path)),
             Err(error) => Answer::Failed(error),
         }
@@ -154,7 +161,7 @@ pub async fn wait_to_lead(
         Some(wait) => leader.leadership_timeout(wait).await?,
         None => leader.leadership().await?,
     };
-    Ok(Term { leadership, _client: client })
+    Term::begin(leadership, client)
 }
 
 fn found(client: impl Source, path: Path) -> Result<(Client, LockPath), LockError> {

@@ -1,5 +1,7 @@
 //! The end of a client.
 
+mod bodies;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -120,9 +120,11 @@ impl Client {
         self.worker().default_wait()
     }
 
-    /// Refuses new acquisitions, waits up to `grace` for guards to be released, and closes the session.
+    /// Refuses new acquisitions, waits up to `grace` for guards to be released and for the bodies of leaders to end, and
+    /// closes the session.
     ///
-    /// Locks still held after `grace` are lost. When this returns, nothing of this client is left on the
+    /// A leader without a running body resigns at once; any other one resigns when its last body has ended. Locks and
+    /// terms that are left after `grace` are lost. When this returns, nothing of this client is left on the
     /// servers, unless they could not be reached; in that case the rest disappears with the session's
     /// timeout. All clones of the client are shut down. This returns at the latest a few seconds after
     /// `grace`.

@@ -30,7 +30,7 @@ use crate::error::LockError;
 pub use self::changes::LeaderChanges;
 pub use self::election::Election;
 pub use self::latch::LeaderLatch;
-pub use self::leadership::Leadership;
+pub use self::leadership::{Call, Leadership};
 pub use self::office::Policy;
 pub use self::roster::Leader;
 pub use self::selector::LeaderSelector;

@@ -48,6 +48,8 @@ pub use guard::OnePath;
 #[doc(hidden)]
 pub use hold::MutexBody;
 pub use hold::{inherit, inherit_blocking};
+#[doc(hidden)]
+pub use leader::Call;
 pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
-use zklock::{Client, FencingToken, LockError, LossReason, Standing, leader_only};
+use zklock::{Client, FencingToken, LockError, Standing, leader_only};
 
 use super::refused::{close_path, open_path};
 use crate::attributes::Tracer;
@@ -256,7 +256,7 @@ async fn a_client_that_is_dropped_leaves_its_elections(kind: Kind) {
 
 #[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_ends_the_body_and_resigns(kind: Kind) {
+async fn a_shutdown_whose_grace_is_over_ends_the_body_and_leads_no_more(kind: Kind) {
     let space = Space::new(kind);
     let client = space.client().await;
     let (tracer, _) = Tracer::new();
@@ -264,10 +264,9 @@ async fn a_shutdown_ends_the_body_and_resigns(kind: Kind) {
     until_leads(&client, "/lost/c").await;
     let call = tokio::spawn(zklock::scope(client.clone(), endless("c", tracer, start)));
     soon(started).await.unwrap();
-    client.shutdown(Duration::from_secs(5)).await;
+    soon(client.shutdown(Duration::ZERO)).await;
     space.until_withdrawn("/lost/c").await;
-    let error = failed(soon(call).await.unwrap());
-    assert!(matches!(error, LockError::Lost { reason: LossReason::Resigned, .. }), "{error}");
+    assert!(failed(soon(call).await.unwrap()).is_lost());
     let error = failed(zklock::scope(client, refused(1)).await);
     assert!(error.is_closed(), "{error}");
 }

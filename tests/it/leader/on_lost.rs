@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, FencingToken, LockError, LossReason, Policy, leader_only};
 use zklock_testkit::How;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{Kind, Space, failed, on_both_servers, soon, until, until_leads};
 
 const PATH: &str = "/leader";
 
@@ -109,25 +109,6 @@ async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader(kind: Kin
         matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted | LossReason::Suspended),
         "{reason}"
     );
-}
-
-#[apply(on_both_servers)]
-#[tokio::test]
-async fn a_shutdown_waits_for_the_body(kind: Kind) {
-    let space = Space::new(kind);
-    let client = space.client().await;
-    let work = Work::begin(&client).await;
-    let shutdown = tokio::spawn({
-        let client = client.clone();
-        async move { client.shutdown(SOON).await }
-    });
-    let term = client.leader(PATH).unwrap();
-    until(|| async { !term.is_leader() }, "the term is over").await;
-    assert_eq!(space.children(PATH).await.len(), 1);
-    assert!(!shutdown.is_finished());
-    assert_eq!(work.end().await, LossReason::Resigned);
-    soon(shutdown).await.unwrap();
-    space.until_withdrawn(PATH).await;
 }
 
 fn begins() {

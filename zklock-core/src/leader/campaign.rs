@@ -42,6 +42,7 @@ pub(super) struct Campaign {
     pub(super) candidacy: Candidacy,
     pub(super) office: Office,
     pub(super) told: watch::Sender<Position>,
+    /// Cancelled when the candidate is to leave. A term with bodies goes on until they, or it, have ended.
     pub(super) close: CancellationToken,
 }
 
@@ -116,7 +117,7 @@ impl Campaign {
             leadership.announce(&self.candidacy);
             let reason = tokio::select! {
                 biased;
-                () = self.close.cancelled() => LossReason::Resigned,
+                reason = leadership.unused(&self.close) => reason,
                 reason = leadership.ending() => reason,
             };
             self.told.send_replace(Position::Follows);

@@ -23,7 +23,8 @@ use super::office::Office;
 /// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
 /// new term once the servers confirm its place. Dropping the latch closes it in the background.
 ///
-/// A latch lives until it or its client is closed. If the servers refuse it, for example because of an ACL, a
+/// A latch lives until it or its client is closed. When the client is [shut down](Client::shutdown), a latch that leads
+/// refuses new calls, and resigns as soon as no body runs under its term. If the servers refuse it, for example because of an ACL, a
 /// quota or a contender of another recipe, it tries again: after about 100 ms, and then after pauses that
 /// double up to 30 s. Each refusal is logged as an error, and [`failure`](Self::failure) returns it meanwhile.
 ///
@@ -118,6 +119,7 @@ impl LeaderLatch {
         self.position.has_changed().ok()?;
         match self.position() {
             Position::Starts | Position::Refused(_) | Position::Closed => None,
+            Position::Follows | Position::Leads(_) if self.is_closed_to_calls() => None,
             Position::Follows => Some(None),
             Position::Leads(leadership) => Some(Some(leadership).filter(Leadership::is_leading)),
         }
@@ -135,12 +137,26 @@ impl LeaderLatch {
         self.office.check()?;
         // A campaign that was dropped with the client's thread has not published its end.
         let is_gone = self.position.has_changed().is_err();
-        match &*self.position.borrow() {
+        match self.position() {
             Position::Closed => Err(self.closed()),
-            _ if is_gone => Err(self.closed()),
-            Position::Refused(error) => Err(error.clone()),
+            _ if is_gone || self.is_closed_to_calls() => Err(self.closed()),
+            Position::Refused(error) => Err(error),
             Position::Starts => Ok(false),
             Position::Follows | Position::Leads(_) => Ok(true),
+        }
+    }
+
+    /// Returns whether new calls are refused because the client is shut down. Those inside of a body under the present term
+    /// go on.
+    fn is_closed_to_calls(&self) -> bool {
+        self.close.is_cancelled() && !self.position().term().is_some_and(|term| term.is_around())
+    }
+
+    /// Leaves the election, without a grace for the bodies under the term.
+    fn leave(&self) {
+        self.close.cancel();
+        if let Some(term) = self.position().term() {
+            term.resign();
         }
     }
 
@@ -194,7 +210,7 @@ impl LeaderLatch {
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
         self.office.check()?;
-        self.close.cancel();
+        self.leave();
         let (mut position, waited) = (self.position.clone(), self.office.worker.default_wait());
         let ended = async move {
             position.wait_for(|position| matches!(position, Position::Closed)).await.ok();
@@ -211,7 +227,7 @@ impl LeaderLatch {
 impl Drop for LeaderLatch {
     fn drop(&mut self) {
         if self.office.check().is_ok() {
-            self.close.cancel();
+            self.leave();
         }
     }
 }
@@ -250,5 +266,6 @@ mod tests {
         check(|latch| assert!(matches!(latch.answer(), Some(None)))).await;
         check(|latch| drop(latch.leadership().now_or_never())).await;
         check(|latch| assert_eq!(latch.changes().next().now_or_never(), Some(Some(false)))).await;
+        check(LeaderLatch::leave).await;
     }
 }

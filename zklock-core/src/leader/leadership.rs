@@ -1,5 +1,6 @@
 //! One term of a leader.
 
+mod calls;
 mod inside;
 mod spanned;
 mod write;
@@ -25,7 +26,10 @@ use crate::token::FencingToken;
 
 use super::office::{Office, Policy};
 
+use self::calls::Calls;
 use self::spanned::{inside, noted};
+
+pub use self::calls::Call;
 
 /// One term of leadership, from its beginning to its end, which is final. Cheap to clone.
 ///
@@ -49,6 +53,7 @@ struct Term {
     /// The parts of them that are not interrupted: a step that is being taken, and a body that runs to its
     /// end.
     steps: TaskTracker,
+    calls: Calls,
 }
 
 impl Leadership {
@@ -57,8 +62,8 @@ impl Leadership {
         let share = Arc::new(Share::new(Stint::new(tenure, nth)));
         let (worker, label, policy) = (office.worker.clone(), office.door.label.clone(), office.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
-        let (bodies, steps) = (TaskTracker::new(), TaskTracker::new());
-        Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps }) }
+        let (bodies, steps, calls) = Default::default();
+        Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls }) }
     }
 
     /// Reports this term to the event listeners.
@@ -139,7 +144,7 @@ impl Leadership {
     ///
     /// The same as that of the future, which is dropped at its current await.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
-        let _running = self.term.bodies.token();
+        let (_call, _running) = (self.term.calls.begin(), self.term.bodies.token());
         let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
         let future = Box::pin(self.scope(future.instrument(inside(&span))));
@@ -171,7 +176,7 @@ impl Leadership {
     pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         // Taken before the check: either the end of the term waits for the future, or the future does not
         // start.
-        let _step = self.term.steps.token();
+        let (_call, _step) = (self.term.calls.begin(), self.term.steps.token());
         self.check()?;
         let span = self.span();
         let value = Box::pin(self.scope(future.instrument(inside(&span)))).await;
@@ -187,11 +192,38 @@ impl Leadership {
     /// [`LockError::Lost`] if the end of the term is known when the function returns. The expiry of the
     /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
-        let _step = self.term.steps.token();
+        let (_call, _step) = (self.term.calls.begin(), self.term.steps.token());
         self.check()?;
         let span = self.span();
         let value = inside(&span).in_scope(|| self.scope_blocking(function));
         noted(span, self.check().map(|()| value))
+    }
+
+    /// Begins a call of generated code, whose body runs later.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Closed`] if the client is shut down, and [`LockError::Lost`] if the term is over for another reason.
+    #[doc(hidden)]
+    pub fn begin_call(&self) -> Result<Call, LockError> {
+        let call = self.term.calls.begin();
+        match self.check() {
+            Err(_) if self.term.worker.closing().is_cancelled() => {
+                Err(LockError::Closed { path: self.path().to_owned() })
+            }
+            checked => checked.map(|()| call),
+        }
+    }
+
+    /// Waits until the candidate is closed and no call is under way under this term, and then ends it.
+    pub(super) async fn unused(&self, close: &CancellationToken) -> LossReason {
+        close.cancelled().await;
+        let end = || {
+            self.term.end.set(LossReason::Resigned).ok();
+        };
+        self.term.calls.until_none(end).await;
+        // Told without the mutex, because code of users may be woken in this thread.
+        self.finish(LossReason::Resigned)
     }
 
     /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).

@@ -80,7 +80,8 @@ impl Candidate {
 /// The candidate of a client in an election, which all callers share.
 ///
 /// It joins the election at the first call of [`join`](Self::join), [`term`](Self::term) or
-/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped. If the servers
+/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped, and the bodies under its
+/// term have ended. If the servers
 /// refuse it, it tries again after a pause, as a [`LeaderLatch`] does. Cheap to clone.
 ///
 /// # Examples

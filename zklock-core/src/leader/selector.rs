@@ -30,6 +30,9 @@ mod stage;
 /// then goes to the tail of the candidates, so that each of them leads in turn. Dropping the selector closes
 /// it in the background.
 ///
+/// When the client is [shut down](Client::shutdown), a callback that runs has the grace period to end. When the selector
+/// is closed or dropped, the callback is dropped at its next await.
+///
 /// If the servers refuse a candidate that always runs again, it tries again: after about 100 ms, and then
 /// after pauses that double up to 30 s. Each refusal is logged as an error. Any other selector ends with
 /// [`Ended::Failed`].
@@ -90,6 +93,12 @@ impl LeaderSelector {
     /// Returns the term, which is cloned because a look at it may wake code of users in this thread.
     fn term(&self) -> Option<Leadership> {
         self.control.term.borrow().clone()
+    }
+
+    /// Leaves the election, without a grace for the callback.
+    fn leave(&self) {
+        self.control.close.cancel();
+        self.interrupt();
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
@@ -155,7 +164,7 @@ impl LeaderSelector {
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
         self.office.check()?;
-        self.control.close.cancel();
+        self.leave();
         let waited = self.client.default_wait();
         tokio::select! {
             biased;
@@ -171,7 +180,7 @@ impl LeaderSelector {
 impl Drop for LeaderSelector {
     fn drop(&mut self) {
         if self.office.check().is_ok() {
-            self.control.close.cancel();
+            self.leave();
         }
     }
 }

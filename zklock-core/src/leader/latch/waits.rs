@@ -54,6 +54,9 @@ impl LeaderLatch {
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled(&self) -> Result<(), LockError> {
         self.office.check()?;
+        if self.is_closed_to_calls() {
+            return Err(self.closed());
+        }
         let mut position = self.position.clone();
         let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
         match known.as_deref() {
@@ -83,6 +86,7 @@ impl LeaderLatch {
             // Cloned, because a look at the term may wake code of users in this thread.
             let present = position.borrow_and_update().clone();
             match present {
+                _ if self.is_closed_to_calls() => return Err(self.closed()),
                 Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership),
                 Position::Refused(error) => return Err(error),
                 Position::Closed => return Err(self.closed()),

@@ -37,6 +37,12 @@ impl Leadership {
         HoldSpan::begin(&Subject { path, label, mode: Mode::Leader, group: None }, self.fencing_token())
     }
 
+    /// Returns whether the present call is inside of a body under this term.
+    pub(in crate::leader) fn is_around(&self) -> bool {
+        let mut shares = hold::held().flat_map(|held| held.shares().to_vec());
+        shares.any(|share| Arc::ptr_eq(&share, &self.term.share))
+    }
+
     /// Runs a future that finds this term as the innermost one.
     pub(super) fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         hold::scope_in_term(Arc::new(self.clone()), future)

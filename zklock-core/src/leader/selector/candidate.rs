@@ -92,10 +92,13 @@ impl Candidate {
         let term = Leadership::begin(&self.office, lease.tenure(), 0);
         self.control.term.send_replace(Some(term.clone()));
         term.announce(candidacy);
+        // The handle sees the term, or this sees that it has closed the selector.
+        if self.control.close.is_cancelled() {
+            term.resign();
+        }
         let mut running = self.stage.run(term.clone());
         let reason = tokio::select! {
             biased;
-            () = self.control.close.cancelled() => LossReason::Resigned,
             reason = term.ending() => reason,
             () = running.ended() => LossReason::Resigned,
         };

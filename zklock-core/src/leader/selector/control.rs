@@ -12,6 +12,7 @@ use crate::leader::leadership::Leadership;
 
 /// The state that the handle and the candidate share.
 pub(super) struct Control {
+    /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     pub(super) close: CancellationToken,
     /// The candidate is to run again.
     pub(super) is_queued: AtomicBool,
