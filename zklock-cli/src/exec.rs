@@ -13,11 +13,11 @@ use crate::arguments::Exec;
 use crate::exit::{Code, Failure};
 use crate::lock::{self, Held};
 use crate::output::{CUT_SHORT, Output};
-use crate::program::{Ended, Signals, Status, reap_between_programs, supervise};
+use crate::program::{End, Ended, Signals, reap_between_programs, supervise};
 use crate::session::during;
 
 /// Connects, takes the lock, runs the program, and leaves nothing behind.
-pub(crate) async fn run(options: Exec, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(options: Exec, config: Config, output: &Output) -> Result<End, Failure> {
     during(config, async |client, signals| under_lock(client, &options, signals, output).await).await
 }
 
@@ -26,18 +26,18 @@ async fn under_lock(
     options: &Exec,
     signals: &mut Signals,
     output: &Output,
-) -> Result<ExitCode, Failure> {
+) -> Result<End, Failure> {
     let once = Once::of(options);
     let taken = tokio::select! {
-        signal = signals.end() => return Ok(Status::from(signal).code().into()),
+        signal = signals.end() => return Ok(End::Signal(signal)),
         taken = take(client, options, once.as_ref()) => taken?,
         never = reap_between_programs() => match never {},
     };
-    let Some(held) = taken else { return Ok(skip(options, output)) };
+    let Some(held) = taken else { return Ok(skip(options, output).into()) };
     let may_start = tokio::select! {
         signal = signals.end() => {
             release(held, options, signals, output).await.ok();
-            return Ok(Status::from(signal).code().into());
+            return Ok(End::Signal(signal));
         }
         may_start = may_start(&held, once.as_ref()) => may_start?,
         never = reap_between_programs() => match never {},
@@ -47,7 +47,7 @@ async fn under_lock(
         if let Err(lost) = release(held, options, signals, output).await {
             output.unreleased(&options.path, "release", lost);
         }
-        return Ok(skipped);
+        return Ok(skipped.into());
     }
     let current = held.current().await;
     let token = current.fencing_token().to_text();
@@ -64,7 +64,7 @@ async fn under_lock(
         Err(lost) if was_held => output.unreleased(&options.path, "release", lost),
         released => released?,
     }
-    Ok(status.code().into())
+    Ok(status.into())
 }
 
 /// Gives the lock back. Fails if it is lost. If the servers do not answer, it is free when the session has ended.

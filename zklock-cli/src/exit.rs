@@ -11,7 +11,7 @@ use zklock::LockError;
 ///
 /// The codes are those of `sysexits.h`, as with flock(1), so that they are not those that programs usually return. A
 /// lost lock has the first code behind them. Programs that cannot be run have the codes of a shell and of env(1), and
-/// those that a signal ended the codes of a shell, 128 and the number of the signal.
+/// those that a signal ended the codes of a shell, 128 and the number of the signal, unless it ends this process, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// `EX_USAGE`: the command line is wrong, or an argument cannot be what it says.

@@ -1,6 +1,6 @@
 //! `zklock revoke`, `zklock break` and `zklock resign`: ask holders to release, or take their locks away.
 //!
-//! Uses the floors below: `session`, `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `session`, `program`, `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use crate::arguments::Force;
 use crate::exit::{Code, Failure};
 use crate::left_out::LeftOut;
 use crate::output::Output;
+use crate::program::End;
 use crate::session::asking;
 use crate::view::{self, kind, name, shown, time};
 
@@ -35,7 +36,7 @@ pub(crate) async fn run(
     options: &Force,
     means: Means,
     output: &Output,
-) -> Result<ExitCode, Failure> {
+) -> Result<End, Failure> {
     asking(config, async |client| force(client, options, means, output).await).await
 }
 

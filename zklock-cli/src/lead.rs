@@ -2,7 +2,6 @@
 //!
 //! Uses the floors below: `session`, `program`, `arguments`, `output` and `exit`.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,11 +11,11 @@ use zklock::{Client, Config, Current, Leadership, current};
 use crate::arguments::Lead;
 use crate::exit::Failure;
 use crate::output::{CUT_SHORT, Output};
-use crate::program::{Ended, Signals, Status, reap_between_programs, supervise};
+use crate::program::{End, Ended, Signals, Status, reap_between_programs, supervise};
 use crate::session::during;
 
 /// Connects, and runs the program in each term, until it ends by itself or a signal ends this process.
-pub(crate) async fn run(options: Lead, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(options: Lead, config: Config, output: &Output) -> Result<End, Failure> {
     during(config, async |client, signals| terms(client, &options, signals, output).await).await
 }
 
@@ -25,7 +24,7 @@ async fn terms(
     options: &Lead,
     signals: &mut Signals,
     output: &Output,
-) -> Result<ExitCode, Failure> {
+) -> Result<End, Failure> {
     let latch = client.leader_latch(&options.path)?;
     let status = loop {
         let elected = tokio::select! {
@@ -43,7 +42,7 @@ async fn terms(
         Some(Err(error)) => output.unreleased(&options.path, "resignation", error),
         None => output.unreleased(&options.path, "resignation", CUT_SHORT),
     }
-    Ok(status.code().into())
+    Ok(status.into())
 }
 
 /// Runs the program in one term. Returns `None` if the term was over before.

@@ -8,7 +8,7 @@
 //! * [`force`]: takes locks away.
 //! * [`doctor`], [`serve`]: look at servers, and run one for development.
 //! * [`session`]: one client for the length of a command.
-//! * [`program`]: a program that ends before its lock does.
+//! * [`program`]: a program that ends before its lock does, and the end of this process.
 //! * [`shell`]: completions and manual pages.
 //! * [`output`], [`exit`]: the results for people and for programs, and the exit codes.
 
@@ -41,6 +41,7 @@ use self::arguments::{Arguments, Command};
 use self::exit::{Code, Failure};
 use self::force::Means;
 use self::output::{Form, Output};
+use self::program::End;
 use self::session::asking;
 
 fn main() -> ExitCode {
@@ -54,13 +55,13 @@ fn main() -> ExitCode {
     };
     let output = Output::new(if arguments.json { Form::Json } else { Form::Text });
     arguments.connection.log(output.log());
-    match run(arguments, &output) {
-        Ok(code) => code,
-        Err(failure) => {
-            output.fail(&failure);
-            failure.code().into()
-        }
-    }
+    let end = run(arguments, &output).unwrap_or_else(|failure| {
+        output.fail(&failure);
+        failure.code().into()
+    });
+    // The messages are written before a signal ends this process.
+    drop(output);
+    end.reach()
 }
 
 /// Prints a wrong command line, or the help that was asked for.
@@ -72,7 +73,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments, output: &Output) -> Result<ExitCode, Failure> {
+fn run(arguments: Arguments, output: &Output) -> Result<End, Failure> {
     let Arguments { connection, command, .. } = arguments;
     let config = || connection.config();
     match command {
@@ -102,11 +103,11 @@ fn run(arguments: Arguments, output: &Output) -> Result<ExitCode, Failure> {
 
 /// Runs a command on this thread, which is also the thread that starts programs: the kernel ends a program together
 /// with the thread that started it.
-fn on_runtime(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+fn on_runtime<T: Into<End>>(command: impl Future<Output = Result<T, Failure>>) -> Result<End, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Code::Failed, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(command);
     // A thread that resolves a name may wait for the resolver for long.
     runtime.shutdown_background();
-    ended
+    ended.map(T::into)
 }

@@ -18,6 +18,8 @@
 //! * [`child`]: the process of the program, and its group.
 //! * [`orphans`]: the children of others, which become those of this process.
 //! * [`signals`], [`terminal`]: the signals that are passed on, and the foreground of the terminal.
+//! * [`listener`]: the signals of the keys, which the group of this process has to get as well.
+//! * [`ending`]: the end of this process, by a code or by a signal.
 //! * [`supervision`]: all of it together.
 //!
 //! Uses the floors below: `arguments`, `output` and `exit`.
@@ -25,8 +27,10 @@
 mod child;
 mod clock;
 mod deadlines;
+mod ending;
 mod launch;
 mod lease;
+mod listener;
 mod orders;
 mod orphans;
 mod signals;
@@ -39,11 +43,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub(crate) use self::child::Status;
+pub(crate) use self::ending::End;
 pub(crate) use self::orphans::reap_between_programs;
 pub(crate) use self::signals::Signals;
 pub(crate) use self::supervision::{Ended, supervise};
 
-/// Runs one of the two helpers if this process is one, and returns its exit code.
+/// Runs one of the helpers if this process is one, and returns its exit code.
 pub(crate) fn helper() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next()?;
@@ -52,6 +57,8 @@ pub(crate) fn helper() -> Option<ExitCode> {
         Some(watchdog::run())
     } else if first == launch::NAME {
         Some(launch::run(&rest))
+    } else if first == listener::NAME {
+        Some(listener::run())
     } else {
         None
     }

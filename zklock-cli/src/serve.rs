@@ -2,18 +2,16 @@
 //!
 //! Uses the floors below: `program`, `arguments`, `output` and `exit`.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 use zklock_testkit::EmbeddedServer;
 
 use crate::arguments::{Keeps, Serve};
 use crate::exit::{Code, Failure};
 use crate::output::Output;
-use crate::program::{Signals, Status};
+use crate::program::{End, Signals};
 
 /// Serves from memory until a signal ends this process.
-pub(crate) async fn serve(options: Serve, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn serve(options: Serve, output: &Output) -> Result<End, Failure> {
     let mut signals = Signals::catch().map_err(Failure::system("catch signals"))?;
     let server = EmbeddedServer::builder().listen(options.listen).tick_time(options.server_tick).start();
     let server = server.map_err(|error| {
@@ -31,6 +29,5 @@ pub(crate) async fn serve(options: Serve, output: &Output) -> Result<ExitCode, F
     output
         .result(text, &json!({"event": "listening", "address": address.to_string(), "keeps": keeps}))
         .await?;
-    let signal = signals.end().await;
-    Ok(Status::from(signal).code().into())
+    Ok(End::Signal(signals.end().await))
 }

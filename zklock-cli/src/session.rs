@@ -8,23 +8,24 @@ use std::time::Duration;
 use zklock::{Client, Config};
 
 use crate::exit::Failure;
-use crate::program::{Signals, Status};
+use crate::program::{End, Signals};
 
 /// Connects, runs a command, and leaves nothing behind on the servers, unless a signal cuts that short. The command
 /// reacts to signals itself.
 pub(crate) async fn during(
     config: Config,
-    command: impl AsyncFnOnce(&Client, &mut Signals) -> Result<ExitCode, Failure>,
-) -> Result<ExitCode, Failure> {
+    command: impl AsyncFnOnce(&Client, &mut Signals) -> Result<End, Failure>,
+) -> Result<End, Failure> {
     let mut signals = Signals::catch().map_err(Failure::system("catch signals"))?;
     let connected = tokio::select! {
-        signal = signals.end() => return Ok(Status::from(signal).code().into()),
+        signal = signals.end() => return Ok(End::Signal(signal)),
         connected = config.connect() => connected,
     };
     let client = connected?;
     let outcome = command(&client, &mut signals).await;
     // Nodes that are left on the servers go with the session.
     signals.last(client.shutdown(CLOSE_WITHIN)).await;
+    signals.tell_group();
     outcome
 }
 
@@ -32,11 +33,11 @@ pub(crate) async fn during(
 pub(crate) async fn asking(
     config: Config,
     command: impl AsyncFnOnce(&Client) -> Result<ExitCode, Failure>,
-) -> Result<ExitCode, Failure> {
+) -> Result<End, Failure> {
     let until_asked = async |client: &Client, signals: &mut Signals| {
         tokio::select! {
-            signal = signals.end() => Ok(Status::from(signal).code().into()),
-            outcome = command(client) => outcome,
+            signal = signals.end() => Ok(End::Signal(signal)),
+            outcome = command(client) => outcome.map(End::from),
         }
     };
     during(config, until_asked).await

@@ -9,6 +9,9 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
+/// This program, even if its file has been replaced since.
+pub(super) const OWN: &str = "/proc/self/exe";
+
 /// The process of the program, which leads a group of its own.
 ///
 /// The number of the group stays in use until the process is [reaped](Self::reap), so signals reach nobody else. If it

@@ -13,13 +13,12 @@ use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::{Pid, getpgid, getppid};
 
+use super::child::OWN;
 use super::terminal::{Place, Terminal};
 use crate::exit::Code;
 
 /// The argument that makes this program the launcher of another one.
 pub(super) const NAME: &str = "__program";
-/// This program, even if its file has been replaced since.
-pub(super) const OWN: &str = "/proc/self/exe";
 
 /// Whether a program ends with the process that started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

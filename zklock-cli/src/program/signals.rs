@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, raise};
+use nix::sys::signal::{SigSet, Signal, killpg, raise};
+use nix::unistd::getpgrp;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
 
@@ -24,6 +25,10 @@ pub(crate) struct Signals {
     is_asked: bool,
     /// Whether a further one cut the work at the end short.
     is_hurried: bool,
+    /// All that came.
+    got: SigSet,
+    /// The signal of a key that only the group of the program got.
+    key: Option<Signal>,
 }
 
 /// The addressees of a signal that this process gets.
@@ -42,7 +47,7 @@ impl Signals {
         let caught = PASSED_ON.into_iter().filter(|signal| ignored & (1 << (*signal as u32 - 1)) == 0);
         let listen = |signal: Signal| Ok((signal, unix::signal(SignalKind::from_raw(signal as i32))?));
         let caught = caught.map(listen).collect::<io::Result<_>>()?;
-        Ok(Self { caught, is_asked: false, is_hurried: false })
+        Ok(Self { caught, is_asked: false, is_hurried: false, got: SigSet::empty(), key: None })
     }
 
     /// Waits for a signal, which is passed on to a program.
@@ -61,7 +66,27 @@ impl Signals {
             }
             Poll::Pending
         });
-        signal.await
+        let signal = signal.await;
+        self.got.add(signal);
+        signal
+    }
+
+    /// Takes the signal of a key that the group of the program got, unless it is one that this process passed on.
+    /// Returns whether it asks for the end.
+    pub(super) fn hear(&mut self, key: Signal) -> bool {
+        let is_foreign = !self.got.contains(key);
+        if is_foreign {
+            self.key = Some(key);
+            self.is_asked |= asks_to_end(key);
+        }
+        is_foreign && asks_to_end(key)
+    }
+
+    /// Sends the signal of a key to the group of this process, which did not get it from the terminal.
+    pub(crate) fn tell_group(&self) {
+        if let Some(key) = self.key {
+            killpg(getpgrp(), key).ok();
+        }
     }
 
     /// Waits for a signal that ends a process which does not catch it. One that stops a process stops this one.
@@ -111,7 +136,7 @@ pub(super) fn asks_to_end(signal: Signal) -> bool {
 }
 
 /// Tells whether a signal ends a process that does not catch it, as it is meant to.
-fn is_ending(signal: Signal) -> bool {
+pub(super) fn is_ending(signal: Signal) -> bool {
     ENDING.contains(&signal)
 }
 

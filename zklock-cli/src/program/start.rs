@@ -40,11 +40,12 @@ impl Launched {
     /// Starts both processes.
     pub(super) fn new(program: &[OsString], bond: Bond, held: &Current) -> io::Result<Self> {
         let changes = unix::signal(SignalKind::child())?;
-        let stage = Stage::open();
+        let mut stage = Stage::open();
         let watchdog = (bond == Bond::Bound).then(Watchdog::start).transpose()?;
         let environment =
             [("ZKLOCK_PATH", held.path().to_owned()), ("ZKLOCK_TOKEN", held.fencing_token().to_text())];
         let child = Child::new(launch::start(program, &environment, bond, stage.place())?);
+        stage.listen(&child)?;
         Ok(Self { watchdog, child, changes, stage })
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn supervise(
         Course::Begun(launched) => {
             let mut supervision = Supervision::new(launched, on_lost, held, lease, output);
             supervision.keep(signals).await.map_err(Failure::system("watch the program"))?;
-            supervision.end().map_err(Failure::system("learn how the program ended"))
+            supervision.end(signals).await.map_err(Failure::system("learn how the program ended"))
         }
         Course::Asked(signal) => {
             Ok(Ended { status: signal.into(), lost: None, is_asked: true, has_begun: false })
@@ -151,8 +151,8 @@ impl<'a> Supervision<'a> {
     }
 
     fn reap_orphans(&self) {
-        let own: Vec<_> = self.watchdog.iter().map(Watchdog::pid).chain([self.child.group()]).collect();
-        orphans::reap(&own);
+        let helpers = self.watchdog.iter().map(Watchdog::pid).chain(self.stage.listener());
+        orphans::reap(&helpers.chain([self.child.group()]).collect::<Vec<_>>());
     }
 
     /// Extends the deadlines of the watchdog, or does its work. Returns the time until the next look.
@@ -251,7 +251,7 @@ impl<'a> Supervision<'a> {
     }
 
     /// Cleans up after a program that has ended. After a loss, its children end as well.
-    fn end(self) -> io::Result<Ended> {
+    async fn end(mut self, signals: &mut Signals) -> io::Result<Ended> {
         let lost = self.fate.lost();
         if lost.is_some() && self.on_lost != OnLost::Continue {
             self.child.signal_group(Signal::SIGKILL);
@@ -259,7 +259,10 @@ impl<'a> Supervision<'a> {
         // The watchdog must not signal the group when its number is free again.
         drop(self.watchdog);
         self.stage.take_back(&self.child);
-        Ok(Ended { status: self.child.reap()?, lost, is_asked: self.is_asked, has_begun: true })
+        let status = self.child.reap()?;
+        let key = self.stage.heard(&mut self.changes, status).await;
+        let is_asked = key.is_some_and(|key| signals.hear(key)) || self.is_asked;
+        Ok(Ended { status, lost, is_asked, has_begun: true })
     }
 }
 

@@ -5,12 +5,14 @@
 //! otherwise.
 
 use std::fs::{self, File};
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{self, IsTerminal, stdin, stdout};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, raise};
 use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid, tcgetpgrp, tcsetpgrp};
+use tokio::signal::unix;
 
-use super::child::Child;
+use super::child::{Child, Status};
+use super::listener::Listener;
 
 /// The place of a program's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,17 +61,33 @@ impl Terminal {
 pub(super) struct Stage {
     terminal: Option<Terminal>,
     place: Place,
+    listener: Option<Listener>,
 }
 
 impl Stage {
     pub(super) fn open() -> Self {
         let terminal = Terminal::open();
         let place = terminal.as_ref().map_or(Place::Background, Terminal::first_place);
-        Self { terminal, place }
+        Self { terminal, place, listener: None }
     }
 
     pub(super) fn place(&self) -> Place {
         self.place
+    }
+
+    /// Listens to the keys from now on, if there is a terminal.
+    pub(super) fn listen(&mut self, child: &Child) -> io::Result<()> {
+        self.listener = self.terminal.iter().map(|_| Listener::start(child.group())).next().transpose()?;
+        Ok(())
+    }
+
+    pub(super) fn listener(&self) -> Option<Pid> {
+        self.listener.as_ref().map(Listener::pid)
+    }
+
+    /// Returns the signal of a key that the group of a program got.
+    pub(super) async fn heard(self, changes: &mut unix::Signal, program: Status) -> Option<Signal> {
+        self.listener?.heard(changes, program).await
     }
 
     /// Gives the foreground to a program that has its place there, after a shell has resumed this process.

@@ -20,6 +20,7 @@ use nix::unistd::{Pid, read};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
+use super::child::OWN;
 use super::clock;
 use super::deadlines::Deadlines;
 use super::orders::{EXPIRED, Order, WATCHES};
@@ -49,7 +50,7 @@ pub(super) enum Notice {
 impl Watchdog {
     /// Starts a watchdog that has no program yet.
     pub(super) fn start() -> io::Result<Self> {
-        let mut command = Command::new(super::launch::OWN);
+        let mut command = Command::new(OWN);
         let command = command.arg0("zklock").arg(NAME).process_group(0);
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;

@@ -23,7 +23,7 @@ async fn a_program_and_holders_in_java_exclude_each_other(kind: Kind) {
     space.until_queued("/a", 2).await;
     java.assert_busy();
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
     soon(java.answer()).await;
     java.ask("release exclusive").await;
 }

@@ -45,7 +45,7 @@ async fn a_leader_whose_program_was_ended_runs_it_again_although_the_servers_ans
     let next: i32 = running.line().parse().unwrap();
     assert!(next != program && is_alive(next));
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[apply(on_both_servers)]

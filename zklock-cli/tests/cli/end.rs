@@ -47,7 +47,7 @@ async fn a_signal_to_all_processes_leaves_time_for_the_release(kind: Kind) {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     proxy.heal();
     running.line_with("\"event\":\"released\"");
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[apply(on_both_servers)]

@@ -45,7 +45,7 @@ async fn orphans_that_end_are_reaped_and_do_not_end_the_program(kind: Kind) {
     until(async || state(orphan).is_none(), "the orphan is reaped").await;
     assert!(is_alive(program));
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[apply(on_both_servers)]
@@ -63,6 +63,6 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads(kind: K
     until(async || state(orphan).is_none(), "the orphan is killed with the program and reaped").await;
     assert!(crate::support::soon(latch.leadership()).await.unwrap().is_leading());
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
     latch.close().await.unwrap();
 }

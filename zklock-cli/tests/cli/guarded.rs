@@ -122,7 +122,7 @@ async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_he
     until(async || beat.last().unwrap().0 > before + A_WHILE, "the program goes on").await;
     assert!(is_alive(program));
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[apply(on_both_servers)]

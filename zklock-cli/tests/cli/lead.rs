@@ -26,7 +26,7 @@ async fn a_program_runs_in_one_process_and_in_the_next_one_after_the_first_was_k
     let follows = pid(&second.line());
     assert!(!is_alive(leads) && is_alive(follows));
     second.signal(Signal::SIGTERM);
-    assert_eq!(second.code().await, 143);
+    assert_eq!(second.code().await, -15);
     until(async || space.children("/boss").await.is_empty(), "no candidate is left").await;
 }
 
@@ -40,7 +40,7 @@ async fn a_program_is_ended_with_its_term_and_runs_again_in_the_next_one(kind: K
     let second = pid(&running.line());
     assert!(first != second && !is_alive(first));
     running.signal(Signal::SIGINT);
-    assert_eq!(running.code().await, 130);
+    assert_eq!(running.code().await, -2);
 }
 
 #[apply(on_both_servers)]
@@ -56,7 +56,7 @@ async fn a_program_that_reads_its_settings_again_runs_again_in_the_next_term(kin
     let second = pid(&running.line());
     assert!(first != second && !is_alive(first));
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[apply(on_both_servers)]
@@ -77,7 +77,7 @@ async fn a_candidate_that_is_told_to_end_leaves_the_election(kind: Kind) {
     let mut follower = space.zklock("lead /boss").shell("echo ran").start();
     space.until_queued("/boss", 2).await;
     follower.signal(Signal::SIGTERM);
-    assert_eq!(follower.code().await, 143);
+    assert_eq!(follower.code().await, -15);
     assert_eq!((space.children("/boss").await.len(), follower.rest().as_str()), (1, ""));
 }
 

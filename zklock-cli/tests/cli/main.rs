@@ -19,6 +19,7 @@ mod operations;
 mod peer;
 mod running;
 mod screen;
+mod scripts;
 mod secure;
 mod serve;
 #[path = "../../../tests/it/support/server.rs"]

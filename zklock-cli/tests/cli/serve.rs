@@ -15,5 +15,5 @@ async fn a_server_for_development_says_that_it_keeps_nothing_and_serves_locks() 
     let second = Zklock::new("serve --data none --listen").arg(&address).run();
     assert_eq!(second.code, 70, "the address is taken");
     server.signal(Signal::SIGTERM);
-    assert_eq!(server.code().await, 143);
+    assert_eq!(server.code().await, -15);
 }

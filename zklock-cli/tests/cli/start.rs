@@ -89,7 +89,7 @@ async fn helper(running: &Running, word: &str) -> Pid {
 /// Asks a command to end whose program has not begun.
 async fn assert_ends_without_a_run(space: &Space, mut running: Running) {
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
     assert_eq!(running.rest(), "");
     assert!(space.children("/a").await.is_empty());
 }
@@ -170,7 +170,7 @@ async fn a_process_that_others_have_stopped_in_front_of_the_program_goes_on(kind
         let _gate = gate.open();
         assert_eq!(running.line(), "ran", "{signal}");
         running.signal(Signal::SIGTERM);
-        assert_eq!(running.code().await, 143, "{signal}");
+        assert_eq!(running.code().await, -15, "{signal}");
     }
 }
 
