@@ -107,10 +107,10 @@ impl Stage {
             self.to_foreground(child);
             if terminal.has(child.group()) {
                 child.signal_group(Signal::SIGCONT);
-            } else if is_job() {
-                // It gets the terminal when the shell brings this job to the foreground. A shell knows a job as stopped
-                // when all processes of its group are.
-                killpg(getpgrp(), Signal::SIGSTOP).ok();
+            } else {
+                // It gets the terminal when the shell brings this job to the foreground. The kernel would send this
+                // signal to the group: timeout(1) and others ignore it.
+                killpg(getpgrp(), by).ok();
             }
         } else if terminal.has(child.group()) {
             // The keys have stopped the program alone.

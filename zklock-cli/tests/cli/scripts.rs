@@ -1,4 +1,4 @@
-//! The command in the scripts of shells, on a terminal, and its keys. It has the same effects there as
+//! The command in the scripts of shells, on a terminal: its keys, and timeout(1). It has the same effects there as
 //! flock(1), and as env(1), which is the program itself.
 
 use std::fs::File;
@@ -29,6 +29,8 @@ const LIST: &str = "RUN PROGRAM; echo next $?$MARK";
 const LOOP: &str = "for i in 1 2 3; do RUN PROGRAM; echo next $?$MARK; done; echo end $?$MARK";
 const TO_FILE: &str = "RUN PROGRAM >\"$FILE\"; echo next $?$MARK";
 const IN_PIPE: &str = "RUN PROGRAM | cat; echo next $?$MARK";
+const TIMEOUT: &str = "timeout 0.5 RUN cat; echo next $?$MARK";
+const TIMEOUT_INSIDE: &str = "RUN timeout -s INT 0.5 sleep 1000; echo next $?$MARK";
 
 /// The line in front of each one that an interactive shell reads.
 const PROMPT: &str = "prompt";
@@ -54,6 +56,8 @@ enum Event {
     KeyOfWaiter,
     /// A signal to the program alone.
     Signal(Signal),
+    /// The end of a timeout.
+    None,
 }
 
 /// A line, the program in it, and the event.
@@ -146,6 +150,7 @@ async fn outcome(shell: Shell, run: &str, case: Case<'_>) -> Outcome {
             let program: i32 = ready.rsplit(' ').next().unwrap().parse().unwrap();
             kill(Pid::from_raw(program), signal).unwrap();
         }
+        Event::None => {}
     }
     let outcome = script.outcome().await;
     assert_eq!(space.children("/a").await.len(), usize::from(held.is_some()), "the command leaves its queue");
@@ -194,6 +199,13 @@ async fn a_key_ends_make() {
 #[tokio::test]
 async fn a_key_ends_the_line_of_an_interactive_shell_as_with_flock() {
     assert_same(&INTERACTIVE, FLOCK, &INTERRUPTED).await;
+}
+
+#[tokio::test]
+async fn a_timeout_ends_a_program_that_reads_from_the_terminal_as_with_flock() {
+    let cases = [(TIMEOUT, "", Event::None), (TIMEOUT_INSIDE, "", Event::None)];
+    assert_same(&SCRIPTS, FLOCK, &cases).await;
+    assert_same(&INTERACTIVE, FLOCK, &cases).await;
 }
 
 #[tokio::test]
