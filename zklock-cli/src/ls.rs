@@ -2,9 +2,11 @@
 //!
 //! Uses the floors below: `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
-use zklock::{Client, Participant, SurveyedLock};
+use serde_json::json;
+use zklock::{Client, Participant, Surveyed, SurveyedLock};
 
 use crate::access;
 use crate::arguments::{Ls, Who};
@@ -19,6 +21,13 @@ pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result
     let surveyed = survey.take().await?;
     // Of the participants, the table has the first one and their number.
     LeftOut::of(&surveyed, u32::MAX).tell(output);
+    let path = shown(&options.path);
+    tell_if_nothing(
+        &surveyed,
+        format_args!("no lock is held or waited for at {path} and below it"),
+        &options.path,
+        output,
+    );
     match output.form() {
         Form::Json => output.lines(surveyed.locks.iter().map(view::lock)).await?,
         Form::Text => {
@@ -35,6 +44,10 @@ pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Resu
     let surveyed = survey.take().await?;
     access::check(&surveyed)?;
     LeftOut::of(&surveyed, options.most).tell(output);
+    let path = shown(&options.path);
+    let nothing =
+        format_args!("no lock is held or waited for at {path}; zklock ls {path} lists those below it");
+    tell_if_nothing(&surveyed, nothing, &options.path, output);
     let participants = || surveyed.locks.iter().flat_map(|lock| &lock.participants);
     match output.form() {
         Form::Json => output.lines(participants().map(view::participant)).await?,
@@ -46,6 +59,13 @@ pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Resu
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells that there is nothing to list, unless something is left out.
+fn tell_if_nothing(surveyed: &Surveyed, text: impl Display, path: &str, output: &Output) {
+    if surveyed.locks.is_empty() && surveyed.left_out == 0 {
+        output.tell(text, &json!({"event": "nothing", "path": path}));
+    }
 }
 
 fn row(lock: &SurveyedLock) -> [String; 6] {

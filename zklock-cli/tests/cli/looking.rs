@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 use rstest_reuse::apply;
-use serde_json::Value;
+use serde_json::{Value, json};
 use zookeeper_client as zk;
 
 use crate::running::{Ended, writes_to_full_pipe};
@@ -39,7 +39,32 @@ async fn locks_are_listed_with_their_kind_holder_and_waiters(kind: Kind) {
     let seen: Vec<_> = who.iter().map(|one| (one["standing"].as_str(), one["identity"].as_str())).collect();
     assert_eq!(seen, [(Some("holds"), Some("first")), (Some("waits"), Some("second"))]);
     assert_eq!(space.zklock("who /jobs/a").out_to_full_disk().run().code, 74);
-    assert_eq!(space.zklock("who /nothing --json").run().out, "");
+}
+
+#[apply(on_both_servers)]
+#[tokio::test]
+async fn a_list_without_locks_says_so(kind: Kind) {
+    let space = Space::new(kind);
+    let _holder = space.holder("/jobs/a");
+    let below = |path: &str| format!("no lock is held or waited for at {path} and below it");
+    let at = |path: &str| {
+        format!("no lock is held or waited for at {path}; zklock ls {path} lists those below it")
+    };
+    // A path without a node, and one that is only above a lock.
+    let lists = [("ls /none", below("/none")), ("who /none", at("/none")), ("who /jobs", at("/jobs"))];
+    for (command, message) in lists {
+        let text = space.zklock(command).run();
+        assert_eq!((text.code, text.err), (0, format!("zklock: {message}\n")), "{command}");
+        assert_eq!(text.out.lines().count(), 1, "{command}: the heading");
+        let json = space.zklock(&format!("{command} --json")).run();
+        let (_, path) = command.split_once(' ').unwrap();
+        let event: Value = serde_json::from_str(json.err.trim()).unwrap();
+        assert_eq!(event, json!({"event": "nothing", "path": path}), "{command}");
+        assert_eq!((json.code, json.out.as_str()), (0, ""), "{command}");
+    }
+    for command in ["ls", "ls /jobs", "who /jobs/a"] {
+        assert_eq!(space.zklock(command).run().err, "", "{command}");
+    }
 }
 
 #[apply(on_both_servers)]
