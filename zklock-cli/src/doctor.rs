@@ -26,17 +26,17 @@ use std::process::ExitCode;
 use crate::connection::Settings;
 use crate::exit::{Code, Failure};
 use crate::output::Output;
-use crate::program::{Signals, Status};
+use crate::program::{End, Signals};
 
 use self::report::{Report, Severity};
 use self::words::Words;
 
 /// Looks at each server until a signal ends it, and tells the most severe finding by the exit code.
-pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<End, Failure> {
     let mut signals = Signals::catch().map_err(Failure::system("catch signals"))?;
     tokio::select! {
-        signal = signals.end() => Ok(Status::from(signal).code().into()),
-        outcome = look(&settings, output) => outcome,
+        signal = signals.end() => Ok(End::Signal(signal)),
+        outcome = look(&settings, output) => outcome.map(End::from),
     }
 }
 

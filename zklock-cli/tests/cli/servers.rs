@@ -153,7 +153,7 @@ async fn a_signal_ends_a_doctor_at_a_silent_server(kind: Kind) {
     let mut running = zklock.start();
     until(async || catches(running.pid(), Signal::SIGTERM), "it catches signals").await;
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, 143);
+    assert_eq!(running.code().await, -15);
 }
 
 #[test]
