@@ -40,7 +40,7 @@ const PROMPT: &str = "prompt";
 enum Shell {
     Script(&'static str),
     Interactive(&'static str),
-    /// make(1), which has the first command of the line and the rest as its two.
+    /// make(1), which has the first command of the line and the rest as its two, and goes on when the first one fails.
     Make,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Script<'a> {
         let file = |name: &str| directory.join(name);
         let line = line.replace("RUN", run).replace("PROGRAM", "sh -c \"$SCRIPT\"");
         let (first, rest) = line.split_once("; ").unwrap();
-        let makefile = "all:\n\t@eval \"$$FIRST\"\n\t@eval \"$$REST\"\n";
+        let makefile = "all:\n\t-@eval \"$$FIRST\"\n\t@eval \"$$REST\"\n";
         std::fs::write(file("Makefile"), makefile).unwrap();
         let command = match shell {
             Shell::Script(shell) => format!("exec {shell} -c \"$LINE\""),
