@@ -28,11 +28,13 @@ impl BlackHole {
         socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let _listener = socket.listen(0).unwrap();
         let address = _listener.local_addr().unwrap();
-        let mut _taken = Vec::new();
-        while let Ok(taken) =
-            tokio::time::timeout(Duration::from_millis(300), TcpStream::connect(address)).await
-        {
-            _taken.push(taken.unwrap());
+        let (mut _taken, mut vain) = (Vec::new(), 0);
+        // A busy machine may take one late.
+        while vain < 3 {
+            match tokio::time::timeout(Duration::from_millis(300), TcpStream::connect(address)).await {
+                Ok(taken) => _taken.push(taken.unwrap()),
+                Err(_) => vain += 1,
+            }
         }
         Self { address, _listener, _taken }
     }
@@ -107,12 +109,12 @@ async fn an_ensemble_without_a_quorum_and_a_server_with_too_many_connections_are
     check(full.connect_string(), "has too many").await;
     assert!(one.readiness().is_ready());
     until_without_quorum(&alone).await;
-    check(&alone, "no quorum").await;
+    check(&alone, "without a quorum").await;
 }
 
 async fn until_without_quorum(server: &str) {
     until(
-        async || failed(config(server).connect().await).to_string().contains("no quorum"),
+        async || failed(config(server).connect().await).to_string().contains("without a quorum"),
         "the server has noticed",
     )
     .await;

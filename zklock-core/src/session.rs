@@ -187,9 +187,9 @@ impl Session {
         self.ops.close();
     }
 
-    /// Ends the session after a task has panicked, because the state that the task kept cannot be relied on.
-    pub(crate) fn end_after_panic(&self) {
-        self.give_up();
+    /// Closes the session after a task has panicked, because the state that the task kept cannot be relied on.
+    pub(crate) async fn close_after_panic(&self) {
+        self.close(CLOSE_WITHIN).await;
         tracing::error!("a task of the client panicked, so its session ends, and its locks are lost");
     }
 
@@ -198,7 +198,7 @@ impl Session {
         let session = self.clone();
         tokio::spawn(async move {
             if panics(task).await {
-                session.end_after_panic();
+                session.close_after_panic().await;
             }
         });
     }
@@ -279,6 +279,8 @@ impl Drop for Attendance {
     }
 }
 
+/// The bound on waiting for bodies that do not end, and then for servers that do not answer.
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// The maximum number of paths to warn about, which bounds the memory.
 const WARNINGS: usize = 1_000;
 

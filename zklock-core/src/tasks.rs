@@ -69,11 +69,16 @@ impl Tasks {
             let thread = self.0.clone();
             let watched = async move {
                 if panics(task).await {
-                    thread.panics.notify_one();
+                    Self(thread).note_panic();
                 }
             };
             self.0.tracker.spawn_on(watched, &self.0.runtime);
         }
+    }
+
+    /// Takes note of a panic, which costs the session.
+    pub(crate) fn note_panic(&self) {
+        self.0.panics.notify_one();
     }
 
     /// Waits until a task has panicked.

@@ -404,18 +404,18 @@ async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls(kind: 
     let shutdown = begin_shutdown(&client).await;
     assert!(leader.is_leader() && latch.is_leader() && latch.current().is_some());
     for outcome in [
-        leader.term().await.map(drop),
-        leader.leadership().await.map(drop),
-        leader.leadership_timeout(SOON).await.map(drop),
-        leader.join().await.map(drop),
-        latch.leadership().await.map(drop),
-        latch.settled().await,
-        client.leader(PATH).unwrap().term().await.map(drop),
-        client.leader("/new").unwrap().leadership().await.map(drop),
-        not_begun(&client).await,
+        soon(leader.term()).await.map(drop),
+        soon(leader.leadership()).await.map(drop),
+        soon(leader.leadership_timeout(SOON)).await.map(drop),
+        soon(leader.join()).await.map(drop),
+        soon(latch.leadership()).await.map(drop),
+        soon(latch.settled()).await,
+        soon(client.leader(PATH).unwrap().term()).await.map(drop),
+        soon(client.leader("/new").unwrap().leadership()).await.map(drop),
+        soon(not_begun(&client)).await,
         block_in_place(|| not_begun_blocking(&client)),
     ] {
-        assert!(failed(soon(async { outcome }).await).is_closed());
+        assert!(failed(outcome).is_closed());
     }
     assert!(leader.is_leader() && latch.is_leader());
     running.end.send(()).expect("the body has its grace");

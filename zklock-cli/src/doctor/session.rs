@@ -109,21 +109,23 @@ async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Res
     match tokio::time::timeout(within, connector.connect(&address)).await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(zk::Error::AuthFailed)) => Err(NoSession::Refused),
-        Ok(Err(error)) => Err(reason(config.connect_timeout(within), error.to_string()).await.into()),
-        Err(_) => Err(reason(config.connect_timeout(within), "no answer in time".to_owned()).await.into()),
+        Ok(Err(error)) => Err(reason(config.connect_timeout(within), error.to_string()).await),
+        Err(_) => Err(reason(config.connect_timeout(within), "no answer in time".to_owned()).await),
     }
 }
 
 /// Returns the reason of a failure, which the client library does not tell.
-async fn reason(config: Config, failure: String) -> String {
-    match config.connect().await {
+async fn reason(config: Config, failure: String) -> NoSession {
+    let reason = match config.connect().await {
+        Err(LockError::AuthFailed { .. }) => return NoSession::Refused,
         Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => reason,
         Err(error) => error.to_string(),
         Ok(client) => {
             client.shutdown(Duration::ZERO).await;
             failure
         }
-    }
+    };
+    NoSession::Other(reason)
 }
 
 /// Repeats a request, for as long as one may take.

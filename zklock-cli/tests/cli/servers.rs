@@ -172,7 +172,7 @@ fn a_doctor_names_the_reason_of_each_wrong_address() {
         (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
     ];
     let servers = cases.iter().map(|(server, _)| &server[..]).collect::<Vec<_>>().join(",");
-    let ended = Zklock::new("doctor --json --connect-timeout 2s --connect").arg(servers).run();
+    let ended = Zklock::new("doctor --json --connect-timeout 5s --connect").arg(servers).run();
     assert_eq!(ended.code, 69, "{}", ended.err);
     let reports: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(reports.len(), cases.len(), "{}", ended.out);

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -14,7 +15,7 @@ use crate::error::{LockError, Phase};
 use crate::events::Source;
 use crate::path::NodePath;
 use crate::session::fault::Fault;
-use crate::session::{Health, OpenError, Session};
+use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
 use crate::tick::Memory;
 
@@ -51,6 +52,8 @@ pub(crate) enum Unanswered {
     InTime,
     /// The client's thread has ended.
     Ended,
+    /// The task that performed the requests has panicked.
+    Panicked,
     /// This process is a fork of the client's.
     Forked,
 }
@@ -62,6 +65,9 @@ impl Unanswered {
         match self {
             Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting, holder: None },
             Self::Ended => LockError::Closed { path },
+            Self::Panicked => {
+                LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() }
+            }
             Self::Forked => LockError::Forked { path },
         }
     }
@@ -143,10 +149,18 @@ impl Worker {
         self.tasks.is_forked() || self.closing.is_cancelled()
     }
 
-    /// Returns the error of calls about the lock at `path` that are not accepted.
+    /// Returns the error of calls about the lock at `path` that are not accepted, or whose task is gone.
     pub(crate) fn closed(&self, path: &NodePath) -> LockError {
-        let unanswered = if self.tasks.is_forked() { Unanswered::Forked } else { Unanswered::Ended };
-        unanswered.into_error(path, Duration::ZERO)
+        self.gone().into_error(path, Duration::ZERO)
+    }
+
+    /// Returns why there is no task that answers.
+    fn gone(&self) -> Unanswered {
+        match () {
+            () if self.tasks.is_forked() => Unanswered::Forked,
+            () if self.closing.is_cancelled() => Unanswered::Ended,
+            () => Unanswered::Panicked,
+        }
     }
 
     pub(crate) fn closing(&self) -> &CancellationToken {
@@ -175,8 +189,7 @@ impl Worker {
         });
         match answer.await {
             Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
-            Err(_) if self.tasks.is_forked() => Err(Unanswered::Forked),
-            Err(_) => Err(Unanswered::Ended),
+            Err(_) => Err(self.gone()),
         }
     }
 
@@ -309,7 +322,7 @@ impl Worker {
             let mut pause = Duration::ZERO;
             if panics(async { pause = self.open(&mut pauses).await }).await {
                 pause = pauses.after_failure();
-                self.current_session().inspect(|session| session.end_after_panic());
+                panics(self.close_after_panic()).await;
             }
             self.stopping.run_until_cancelled(sleep(pause)).await;
         }
@@ -317,6 +330,8 @@ impl Worker {
 
     /// Opens a session, and waits until it is over. Returns the pause before the next one.
     async fn open(&self, pauses: &mut Pauses) -> Duration {
+        // Panics of tasks that an earlier session has had say nothing about the next one.
+        self.tasks.panicked().now_or_never();
         match self.stopping.run_until_cancelled(self.opened()).await {
             Some(Ok(session)) => {
                 let since = Instant::now();
@@ -330,6 +345,12 @@ impl Worker {
                 pauses.after_failure()
             }
             None => Duration::ZERO,
+        }
+    }
+
+    async fn close_after_panic(&self) {
+        if let Some(session) = self.current_session() {
+            session.close_after_panic().await;
         }
     }
 
@@ -356,10 +377,7 @@ impl Worker {
             biased;
             () = self.stopping.cancelled() => session.close(CLOSE_WITHIN).await,
             () = session.over() => {}
-            () = self.tasks.panicked() => session.end_after_panic(),
+            () = self.tasks.panicked() => session.close_after_panic().await,
         }
     }
 }
-
-/// The bound on waiting for bodies that do not end, and then for servers that do not answer.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);

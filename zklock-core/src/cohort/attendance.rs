@@ -47,10 +47,7 @@ impl<R: Local> Cohort<R> {
     fn abandon(&self) {
         let (calls, leases) = self.rules().abandon();
         drop(leases);
-        self.fail(calls, |cohort, _| match cohort.worker.closing().is_cancelled() {
-            true => cohort.closed(),
-            false => cohort.panicked(),
-        });
+        self.fail(calls, |cohort, _| cohort.closed());
     }
 
     /// Answers the calls whose time is over.

@@ -186,12 +186,6 @@ impl<R: Local> Cohort<R> {
         self.worker.closed(self.path())
     }
 
-    /// A contender may be left until the session ends.
-    pub(super) fn panicked(&self) -> LockError {
-        let path = self.path().relative().to_owned();
-        LockError::OutcomeUnknown { path, reason: "the task that queued for it panicked".into() }
-    }
-
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
         let (phase, holder) = self.in_the_way();
         LockError::Timeout { path: self.path().relative().to_owned(), waited, phase, holder }

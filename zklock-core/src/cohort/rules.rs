@@ -62,7 +62,8 @@ pub(super) trait Rules<C, L> {
     /// Refuses all calls from now on, and returns those that wait.
     fn close(&mut self) -> Vec<Call<C>>;
 
-    /// Takes note that there is no task any more. Returns the calls that wait, and the leases.
+    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait, and the
+    /// leases.
     ///
     /// Holders that give their locks back later find no kept node, so that the last of them releases it.
     fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>);

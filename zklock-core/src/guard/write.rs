@@ -104,7 +104,9 @@ pub(super) async fn write_within(
         Err(Unanswered::InTime) => {
             Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
         }
-        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(&about, within)),
+        Err(unanswered @ (Unanswered::Forked | Unanswered::Panicked)) => {
+            Err(unanswered.into_error(&about, within))
+        }
         Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
     }
 }

@@ -102,7 +102,7 @@ impl Rest {
                 holder: None,
             }),
             // The client's thread may have ended right after the release.
-            Err(Unanswered::Ended) => stint
+            Err(Unanswered::Ended | Unanswered::Panicked) => stint
                 .outcome()
                 .unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded)))),
         }

@@ -8,6 +8,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::Candidacy;
 use crate::lease::Lease;
 use crate::session::drive::Progress;
+use crate::tasks::panics;
 
 use super::backoff::Backoff;
 use super::leadership::Leadership;
@@ -50,11 +51,14 @@ impl Campaign {
     pub(super) async fn run(self) {
         let mut backoff = Backoff::default();
         loop {
-            let started = Instant::now();
-            let Err(error) = self.campaign().await else { break };
-            self.office.report(&error);
-            self.told.send_replace(Position::Refused(error.clone()));
-            self.candidacy.rejected(&error);
+            let (started, mut is_closed) = (Instant::now(), false);
+            // A panic costs the session, and not the candidate.
+            if panics(async { is_closed = self.stand().await }).await {
+                self.office.worker.tasks().note_panic();
+            }
+            if is_closed {
+                break;
+            }
             let pause = backoff.lengthen_after(started.elapsed());
             if self.close.run_until_cancelled(sleep(pause)).await.is_none() {
                 break;
@@ -62,6 +66,15 @@ impl Campaign {
         }
         drop(self.candidacy);
         self.told.send_replace(Position::Closed);
+    }
+
+    /// Stands in the election until the candidate is closed, and returns `true`, or until it is refused.
+    async fn stand(&self) -> bool {
+        let Err(error) = self.campaign().await else { return true };
+        self.told.send_replace(Position::Refused(error.clone()));
+        self.candidacy.rejected(&error);
+        self.office.report(&error);
+        false
     }
 
     /// Leads in one lease after another until the candidate is closed, or cannot run.

@@ -97,7 +97,8 @@ impl LeaderLatch {
 
     /// Returns the position, which is cloned because a look at its term may wake code of users in this thread.
     fn position(&self) -> Position {
-        self.position.borrow().clone()
+        // A forked child takes no lock that another thread may have had.
+        if self.office.check().is_err() { Position::Closed } else { self.position.borrow().clone() }
     }
 
     /// Returns, from memory, the error for which this candidate does not run at present: it tries again after
@@ -105,8 +106,8 @@ impl LeaderLatch {
     ///
     /// The result is `None` as soon as the candidate leads or follows again.
     pub fn failure(&self) -> Option<LockError> {
-        match &*self.position.borrow() {
-            Position::Refused(error) => Some(error.clone()),
+        match self.position() {
+            Position::Refused(error) => Some(error),
             Position::Starts | Position::Follows | Position::Leads(_) | Position::Closed => None,
         }
     }
@@ -114,8 +115,8 @@ impl LeaderLatch {
     /// Returns the election's answer from memory: the term of this candidate, if it leads at this instant.
     /// The outer `None` means that there is no answer yet, or that the candidate does not run.
     pub(super) fn answer(&self) -> Option<Option<Leadership>> {
-        // A campaign that was dropped with the client's thread has not published its end.
         self.office.check().ok()?;
+        // A campaign that was dropped with the client's thread has not published its end.
         self.position.has_changed().ok()?;
         match self.position() {
             Position::Starts | Position::Refused(_) | Position::Closed => None,

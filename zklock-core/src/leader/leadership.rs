@@ -144,7 +144,7 @@ impl Leadership {
     ///
     /// The same as that of the future, which is dropped at its current await.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
-        let (_call, _running) = (self.term.calls.begin(), self.term.bodies.token());
+        let (_call, _running) = (self.add_call()?, self.term.bodies.token());
         let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
         let future = Box::pin(self.scope(future.instrument(inside(&span))));
@@ -176,7 +176,7 @@ impl Leadership {
     pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
         // Taken before the check: either the end of the term waits for the future, or the future does not
         // start.
-        let (_call, _step) = (self.term.calls.begin(), self.term.steps.token());
+        let (_call, _step) = (self.add_call()?, self.term.steps.token());
         self.check()?;
         let span = self.span();
         let value = Box::pin(self.scope(future.instrument(inside(&span)))).await;
@@ -192,7 +192,7 @@ impl Leadership {
     /// [`LockError::Lost`] if the end of the term is known when the function returns. The expiry of the
     /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
-        let (_call, _step) = (self.term.calls.begin(), self.term.steps.token());
+        let (_call, _step) = (self.add_call()?, self.term.steps.token());
         self.check()?;
         let span = self.span();
         let value = inside(&span).in_scope(|| self.scope_blocking(function));
@@ -206,13 +206,17 @@ impl Leadership {
     /// [`LockError::Closed`] if the client is shut down, and [`LockError::Lost`] if the term is over for another reason.
     #[doc(hidden)]
     pub fn begin_call(&self) -> Result<Call, LockError> {
-        let call = self.term.calls.begin();
-        match self.check() {
-            Err(_) if self.term.worker.closing().is_cancelled() => {
-                Err(LockError::Closed { path: self.path().to_owned() })
-            }
-            checked => checked.map(|()| call),
-        }
+        let begun = self.add_call().and_then(|call| self.check().map(|()| call));
+        begun.map_err(|error| match self.term.worker.is_closing() {
+            true => self.term.worker.closed(self.term.share.tenure().path()),
+            false => error,
+        })
+    }
+
+    /// Adds a call. A forked child takes no lock that another thread may have had.
+    fn add_call(&self) -> Result<Call, LockError> {
+        self.check()?;
+        Ok(self.term.calls.begin())
     }
 
     /// Waits until the candidate is closed and no call is under way under this term, and then ends it.

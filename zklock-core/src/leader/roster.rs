@@ -29,10 +29,6 @@ impl Roster {
         client.candidates().get_or_default()
     }
 
-    fn at(&self, path: &str) -> Option<Arc<Candidate>> {
-        self.read().get(path).cloned()
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, Candidates> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,15 +40,19 @@ impl Roster {
 
 /// Returns the question whether the client leads at `path`, unless it is known to be no candidate there or to follow.
 pub(super) fn may_lead(client: &Client, path: &str) -> Option<impl FnOnce() -> bool + use<>> {
-    let candidates = Roster::of(client).read();
-    let candidate = candidates.get(path).filter(|candidate| !candidate.latch.follows())?.clone();
+    let candidate = at(client, path).filter(|candidate| !candidate.latch.follows())?;
     Some(move || candidate.latch.is_leader())
 }
 
 /// Returns whether the client is a candidate at `path` and, by the election's answer in memory, does not lead.
 pub(super) fn follows(client: &Client, path: &str) -> bool {
-    // Under the lock, as no code of users runs.
-    Roster::of(client).read().get(path).is_some_and(|candidate| candidate.latch.follows())
+    at(client, path).is_some_and(|candidate| candidate.latch.follows())
+}
+
+/// Returns the candidate at `path`. A forked child has none, and takes no lock that another thread may have had.
+fn at(client: &Client, path: &str) -> Option<Arc<Candidate>> {
+    let is_forked = client.worker().tasks().is_forked();
+    (!is_forked).then(|| Roster::of(client).read().get(path).cloned()).flatten()
 }
 
 struct Candidate {
@@ -112,7 +112,7 @@ enum Place {
 
 impl Leader {
     pub(super) fn new(client: Client, path: &str) -> Result<Self, LockError> {
-        let place = match Roster::of(&client).at(path) {
+        let place = match at(&client, path) {
             Some(candidate) => Place::Known(candidate),
             None => Place::New(client.path(path)?),
         };
@@ -152,7 +152,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn join(&self) -> Result<bool, LockError> {
-        let candidate = self.enter();
+        let candidate = self.enter()?;
         candidate.settled(SETTLE).await?;
         Ok(candidate.latch.is_leader())
     }
@@ -194,7 +194,7 @@ impl Leader {
         {
             return Ok(term);
         }
-        let candidate = self.enter();
+        let candidate = self.enter()?;
         if !candidate.latch.is_settled()? {
             let left = SETTLE.saturating_sub(candidate.since.elapsed());
             if !left.is_zero() {
@@ -215,7 +215,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        self.enter().latch.leadership().await
+        self.enter()?.latch.leadership().await
     }
 
     /// Joins the election, and waits until this client leads, for at most `wait`.
@@ -228,7 +228,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.enter().latch.leadership_timeout(wait).await
+        self.enter()?.latch.leadership_timeout(wait).await
     }
 
     /// Resigns if this client leads, and runs again from the tail of the candidates.
@@ -261,13 +261,17 @@ impl Leader {
     fn joined(&self) -> Option<Arc<Candidate>> {
         match &self.place {
             Place::Known(candidate) => Some(candidate.clone()),
-            Place::New(path) => Roster::of(&self.client).at(path.relative()),
+            Place::New(path) => at(&self.client, path.relative()),
         }
     }
 
-    fn enter(&self) -> Arc<Candidate> {
+    fn enter(&self) -> Result<Arc<Candidate>, LockError> {
+        let worker = self.client.worker();
+        if worker.tasks().is_forked() {
+            return Err(worker.closed(self.node_path()));
+        }
         // Every call but the first finds the candidate without the write lock, and does not block the others.
-        self.joined().unwrap_or_else(|| {
+        Ok(self.joined().unwrap_or_else(|| {
             let mut candidates = Roster::of(&self.client).write();
             let vacant = match candidates.entry(self.path().to_owned()) {
                 Entry::Occupied(candidate) => return candidate.get().clone(),
@@ -279,7 +283,7 @@ impl Leader {
             // Listeners are told without the lock: they may be woken in this thread, and look at the candidate.
             intent.join();
             candidate
-        })
+        }))
     }
 }
 

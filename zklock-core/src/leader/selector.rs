@@ -92,6 +92,8 @@ impl LeaderSelector {
 
     /// Returns the term, which is cloned because a look at it may wake code of users in this thread.
     fn term(&self) -> Option<Leadership> {
+        // A forked child takes no lock that another thread may have had.
+        self.office.check().ok()?;
         self.control.term.borrow().clone()
     }
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use crate::error::LossReason;
 use crate::session::fault::Fault;
 use crate::session::{Health, Ownership};
@@ -25,8 +27,9 @@ impl Tenure {
         let node = self.node().await;
         let (session, epoch) = (self.session.clone(), self.session.link().epoch);
         // A task of its own, because the caller may stop polling this future, and others wait for the same roll call.
-        let asked = tokio::spawn(async move { session.ownership(&node, epoch).await });
-        let ownership = asked.await.unwrap_or_else(|_| Err(Fault::Unknown("the roll call ended".into())))?;
+        let (reply, answer) = oneshot::channel();
+        self.tasks.spawn(async move { drop(reply.send(session.ownership(&node, epoch).await)) });
+        let ownership = answer.await.unwrap_or_else(|_| Err(Fault::Unknown("the roll call ended".into())))?;
         self.conclude(ownership, epoch);
         Ok(())
     }

@@ -56,6 +56,7 @@ impl Readers {
     async fn read(self, worker: Arc<Worker>, subject: Subject, reader: Arc<Reader>) {
         let (mut pause, mut next) = (SHORTEST_PAUSE, Instant::now() + SHORTEST_PAUSE);
         let mut known = None;
+        let listed = Listed { readers: self.clone(), subject: subject.clone(), reader: reader.clone() };
         loop {
             tokio::select! {
                 biased;
@@ -74,7 +75,7 @@ impl Readers {
             }
             match has_begun_since(&worker, &subject, &mut known).await {
                 Ok(true) => {
-                    self.lock().remove(&subject);
+                    drop(listed);
                     reader.begun.send_replace(true);
                     return;
                 }
@@ -84,7 +85,6 @@ impl Readers {
             pause = (pause * 2).min(LONGEST_PAUSE);
             next = Instant::now() + pause;
         }
-        self.lock().remove(&subject);
     }
 
     /// Removes the reader if no call waits any more.
@@ -99,6 +99,22 @@ impl Readers {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Subject, Arc<Reader>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A reader that later calls find. It is found no more when its task ends, also by a panic.
+struct Listed {
+    readers: Readers,
+    subject: Subject,
+    reader: Arc<Reader>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut readers = self.readers.lock();
+        if readers.get(&self.subject).is_some_and(|reader| Arc::ptr_eq(reader, &self.reader)) {
+            readers.remove(&self.subject);
+        }
     }
 }
 

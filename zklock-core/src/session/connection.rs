@@ -5,12 +5,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::clock::Ack;
 use super::fault::Fault;
-use super::{Health, Session};
+use super::{CLOSE_WITHIN, Health, Session};
 
 /// Publishes the state of the connection until the session ends.
 pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
@@ -19,6 +19,7 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
     while !state.is_terminated() && !session.is_over() {
         state = tokio::select! {
             biased;
+            () = session.over() => break,
             state = states.changed() => state,
             never = publish(&session, state) => match never {},
         };
@@ -31,9 +32,13 @@ pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) 
             session.tell_health(Health::Suspended);
         }
     }
-    while !state.is_terminated() {
-        state = states.changed().await;
-    }
+    // A library whose own task has panicked never tells the end. Closing waits for bodies first, and then for the servers.
+    let ended = async {
+        while !state.is_terminated() {
+            state = states.changed().await;
+        }
+    };
+    timeout(CLOSE_WITHIN * 2, ended).await.ok();
     tracing::info!(%state, "session ended");
     session.tell_lost();
 }
@@ -60,7 +65,10 @@ async fn until_answered(session: &Session) {
         let kind = if is_attended { session.clock().terms().heartbeat_kind() } else { Ack::Read };
         match session.ops().heartbeat(kind).await {
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::SessionOver) => pending().await,
+            Err(Fault::SessionOver) => {
+                session.give_up();
+                pending().await
+            }
             Ok(()) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => return,
         }
     }

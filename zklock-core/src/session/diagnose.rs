@@ -45,8 +45,10 @@ enum Finding {
 }
 
 impl Diagnosis {
-    /// Looks at each of these servers, for about `within`, unless a search is under way. Returns what it has found in time,
-    /// or `None` if no search could be started.
+    /// Looks at each of these servers, for about `within`. Returns what is found in time, or `None` if no search could be
+    /// started.
+    ///
+    /// While an earlier search waits for a name service that does not answer, this returns what that one has found so far.
     pub(super) async fn of(
         &self,
         servers: &str,
@@ -55,20 +57,20 @@ impl Diagnosis {
     ) -> Option<OpenError> {
         let search = self.0.clone();
         let servers: Vec<_> = servers.split(',').map(str::to_owned).collect();
-        let looked = self
-            .0
-            .running
-            .outcome("zklock-diagnosis", move || search.run(servers, certificates.as_ref(), within));
+        let run = move || search.run(servers, certificates.as_ref(), within);
+        let looked = self.0.running.outcome_if_idle("zklock-diagnosis", run);
         // The name service has no bound of its own.
-        timeout(within * LOOKS, looked).await.ok();
-        told(&self.0.found())
+        match timeout(within * LOOKS, looked).await {
+            Ok(Some(Err(_))) => None,
+            Ok(Some(Ok(())) | None) | Err(_) => told(&self.0.found()),
+        }
     }
 }
 
 impl Search {
     fn run(&self, servers: Vec<String>, certificates: Option<&Certificates>, within: Duration) {
-        let unresolved = || Finding::Failure("its name service does not answer".to_owned());
-        *self.found() = servers.iter().map(|server| (server.clone(), unresolved())).collect();
+        let unseen = |server: &String| (server.clone(), Finding::from("no reason was found in time"));
+        *self.found() = servers.iter().map(unseen).collect();
         thread::scope(|scope| {
             for (number, server) in servers.iter().enumerate() {
                 let look = move || self.found()[number].1 = look(server, certificates, within);
@@ -252,9 +254,7 @@ impl Language {
             let version = version.split(['-', ',']).next().unwrap_or_default();
             Self::ZooKeeper(format!("it is ZooKeeper {version}, and opened no session in time"))
         } else if line.starts_with("This ZooKeeper instance is not currently serving requests") {
-            Self::ZooKeeper(
-                "it is ZooKeeper, and serves nobody now: its ensemble has no quorum, or it starts".into(),
-            )
+            Self::ZooKeeper("it is ZooKeeper without a quorum, and accepts no session now".into())
         } else if line.contains("is not executed because it is not in the whitelist") {
             Self::ZooKeeper("it is ZooKeeper, and opened no session in time".into())
         } else if ["HTTP/", "<!DOCTYPE", "<html"].iter().any(|start| line.starts_with(start)) {
@@ -285,8 +285,8 @@ fn hello() -> Vec<u8> {
     [&head[..], &[0; 32], &one_suite_and_no_compression].concat()
 }
 
-/// How often a look may take its time: to connect, to speak, and to connect and speak again.
-const LOOKS: u32 = 3;
+/// How often a look may take its time: to connect, to speak, and both again in another way.
+const LOOKS: u32 = 4;
 /// The characters that are shown of what a foreign server says.
 const SHOWN: usize = 40;
 const CLOSED: &str = "it closes connections at once: it has too many, or it is not ZooKeeper";
@@ -305,7 +305,7 @@ mod tests {
             ),
             (
                 b"This ZooKeeper instance is not currently serving requests\n",
-                zookeeper("it is ZooKeeper, and serves nobody now: its ensemble has no quorum, or it starts"),
+                zookeeper("it is ZooKeeper without a quorum, and accepts no session now"),
             ),
             (
                 b"srvr is not executed because it is not in the whitelist.\n",

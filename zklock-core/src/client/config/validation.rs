@@ -46,7 +46,10 @@ impl Config {
                 timeout: self.session_timeout,
                 silence,
                 // Told before a caller's time to connect is over, after a wait as long as a look and the look itself.
-                look_within: silence.of(self.session_timeout).min(self.connect_timeout / 5),
+                look_within: silence
+                    .of(self.session_timeout)
+                    .min(self.connect_timeout / 5)
+                    .max(SHORTEST_LOOK),
                 diagnosis: Diagnosis::default(),
                 heartbeat: self.heartbeat,
                 tick: self.tick_time,
@@ -96,6 +99,8 @@ fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<
     Ok(())
 }
 
+/// The shortest look for the reason why a server opens no session. A distant one answers later than a near one.
+const SHORTEST_LOOK: Duration = Duration::from_millis(300);
 /// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
 const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest identity in bytes: each waiter reads the data of the node that it watches.

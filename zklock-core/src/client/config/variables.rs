@@ -11,7 +11,9 @@ pub(super) fn warn_of_unknown(present: impl IntoIterator<Item = String>, known: 
 }
 
 fn is_unknown(variable: &str, known: &[&str]) -> bool {
-    variable.starts_with(PREFIX) && !known.contains(&variable) && !OF_THE_COMMAND.contains(&variable)
+    let is_of_kubernetes = OF_KUBERNETES.iter().any(|prefix| variable.starts_with(prefix));
+    let is_of_another = OF_THE_COMMAND.contains(&variable) || is_of_kubernetes;
+    variable.starts_with(PREFIX) && !known.contains(&variable) && !is_of_another
 }
 
 /// Returns the known name that differs least, if it differs in few letters.
@@ -39,6 +41,9 @@ const PREFIX: &str = "ZKLOCK_";
 /// The variables that the command `zklock` gives to programs, and the one that names its own file.
 const OF_THE_COMMAND: [&str; 3] = ["ZKLOCK_CONFIG", "ZKLOCK_PATH", "ZKLOCK_TOKEN"];
 
+/// The beginnings of the variables that Kubernetes gives to pods beside a service with the name `zklock`.
+const OF_KUBERNETES: [&str; 2] = ["ZKLOCK_PORT", "ZKLOCK_SERVICE_"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,10 +51,12 @@ mod tests {
     const KNOWN: [&str; 3] = ["ZKLOCK_CONNECT", "ZKLOCK_CONNECT_TIMEOUT", "ZKLOCK_SESSION_TIMEOUT"];
 
     #[test]
-    fn a_variable_of_nobody_is_unknown() {
+    fn a_variable_that_no_program_has_is_unknown() {
         for unknown in ["ZKLOCK_SESION_TIMEOUT", "ZKLOCK_", "ZKLOCK_connect"] {
             assert!(is_unknown(unknown, &KNOWN), "{unknown}");
         }
+        let of_kubernetes = ["ZKLOCK_PORT_2181_TCP_ADDR", "ZKLOCK_SERVICE_HOST"];
+        assert!(!of_kubernetes.iter().any(|variable| is_unknown(variable, &KNOWN)));
         for known in ["ZKLOCK_CONNECT", "ZKLOCK_TOKEN", "ZKLOCK_PATH", "ZKLOCK_CONFIG", "PATH", "MY_ZKLOCK_X"]
         {
             assert!(!is_unknown(known, &KNOWN), "{known}");
