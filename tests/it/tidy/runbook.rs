@@ -167,7 +167,7 @@ const BOUNDS: [(&str, &str, &str); 22] = [
         "tries again after at most 3 s",
     ),
     (
-        "zklock-core/src/client/worker.rs",
+        "zklock-core/src/session.rs",
         "CLOSE_WITHIN: Duration = Duration::from_secs(2);",
         "end of the session within 2 s",
     ),
