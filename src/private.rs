@@ -69,6 +69,16 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
     }
 }
 
+/// Returns the values that the guard of an arm has left.
+pub fn given<T>(given: Option<T>) -> T {
+    given.expect("the guard of the only arm has been evaluated")
+}
+
+/// Is called in an arm whose guard is never true.
+pub fn never<T>(_: T) -> ! {
+    unreachable!("the guard of this arm is never true")
+}
+
 /// Returns the client that is the value of an expression.
 pub fn client_of(client: &Client) -> Result<Client, LockError> {
     Ok(client.clone())

@@ -6,7 +6,8 @@ use crate::step::{Outcome, Report, Step};
 pub(crate) fn format() -> Vec<Step> {
     let crates = [
         "--all",
-        "--manifest-path tests/downstream/Cargo.toml --package downstream --package lints-2024",
+        "--manifest-path tests/downstream/Cargo.toml --package downstream --package lints-2024 \
+         --package lints-forbidding",
         "--manifest-path zklock-testkit/fuzz/Cargo.toml",
     ];
     crates.into_iter().map(|of| Step::cargo(&format!("fmt {of} --check"))).collect()
@@ -35,7 +36,7 @@ const UNWANTED: [&str; 6] = ["zklock-testkit", "rustls", "aws-lc-rs", "rcgen", "
 
 /// Compiles annotated functions in two editions. Their source says which lints it denies.
 const EVERY_LINT: &str = "clippy --locked --manifest-path tests/downstream/Cargo.toml --package lints-2021 \
-                          --package lints-2024 --all-targets -- -D warnings";
+                          --package lints-2024 --package lints-forbidding --all-targets -- -D warnings";
 
 /// Packs the published crates. The packed files are not built.
 const PACKAGE: &str = "package --locked --workspace --exclude xtask --exclude zklock-tests \

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
@@ -51,8 +51,9 @@ impl Length {
             Self::Exactly(length) => expand(*length),
             Self::Computed(expr) => {
                 // With this span, a type mismatch is reported at the user's expression.
-                let duration = quote_spanned!(expr.span()=> ::core::time::Duration);
-                quote!({ #[allow(clippy::absolute_paths)] let length: #duration = #expr; length })
+                let span = Span::mixed_site().located_at(expr.span());
+                let duration = quote_spanned!(span=> ::core::time::Duration);
+                quote!({ let length: #duration = #expr; length })
             }
         }
     }

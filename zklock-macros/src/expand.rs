@@ -1,6 +1,6 @@
 //! Generates the function that the compiler sees in place of the annotated one.
 //!
-//! Uses only `args`, `capture`, `errors`, `kind`, `leader`, `on_lost`, `once`, `otherwise`, `path`,
+//! Uses only `args`, `arguments`, `boxed`, `erased`, `errors`, `grouped`, `kind`, `leader`, `on_lost`, `once`, `otherwise`, `path`,
 //! `recipe`, `shared`, `target` and `wait`.
 
 mod body;
@@ -10,7 +10,6 @@ mod item;
 mod leader;
 mod lock;
 mod span;
-mod start;
 
 pub(crate) use leader::leader_only;
 pub(crate) use lock::distributed_lock;

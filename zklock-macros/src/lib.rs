@@ -5,10 +5,12 @@
 //! cannot depend on it.
 
 mod args;
+mod arguments;
 mod blocking;
+mod bound;
 mod boxed;
-mod capture;
 mod duration;
+mod erased;
 mod errors;
 mod expand;
 mod grouped;

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_tick_may_be_named() {
-        let period = "{#[allow(clippy::absolute_paths)]letlength:::core::time::Duration=self.every;length}";
+        let period = "{letlength:::core::time::Duration=self.every;length}";
         let tick = r#"p::PathTemplate::new("/t/{id}").literal("/t/").segment(&(id)).finish()"#;
         assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},&paths,{period})"));
     }

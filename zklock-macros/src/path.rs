@@ -1,6 +1,6 @@
 //! The argument `path = …`: one path, or an array of paths that are locked together.
 //!
-//! Uses only `capture`, `errors`, `grouped` and `names`.
+//! Uses only `bound`, `errors`, `grouped` and `names`.
 
 mod known;
 mod node;

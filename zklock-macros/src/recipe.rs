@@ -78,8 +78,8 @@ impl Recipe {
         Ok(Self::Permits { wanted, of })
     }
 
-    /// Generates the statement that evaluates the numbers, before anything is awaited.
-    pub(crate) fn statement(&self, private: &TokenStream) -> Option<TokenStream> {
+    /// Generates the expression that yields the numbers, which are evaluated before anything is awaited.
+    pub(crate) fn numbers(&self, private: &TokenStream) -> Option<TokenStream> {
         let Self::Permits { wanted, of } = self else { return None };
         let wanted = match wanted {
             // With this span, a type mismatch is reported at the user's expression.
@@ -92,7 +92,7 @@ impl Recipe {
         let Number(of) = of;
         // The same holds for this call.
         let of = quote_spanned!(of.span()=> #private::number(#of));
-        Some(quote_spanned!(Span::mixed_site()=> let __permits = (#wanted, #of);))
+        Some(quote_spanned!(Span::mixed_site()=> (#wanted, #of)))
     }
 
     /// Generates the call that takes the lock at `path`, or all locks if there are several. The called
@@ -165,14 +165,14 @@ mod tests {
     fn permits_are_evaluated_first_and_then_taken() {
         let shown = |permits| {
             let (recipe, path) = recipe("", permits, ONE).unwrap();
-            let statement = recipe.statement(&quote!(p)).unwrap();
-            (statement.to_string() + &recipe.expand(&path, &quote!(p)).to_string()).replace(' ', "")
+            let numbers = recipe.numbers(&quote!(p)).unwrap();
+            (numbers.to_string() + &recipe.expand(&path, &quote!(p)).to_string()).replace(' ', "")
         };
         let into = "p::number";
         let taken = "p::permits(__client,__path,__permits,__wait)";
-        assert_eq!(shown(["", "5"]), format!("let__permits=(1,{into}(5));{taken}"));
+        assert_eq!(shown(["", "5"]), format!("(1,{into}(5)){taken}"));
         let wanted = "{letwanted:::core::primitive::u32=n+1;wanted}";
-        assert_eq!(shown(["n + 1", "MOST"]), format!("let__permits=({wanted},{into}(MOST));{taken}"));
+        assert_eq!(shown(["n + 1", "MOST"]), format!("({wanted},{into}(MOST)){taken}"));
     }
 
     #[track_caller]

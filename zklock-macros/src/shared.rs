@@ -1,17 +1,19 @@
 //! Reads the arguments that `#[distributed_lock]` and `#[leader_only]` have in common.
 //!
-//! Uses only `grouped`, `names`, `on_lost`, `once` and `reading`.
+//! Uses only `arguments`, `grouped`, `names`, `on_lost`, `once`, `otherwise` and `reading`.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, LitStr, Result};
 
+use crate::arguments::{Expressions, Variable};
 use crate::grouped::{name_in, string, ungroup};
 use crate::names;
 use crate::on_lost::OnLost;
 use crate::once::{Once, Period, Tick};
+use crate::otherwise::Otherwise;
 use crate::reading::set_once;
 
 /// Returns the error about the unknown argument `name` of an attribute that takes the arguments `own` and the
@@ -87,6 +89,15 @@ impl Draft {
 }
 
 impl Shared {
+    /// Returns the expressions of an attribute whose variables have these values.
+    pub(crate) fn expressions(&self, variables: &[Variable], otherwise: Option<&Otherwise>) -> Expressions {
+        Expressions {
+            asked: variables.iter().map(|variable| variable.value.clone()).collect(),
+            otherwise: otherwise.to_token_stream(),
+            map_err: self.map_err.as_ref().map(|MapErr(map)| map).to_token_stream(),
+        }
+    }
+
     /// Gives the paths in this expression the name of the function, if there is one.
     pub(crate) fn named(&self, paths: TokenStream, private: &TokenStream) -> TokenStream {
         match &self.name {
@@ -192,7 +203,6 @@ impl Parse for Krate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quote::ToTokens;
     use syn::ext::IdentExt;
     use syn::parse::Parser;
 

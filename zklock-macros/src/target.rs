@@ -30,6 +30,9 @@ pub(crate) struct Target {
     pub(crate) output: ReturnType,
     pub(crate) inner_attrs: Vec<Attribute>,
     pub(crate) form: Form,
+    /// The braces of the function.
+    pub(crate) outer_brace: token::Brace,
+    /// The braces of the body. Under `#[async_trait]` they are those of its `async` block.
     pub(crate) brace: token::Brace,
     pub(crate) body: TokenStream,
 }
@@ -66,14 +69,14 @@ impl Target {
         let boxed_output = boxed::output(&sig);
         check(&attrs, &sig, boxed_output.as_ref(), (kind, reports))?;
         let content;
-        let brace = braced!(content in input);
+        let outer_brace = braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
         let (form, brace, body) = match &boxed_output {
-            None if sig.asyncness.is_some() => (Form::Async, brace, content.parse()?),
+            None if sig.asyncness.is_some() => (Form::Async, outer_brace, content.parse()?),
             None => {
                 let body = content.parse()?;
                 blocking::check_body(&sig, &body, kind)?;
-                (Form::Sync, brace, body)
+                (Form::Sync, outer_brace, body)
             }
             Some(_) => {
                 let Boxed { by, brace, body } = content.parse()?;
@@ -81,7 +84,7 @@ impl Target {
             }
         };
         let output = boxed_output.unwrap_or_else(|| sig.output.clone());
-        Ok(Self { attrs, vis, defaultness, sig, output, inner_attrs, form, brace, body })
+        Ok(Self { attrs, vis, defaultness, sig, output, inner_attrs, form, outer_brace, brace, body })
     }
 }
 

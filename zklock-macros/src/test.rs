@@ -1,26 +1,29 @@
 //! Expands `#[zklock::test]`, which gives a test its own server and client.
 //!
-//! Uses only `duration`, `errors`, `grouped`, `names`, `reading` and `shared`.
+//! Uses only `duration`, `erased`, `errors`, `grouped`, `names`, `reading` and `shared`.
 //!
 //! The attribute generates:
 //!
 //! ```text
 //! #[test]
 //! fn a_busy_order_is_reported() {
-//!     async fn a_busy_order_is_reported(zk: TestServer) { … }
-//!     Harness::new().run(async |server| a_busy_order_is_reported(TestServer::from(server)).await)
+//!     Harness::new().run(async |server| {
+//!         let zk: TestServer = TestServer::from(server);
+//!         …
+//!     })
 //! }
 //! ```
 
 mod args;
 mod target;
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::Type;
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::{Pat, PatType, Signature};
 
 use crate::duration;
+use crate::erased::erased_output;
 use crate::errors::Errors;
 use crate::shared::Krate;
 use args::{Flavor, TestArgs};
@@ -35,26 +38,34 @@ pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {
         return harnessed(args, target);
     }
     // Without the generated test the function is not called, so the compiler would also warn about dead code.
-    let allow = parsed_item.map(|_| quote!(#[allow(dead_code)]));
+    let called = parsed_item.map(|TestFn { attrs, sig, .. }| {
+        let conditions = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+        let name = sig.ident;
+        quote!(#(#conditions)* const _: () = { let _ = #name; };)
+    });
     let errors = errors.to_compile_errors();
-    quote!(#allow #item #errors)
+    quote!(#item #called #errors)
 }
 
-/// Generates a test function that contains the function as it was written and calls it in a harness.
+/// Generates a test function that calls the body in a harness.
 fn harnessed(args: &TestArgs, target: &TestFn) -> TokenStream {
-    let TestFn { attrs, vis, sig, .. } = target;
-    let (name, output) = (&sig.ident, &sig.output);
-    let written = target.written();
-    let harness = harness(args);
-    let arguments = target.argument_types().map(|ty| argument(args, ty));
+    let TestFn { attrs, vis, sig, inner_attrs, brace, body, .. } = target;
+    let Signature { fn_token, ident: name, output, .. } = sig;
+    let (harness, erased) = (harness(args), erased_output(output));
+    let arguments = target.arguments().enumerate().map(|(at, typed)| argument(args, typed, at));
+    let mut inside = Group::new(Delimiter::Brace, body.clone());
+    inside.set_span(Span::mixed_site().located_at(brace.span.join()));
+    let mut block = TokenStream::new();
+    brace.surround(&mut block, |block| {
+        block.extend(quote_spanned! {Span::mixed_site()=>
+            #(#inner_attrs)*
+            #harness.run(async |__server| -> #erased { #(#arguments)* #inside })
+        });
+    });
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #[::core::prelude::v1::test]
-        #vis fn #name() #output {
-            #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
-            #written
-            #harness.run(async |__server| #name(#(#arguments),*).await)
-        }
+        #vis #fn_token #name() #output #block
     }
 }
 
@@ -72,12 +83,18 @@ fn harness(args: &TestArgs) -> TokenStream {
     quote!(#testing::Harness::new() #flavor #session_timeout)
 }
 
-/// Generates the value of an argument. It is located at the type of the argument, where the compiler then
-/// reports a type that cannot be an argument of a test.
-fn argument(args: &TestArgs, ty: &Type) -> TokenStream {
+/// Generates the statements that bind an argument. Its value is located at the type of the argument, where the compiler
+/// then reports a type that cannot be an argument of a test.
+fn argument(args: &TestArgs, PatType { attrs, pat, ty, .. }: &PatType, at: usize) -> TokenStream {
     let span = Span::mixed_site().located_at(ty.span());
     let testing = testing(args, span);
-    quote_spanned!(span=> <#ty as #testing::FromTestServer>::from_test_server(&__server).await)
+    let value = quote_spanned!(span=> <#ty as #testing::FromTestServer>::from_test_server(&__server).await);
+    if let Pat::Ident(_) = **pat {
+        return quote_spanned!(Span::mixed_site()=> #(#attrs)* let #pat = #value;);
+    }
+    // A part that the pattern does not bind lives as long as the others.
+    let whole = format_ident!("__argument_{at}", span = Span::mixed_site());
+    quote_spanned!(Span::mixed_site()=> #(#attrs)* let #whole = #value; #(#attrs)* let #pat = #whole;)
 }
 
 /// Generates the path of the facade's module for tests, located at `span`.
@@ -114,9 +131,7 @@ mod tests {
             #[ignore]
             #[::core::prelude::v1::test]
             fn pays() {
-                #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
-                async fn pays() { pay().await; }
-                ::zklock::testing::Harness::new().run(async |__server| pays().await)
+                ::zklock::testing::Harness::new().run(async |__server| -> () { { pay().await; } })
             }",
         );
     }
@@ -131,19 +146,18 @@ mod tests {
             }",
             "#[::core::prelude::v1::test]
             pub fn pays() -> Result<(), E> {
-                #[allow(clippy::needless_pass_by_value, clippy::unused_async)]
-                async fn pays(mut zk: TestServer, _: zklock::Client) -> Result<(), E> {
-                    #![allow(unused)]
-                    zk.pay()
-                }
+                #![allow(unused)]
                 crate::zk::testing::Harness::new()
                     .worker_threads(3usize)
                     .session_timeout(::core::time::Duration::new(1u64, 0u32))
-                    .run(async |__server| pays(
-                        <TestServer as crate::zk::testing::FromTestServer>::from_test_server(&__server).await,
-                        <zklock::Client as crate::zk::testing::FromTestServer>::from_test_server(&__server)
-                            .await
-                    ).await)
+                    .run(async |__server| -> Result<(), E> {
+                        let mut zk =
+                            <TestServer as crate::zk::testing::FromTestServer>::from_test_server(&__server).await;
+                        let __argument_1 =
+                            <zklock::Client as crate::zk::testing::FromTestServer>::from_test_server(&__server).await;
+                        let _ = __argument_1;
+                        { zk.pay() }
+                    })
             }",
         );
     }
@@ -154,8 +168,8 @@ mod tests {
             "threads = 3",
             "async fn pays() {}",
             r#"
-            #[allow(dead_code)]
             async fn pays() {}
+            const _: () = { let _ = pays; };
             ::core::compile_error! { "unknown argument `threads`\nthe arguments are `flavor`, `worker_threads`, `session_timeout`, `crate`" }"#,
         );
     }

@@ -90,10 +90,7 @@ mod tests {
     #[test]
     fn expressions_are_kept() {
         check("forever", "p::Wait::Forever");
-        check(
-            "self.patience",
-            "p::Wait::For({#[allow(clippy::absolute_paths)]letlength:::core::time::Duration=self.patience;length})",
-        );
+        check("self.patience", "p::Wait::For({letlength:::core::time::Duration=self.patience;length})");
     }
 
     #[test]

@@ -39,6 +39,10 @@ trait Ledger: Sync {
     async fn title(&self, number: u8) -> Result<Box<dyn Display + Send>, LockError>;
 
     async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError>;
+
+    async fn close(&self, year: u16) -> Result<u16, LockError>;
+
+    async fn open(&self, year: u16) -> Result<u16, LockError>;
 }
 
 struct Book<T>(Vec<T>);
@@ -70,6 +74,18 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[leader_only(otherwise = Ok(Box::new(7)))]
     async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError> {
         Ok(Box::new(self.name()))
+    }
+
+    #[distributed_lock(path = "/years/{year}")]
+    #[tracing::instrument(skip(self), ret)]
+    async fn close(&self, year: u16) -> Result<u16, LockError> {
+        Ok(year)
+    }
+
+    #[leader_only(otherwise = Ok(year))]
+    #[tracing::instrument(skip(self), err, ret)]
+    async fn open(&self, year: u16) -> Result<u16, LockError> {
+        Ok(year)
     }
 
     // Only the attribute uses the arguments.
@@ -107,6 +123,8 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     let merged = must_be_send(book.merge(vec!["/other".into()])).await;
     assert!(merged.as_ref().is_err_and(|error| error.starts_with("not merged: no client")), "{merged:?}");
     assert!(must_be_send(book.title(7)).await.is_err());
+    assert!(must_be_send(book.close(2026)).await.is_err());
+    assert!(must_be_send(book.open(2026)).await.is_err());
     let provided = must_be_send(book.provided()).await;
     assert!(matches!(provided, Err(LockError::NotInstalled { name: None, .. })), "{provided:?}");
 }

@@ -1,12 +1,13 @@
 //! Generates the results of calls whose body does not run, or does not run to its end.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Result, ReturnType, Type};
 
 use super::span::{mixed, output_span, private};
+use crate::arguments::Arguments;
 use crate::grouped::ungroup_type;
 use crate::otherwise::Otherwise;
 use crate::shared::{MapErr, Name, Shared};
@@ -84,9 +85,14 @@ impl<'a> Ending<'a> {
         quote_spanned!(self.span=> #at_output::OnSkip::skipped())
     }
 
-    /// Generates the statement that returns from the function as `otherwise` says. The expression `error`
-    /// yields the `LockError` that says why.
-    pub(super) fn otherwise(&self, otherwise: &Otherwise, error: &TokenStream) -> TokenStream {
+    /// Generates the end of a block: the value that `otherwise` says. The expression `error` yields the `LockError` that
+    /// says why.
+    pub(super) fn otherwise(
+        &self,
+        otherwise: &Otherwise,
+        arguments: &Arguments,
+        error: &TokenStream,
+    ) -> TokenStream {
         let value = match otherwise {
             Otherwise::Skip => self.skipped(),
             Otherwise::Error | Otherwise::Wait(_) => self.carried(error),
@@ -94,10 +100,10 @@ impl<'a> Ending<'a> {
                 let private = private(self.shared.krate.as_ref(), mixed().located_at(closure.span()));
                 quote_spanned!(mixed().located_at(closure.span())=> #private::instead(#closure, #error))
             }
-            // The value may diverge, as a panic does, which makes the `return` unreachable.
-            Otherwise::Value(value) => return quote!({ #[allow(unreachable_code)] return #value; }),
+            Otherwise::Value(value) => value.to_token_stream(),
         };
-        quote_spanned!(self.span=> return #value)
+        let taken_apart = arguments.take_apart_for(&otherwise.to_token_stream());
+        quote_spanned!(mixed()=> #taken_apart #value)
     }
 
     /// Generates the name of the function in logs.

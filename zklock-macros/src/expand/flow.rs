@@ -61,7 +61,11 @@ impl Flow {
         statements: &TokenStream,
     ) -> TokenStream {
         match self {
-            Self::Cancelled | Self::ToEnd => quote_spanned!(mixed()=> async move { #statements }),
+            Self::Cancelled | Self::ToEnd => {
+                // The compiler reports the end of the body at this span.
+                let span = mixed().located_at(target.brace.span.join());
+                quote_spanned!(span=> async move { #statements })
+            }
             // The call of `blocking::body` tells the compiler that the closure is called once, so that it may
             // move out of its captures.
             Self::Blocking => {

@@ -2,11 +2,12 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::Result;
 use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Result, Signature};
 
-use super::body::typed;
+use super::body::{braced, typed};
 use super::span::mixed;
+use crate::arguments::all_used;
 use crate::boxed;
 use crate::errors::Errors;
 use crate::kind::Kind;
@@ -37,26 +38,26 @@ pub(super) fn expand<A: Parse>(
         return function;
     }
     // The generated code that uses the arguments is missing, so the compiler could warn without reason.
-    let allow = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
+    let item = parsed_item.map_or(item, |target| {
+        let (used, body) = (all_used(&target.sig), &target.body);
+        self::function(&target, &target.sig, &quote!(#used #body))
+    });
     let errors = errors.to_compile_errors();
-    quote!(#allow #item #errors)
+    quote!(#item #errors)
 }
 
-/// Generates the annotated function with `statements` in place of its body.
-pub(super) fn function(target: &Target, statements: &TokenStream) -> TokenStream {
-    let Target { attrs, vis, defaultness, sig, inner_attrs, form, .. } = target;
-    let statements = match form {
+/// Generates the annotated function with the signature `sig`, and with `statements` in place of its body.
+pub(super) fn function(target: &Target, sig: &Signature, statements: &TokenStream) -> TokenStream {
+    let Target { attrs, vis, defaultness, inner_attrs, form, outer_brace, brace, .. } = target;
+    // With the user's span on its braces, the function is the user's for lints and for the attributes below.
+    let block = match form {
         Form::Boxed(by) => {
-            let typed = typed(target, &TokenStream::new());
-            quote_spanned!(mixed()=> #by(async move { #typed #statements }))
+            let typed = typed(target);
+            let block = braced(*brace, quote!(#typed #statements));
+            let boxed = quote_spanned!(brace.span.join()=> #by(async move #block));
+            braced(*outer_brace, quote!(#(#inner_attrs)* #boxed))
         }
-        Form::Async | Form::Sync => statements.clone(),
+        Form::Async | Form::Sync => braced(*outer_brace, quote!(#(#inner_attrs)* #statements)),
     };
-    quote_spanned! {mixed()=>
-        #(#attrs)*
-        #vis #defaultness #sig {
-            #(#inner_attrs)*
-            #statements
-        }
-    }
+    quote_spanned!(mixed()=> #(#attrs)* #vis #defaultness #sig #block)
 }

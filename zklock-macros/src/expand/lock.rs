@@ -4,17 +4,16 @@
 mod tests;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote_spanned};
-use syn::Result;
+use quote::quote_spanned;
+use syn::{Result, Token};
 
 use super::body;
 use super::ending::{Ending, check_map_err};
 use super::flow::Flow;
 use super::item::{expand, function};
 use super::span::{mixed, private};
-use super::start::once;
 use crate::args::LockArgs;
-use crate::capture;
+use crate::arguments::{Arguments, Variable};
 use crate::kind::Kind;
 use crate::once::Starts;
 use crate::otherwise::Otherwise;
@@ -43,33 +42,24 @@ fn locked(args: &LockArgs, target: &Target) -> Result<TokenStream> {
     check_map_err(&args.shared, target)?;
     let private = private(args.shared.krate.as_ref(), mixed());
     let path = args.shared.named(args.path.in_function(sig)?.expand(&private), &private);
-    let client = Client::expand(args.shared.client.as_ref(), &private);
-    let wait = Wait::expand(args.wait.as_ref(), &private);
-    let permits = args.recipe.statement(&private);
     let starts = Starts { sig, paths: args.path.slice() };
-    let once = once(args.shared.once.as_ref(), starts, &private)?;
-    // The body must not capture what only `map_err` uses, because the error of the body is mapped after it.
-    let [once_tokens, permit_tokens] = [&once, &permits].map(ToTokens::to_token_stream);
-    let otherwise = args.otherwise.to_token_stream();
-    let mentioned = [&path, &client, &wait, &permit_tokens, &once_tokens, &otherwise, &target.body];
-    let captures = capture::statements(sig, &mentioned);
-    let body = flow.body(&private, target, &body::statements(target, &captures));
-    let (mutable, run) = match is_mutexed(args, flow) {
-        true => (Some(quote_spanned!(mixed()=> mut)), run_mutexed(args, target, &body)),
-        false => (None, take_and_run(args, target, flow, &body)),
+    let once = args.shared.once.as_ref().map(|once| once.expand(starts, &private)).transpose()?;
+    let is_mutexed = is_mutexed(args, flow);
+    let mut variables = vec![
+        Variable { mutability: is_mutexed.then(|| Token![mut](mixed())), ..Variable::new("__path", path) },
+        Variable::new("__client", Client::expand(args.shared.client.as_ref(), &private)),
+        Variable::new("__wait", Wait::expand(args.wait.as_ref(), &private)),
+    ];
+    variables.extend(args.recipe.numbers(&private).map(|numbers| Variable::new("__permits", numbers)));
+    variables.extend(once.map(|once| Variable::new("__once", once)));
+    let arguments = Arguments::new(target, &args.shared.expressions(&variables, args.otherwise.as_ref()));
+    let body = flow.body(&private, target, &body::statements(target, &arguments.bindings));
+    let defined = arguments.define(&variables, &private);
+    let run = match is_mutexed {
+        true => run_mutexed(args, target, &body),
+        false => take_and_run(args, target, &arguments, flow, &body),
     };
-    // Each argument has its own statement, so that its temporaries are dropped before the first await.
-    let statements = quote_spanned! {mixed()=>
-        // The attribute uses what the body may leave unused, and a `_` in front of its name says so.
-        #[allow(clippy::used_underscore_binding)]
-        let #mutable __path = #path;
-        let __client = #client;
-        let __wait = #wait;
-        #permits
-        #once
-        #run
-    };
-    Ok(function(target, &statements))
+    Ok(function(target, &arguments.sig, &quote_spanned!(mixed()=> #defined #run)))
 }
 
 /// Returns whether one call takes the lock and runs the body: the lock is a mutex whose guard the body does not see, and all
@@ -87,18 +77,6 @@ fn run_mutexed(args: &LockArgs, target: &Target, body: &TokenStream) -> TokenStr
     // In a closure, a return type that cannot carry the error is reported once.
     quote_spanned! {mixed()=>
         #private::run_mutexed(__client, &mut __path, __wait, #body, |__error| #failed).await
-    }
-}
-
-/// Generates the statements that take the lock, run the body and release the lock.
-fn take_and_run(args: &LockArgs, target: &Target, flow: Flow, body: &TokenStream) -> TokenStream {
-    let (held, guard, run) = (held(args, target, flow), guard(args), run(args, target, flow));
-    quote_spanned! {mixed()=>
-        // In a pattern, the guard is no candidate for `clippy::significant_drop_tightening`.
-        let (__held,) = (#held,);
-        #guard
-        let __body = #body;
-        #run
     }
 }
 
@@ -151,33 +129,25 @@ fn failed(args: &LockArgs, ending: &Ending<'_>) -> TokenStream {
     }
 }
 
-/// Generates the expression that takes the lock: it yields the guard, or returns from the function.
-fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
+/// Generates the expression that takes the lock and runs the body under it, or yields the result of a call without it.
+fn take_and_run(
+    args: &LockArgs,
+    target: &Target,
+    arguments: &Arguments,
+    flow: Flow,
+    body: &TokenStream,
+) -> TokenStream {
     let private = private(args.shared.krate.as_ref(), mixed());
     let ending = Ending::new(&args.shared, target);
-    let (calls, awaited, failed) = (flow.calls(&private), flow.awaited(), failed(args, &ending));
-    let failed = match &args.otherwise {
-        None => quote_spanned!(mixed()=> return #failed),
-        Some(otherwise) => {
-            let (function, error) = (ending.function(), quote_spanned!(mixed()=> __error));
-            let otherwise = ending.otherwise(otherwise, &error);
-            quote_spanned! {mixed()=>
-                {
-                    if __error.is_contended() {
-                        #private::told(&__error, #function);
-                        #otherwise
-                    }
-                    return #failed
-                }
-            }
-        }
-    };
+    let (calls, awaited, guard) = (flow.calls(&private), flow.awaited(), guard(args));
+    let (run, failed) = (run(args, target, flow), not_taken(args, arguments, &ending));
+    let run = quote_spanned!(mixed()=> { #guard let __body = #body; #run });
     if args.shared.once.is_none() {
         let taken = args.recipe.expand(&args.path, &calls);
         return quote_spanned! {mixed()=>
             match #taken #awaited {
-                ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => #failed,
+                ::core::result::Result::Ok(__held) => #run
+                ::core::result::Result::Err(__error) => #failed
             }
         };
     }
@@ -186,9 +156,29 @@ fn held(args: &LockArgs, target: &Target, flow: Flow) -> TokenStream {
     let later = ending.skipped();
     quote_spanned! {mixed()=>
         match #calls::begin(__once, ::core::clone::Clone::clone(&__client), #taken) #awaited {
-            #private::Start::Now(__held) => __held,
-            #private::Start::Later => return #later,
-            #private::Start::Failed(__error) => #failed,
+            #private::Start::Now(__held) => #run
+            #private::Start::Later => #later,
+            #private::Start::Failed(__error) => #failed
+        }
+    }
+}
+
+/// Generates the block with the result of a call that does not get the lock.
+fn not_taken(args: &LockArgs, arguments: &Arguments, ending: &Ending<'_>) -> TokenStream {
+    let failed = failed(args, ending);
+    let Some(otherwise) = &args.otherwise else { return quote_spanned!(mixed()=> { #failed }) };
+    let private = private(args.shared.krate.as_ref(), mixed());
+    let (function, error) = (ending.function(), quote_spanned!(mixed()=> __error));
+    let otherwise = ending.otherwise(otherwise, arguments, &error);
+    // The value may diverge, as a panic does.
+    quote_spanned! {mixed()=>
+        {
+            if __error.is_contended() {
+                #private::told(&__error, #function);
+                #otherwise
+            } else {
+                #failed
+            }
         }
     }
 }

@@ -10,14 +10,14 @@ use syn::{Error, Expr, ExprField, ExprMethodCall, GenericParam, LitStr, Member, 
 
 use super::single::Single;
 use super::template::Piece;
-use crate::capture;
+use crate::bound;
 use crate::errors::Errors;
 use crate::names::similar;
 
 /// Refuses misspelled arguments, and hides the arguments from names that are none.
 pub(super) fn in_function(path: &Single, sig: &Signature) -> Result<Single> {
     let mut path = path.clone();
-    if capture::binds_out_of_view(sig) {
+    if bound::binds_out_of_view(sig) {
         return Ok(path);
     }
     let mut errors = Errors::default();
@@ -83,7 +83,7 @@ fn base(expr: &mut Expr) -> Option<&mut Expr> {
 
 fn is_known(name: &Ident, sig: &Signature) -> bool {
     let is_const = |param: &GenericParam| matches!(param, GenericParam::Const(param) if param.ident == *name);
-    capture::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
+    bound::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
 }
 
 /// Explains a name in lower case, or `self`, that is no argument.
@@ -96,7 +96,7 @@ fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
     if text != text.to_lowercase() {
         return None;
     }
-    let arguments: Vec<_> = capture::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
+    let arguments: Vec<_> = bound::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
     let arguments: Vec<_> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "self").collect();
     let (meant, field) = match (similar(&text, &arguments), sig.receiver()) {

@@ -2,9 +2,11 @@
 //! in an editor, still expands.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Error, FnArg, Result, Safety, Signature, Token, Type, Visibility};
+use syn::{
+    Attribute, Error, FnArg, PatType, Result, Safety, Signature, Token, Type, Visibility, braced, token,
+};
 
 use crate::errors::Errors;
 use crate::grouped::ungroup_type;
@@ -14,8 +16,9 @@ pub(crate) struct TestFn {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
-    /// The body, with its braces.
-    body: TokenStream,
+    pub(crate) inner_attrs: Vec<Attribute>,
+    pub(crate) brace: token::Brace,
+    pub(crate) body: TokenStream,
 }
 
 impl Parse for TestFn {
@@ -32,20 +35,17 @@ impl Parse for TestFn {
         errors.keep(check_attrs(&attrs));
         check(&sig, &mut errors);
         errors.finish()?;
-        Ok(Self { attrs, vis, sig, body: input.parse()? })
+        let content;
+        let brace = braced!(content in input);
+        let inner_attrs = content.call(Attribute::parse_inner)?;
+        Ok(Self { attrs, vis, sig, inner_attrs, brace, body: content.parse()? })
     }
 }
 
 impl TestFn {
-    /// Returns the function as it was written, without its attributes.
-    pub(crate) fn written(&self) -> TokenStream {
-        let Self { sig, body, .. } = self;
-        quote!(#sig #body)
-    }
-
-    pub(crate) fn argument_types(&self) -> impl Iterator<Item = &Type> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &PatType> {
         self.sig.inputs.iter().filter_map(|argument| match argument {
-            FnArg::Typed(typed) => Some(&*typed.ty),
+            FnArg::Typed(typed) => Some(typed),
             FnArg::Receiver(_) => None,
         })
     }

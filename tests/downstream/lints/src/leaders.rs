@@ -13,13 +13,17 @@ pub async fn sweep() {
 }
 
 /// Skips with a value.
-#[leader_only(path = "/reports/{_region}", otherwise = skip, on_lost = finish)]
-pub async fn maybe(_region: &str) -> Option<u8> {
+#[leader_only(path = "/reports/{region}", otherwise = skip, on_lost = finish)]
+pub async fn maybe(region: &str) -> Option<u8> {
     yield_now().await;
     Some(7)
 }
 
 /// Uses its guard.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[leader_only(path = "/reports/{region}", guard = term)]
 pub async fn report<T: Display + Sync + ?Sized>(region: &T) -> io::Result<()> {
     if region.to_string().is_empty() {
@@ -29,6 +33,10 @@ pub async fn report<T: Display + Sync + ?Sized>(region: &T) -> io::Result<()> {
 }
 
 /// Waits.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[leader_only(otherwise = wait, client = client)]
 pub async fn waits(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<Item = u8> + use<>, LockError> {
     yield_now().await;
@@ -36,6 +44,10 @@ pub async fn waits(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<It
 }
 
 /// Fails.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[leader_only(otherwise = error)]
 pub async fn fails() -> Result<u64, LockError> {
     yield_now().await;
@@ -43,6 +55,10 @@ pub async fn fails() -> Result<u64, LockError> {
 }
 
 /// Returns a value.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[leader_only(otherwise = Ok(name.len()))]
 pub async fn value(name: String) -> Result<usize, LockError> {
     yield_now().await;
@@ -50,6 +66,10 @@ pub async fn value(name: String) -> Result<usize, LockError> {
 }
 
 /// Calls and awaits.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[leader_only(otherwise = Ok(format!("{}!", forward(name).await?)))]
 pub async fn forwarded(name: String) -> Result<String, LockError> {
     yield_now().await;
@@ -58,8 +78,10 @@ pub async fn forwarded(name: String) -> Result<String, LockError> {
 
 /// Returns from a block.
 #[leader_only(otherwise = {
-    drop(name);
-    return None;
+    if name.is_empty() {
+        return None;
+    }
+    Some(name)
 })]
 pub async fn block(name: String) -> Option<String> {
     yield_now().await;

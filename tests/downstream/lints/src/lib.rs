@@ -45,6 +45,7 @@
     clippy::missing_inline_in_public_items,
     clippy::missing_trait_methods,
     clippy::question_mark_used,
+    clippy::shadow_same,
     clippy::single_call_fn,
     clippy::std_instead_of_alloc,
     reason = "they are about code as its author writes it, and not about generated code"
@@ -57,5 +58,6 @@ pub mod leaders;
 pub mod locks;
 pub mod methods;
 pub mod once;
+pub mod reported;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use core::error::Error;
 use core::fmt::Display;
 use core::time::Duration;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::task::yield_now;
 use zklock::{Client, LockError, distributed_lock};
@@ -44,6 +45,10 @@ impl From<LockError> for SettleError {
 }
 
 /// Takes one lock.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn plain() -> Result<(), LockError> {
     yield_now().await;
@@ -51,12 +56,20 @@ pub async fn plain() -> Result<(), LockError> {
 }
 
 /// Does not await.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn without_an_await() -> Result<u64, LockError> {
     Ok(7)
 }
 
 /// Names fields.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/orders/{order.shop}/{order.id}", wait = "5s", guard = held)]
 pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, SettleError> {
     held.verify().await?;
@@ -65,13 +78,21 @@ pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, S
 }
 
 /// Names arguments that the body does not use.
-#[distributed_lock(path = "/orders/{_shop}/{_id}")]
-pub async fn underscores(_shop: &str, _id: u64) -> Result<(), LockError> {
+///
+/// # Errors
+///
+/// Those of the lock.
+#[distributed_lock(path = "/orders/{shop}/{id}")]
+pub async fn named(shop: &str, id: u64) -> Result<(), LockError> {
     yield_now().await;
     Ok(())
 }
 
 /// Has arguments that nothing uses.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/orders", wait = forever)]
 pub async fn unused(_shop: &str, _: u64) -> Result<(), LockError> {
     yield_now().await;
@@ -79,6 +100,10 @@ pub async fn unused(_shop: &str, _: u64) -> Result<(), LockError> {
 }
 
 /// Has arguments by value that only the attribute uses.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}", wait = patience)]
 pub async fn values(shop: String, patience: Duration) -> Result<(), LockError> {
     yield_now().await;
@@ -86,6 +111,10 @@ pub async fn values(shop: String, patience: Duration) -> Result<(), LockError> {
 }
 
 /// Takes its arguments apart.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}/{id}", wait = Duration::from_secs(id), client = client)]
 pub async fn patterns(
     Order { shop, id }: Order<'_>,
@@ -102,6 +131,10 @@ pub async fn patterns(
 }
 
 /// Is generic.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/numbers/{text.len()}", client = "reporting")]
 pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
     text: &str,
@@ -117,6 +150,10 @@ pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
 }
 
 /// Takes opaque types.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/opaque/{name}")]
 pub async fn opaque(
     name: impl Display + Send + Sync,
@@ -127,6 +164,10 @@ pub async fn opaque(
 }
 
 /// Reads.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/prices/{region}", mode = read, guard = held)]
 pub async fn quote(region: &str) -> Result<usize, LockError> {
     held.verify().await?;
@@ -134,6 +175,10 @@ pub async fn quote(region: &str) -> Result<usize, LockError> {
 }
 
 /// Writes.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = format!("/prices/{region}"), mode = write, on_lost = finish)]
 pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
     yield_now().await;
@@ -141,6 +186,10 @@ pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
 }
 
 /// Takes several locks.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"], wait = "10s", guard = held, on_lost = cancel)]
 pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
     held.verify().await?;
@@ -148,6 +197,10 @@ pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
 }
 
 /// Writes braces.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/{{shelves}}/{shelf}")]
 pub async fn braces(shelf: u64) -> Result<(), LockError> {
     yield_now().await;
@@ -155,6 +208,10 @@ pub async fn braces(shelf: u64) -> Result<(), LockError> {
 }
 
 /// Moves an argument that has a destructor.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/moved")]
 pub async fn moved(text: String, guard: Box<dyn Send + Sync>) -> Result<String, LockError> {
     yield_now().await;
@@ -163,6 +220,10 @@ pub async fn moved(text: String, guard: Box<dyn Send + Sync>) -> Result<String, 
 }
 
 /// Returns early, and breaks with values.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/early/{number}")]
 pub async fn early(number: u64) -> Result<u64, LockError> {
     if number > 7 {
@@ -174,6 +235,10 @@ pub async fn early(number: u64) -> Result<u64, LockError> {
 }
 
 /// Returns a type of the standard library with several parameters.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/nested")]
 pub async fn nested() -> Result<Option<Result<Box<[u8]>, String>>, LockError> {
     yield_now().await;
@@ -185,6 +250,10 @@ pub async fn nested() -> Result<Option<Result<Box<[u8]>, String>>, LockError> {
 /// # Safety
 ///
 /// There is nothing to uphold.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/unsafe")]
 pub async unsafe fn trusted() -> Result<(), LockError> {
     yield_now().await;
@@ -192,6 +261,10 @@ pub async unsafe fn trusted() -> Result<(), LockError> {
 }
 
 /// Names items and parameters that are no arguments.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/{FLOOR}/{shelf}/{KIND}")]
 pub async fn items<const FLOOR: usize>(shelf: u64) -> Result<(), LockError> {
     yield_now().await;
@@ -199,6 +272,10 @@ pub async fn items<const FLOOR: usize>(shelf: u64) -> Result<(), LockError> {
 }
 
 /// Calls and computes.
+///
+/// # Errors
+///
+/// Those of the lock.
 #[distributed_lock(path = "/{shelves.iter().map(u64::to_string).collect::<String>()}/{shelves[0]}")]
 pub async fn computed(shelves: [u64; 2]) -> Result<(), LockError> {
     yield_now().await;
@@ -209,3 +286,14 @@ locked!(generated, "/generated/{number}", number: u64, held => {
     held.verify().await?;
     Ok(number)
 });
+
+/// Borrows from an argument in the last expression.
+///
+/// # Errors
+///
+/// Those of the lock.
+#[distributed_lock(path = "/last/{shelf}")]
+pub async fn last_expression(shelf: u64, names: Mutex<Vec<String>>) -> Result<usize, LockError> {
+    yield_now().await;
+    Ok(names.lock().unwrap_or_else(PoisonError::into_inner).len())
+}

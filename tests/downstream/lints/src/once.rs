@@ -5,26 +5,6 @@ use core::time::Duration;
 use tokio::task::yield_now;
 use zklock::{LockError, distributed_lock, leader_only};
 
-/// Starts once per period.
-#[distributed_lock(path = "/invoices", once_per = "15m", guard = held)]
-pub async fn invoices() -> Result<(), LockError> {
-    held.verify().await
-}
-
-/// Starts once per period of each region.
-#[distributed_lock(path = "/invoices/{region}", once_per = every, tick = "/ticks/{region}")]
-pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockError> {
-    yield_now().await;
-    Ok(Some(7))
-}
-
-/// Starts once per period on the leader.
-#[leader_only(once_per = "1h", tick = "/ticks/{_name}", otherwise = error)]
-pub async fn swept(_name: String) -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
 /// A job.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -36,8 +16,8 @@ impl Job {
     /// # Errors
     ///
     /// Those of the lock.
-    #[distributed_lock(path = "/jobs/{_id}", once_per = "1h", mode = write)]
-    pub async fn run(self, _id: u64) -> Result<(), LockError> {
+    #[distributed_lock(path = "/jobs/{id}", once_per = "1h", mode = write)]
+    pub async fn run(self, id: u64) -> Result<(), LockError> {
         yield_now().await;
         Ok(())
     }
@@ -47,4 +27,36 @@ impl Job {
     pub fn sweep(&mut self) {
         *self = Self;
     }
+}
+
+/// Starts once per period.
+///
+/// # Errors
+///
+/// Those of the lock.
+#[distributed_lock(path = "/invoices", once_per = "15m", guard = held)]
+pub async fn invoices() -> Result<(), LockError> {
+    held.verify().await
+}
+
+/// Starts once per period of each region.
+///
+/// # Errors
+///
+/// Those of the lock.
+#[distributed_lock(path = "/invoices/{region}", once_per = every, tick = "/ticks/{region}")]
+pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockError> {
+    yield_now().await;
+    Ok(Some(7))
+}
+
+/// Starts once per period on the leader.
+///
+/// # Errors
+///
+/// Those of the lock.
+#[leader_only(once_per = "1h", tick = "/ticks/{name}", otherwise = error)]
+pub async fn swept(name: String) -> Result<(), LockError> {
+    yield_now().await;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use zklock::testing::TestServer;
 use zklock::{Client, LockError};
 
-use crate::locks::{plain, underscores};
+use crate::locks::{named, plain};
 
 #[zklock::test]
 async fn a_test_without_arguments() {
@@ -12,7 +12,7 @@ async fn a_test_without_arguments() {
 
 #[zklock::test(flavor = "multi_thread", worker_threads = 2, session_timeout = "3s")]
 async fn arguments_and_a_result(server: TestServer, _client: Client) -> Result<(), LockError> {
-    underscores("shop", 7).await?;
+    named("shop", 7).await?;
     assert!(server.holder("/orders/shop/7").is_none(), "the lock is released");
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
 
-use zklock::{LockError, distributed_lock};
+use zklock::{Client, LockError, distributed_lock};
 
 pub struct Order<'a> {
     pub shop: &'a str,
@@ -58,6 +58,7 @@ pub async fn arguments(name: impl Display, each: impl Fn(u8) -> u8 + Send) -> st
     Ok(format!("{name} {}", each(7)))
 }
 
+#[allow(unsafe_code, reason = "an attribute of the function")]
 #[distributed_lock(path = "/unsafe")]
 pub async unsafe fn trusted() -> Result<(), LockError> {
     Ok(())
@@ -133,6 +134,51 @@ locked!(generated, "/generated", arg: u64 => Result<u64, LockError>, held, {
     Ok(arg)
 });
 
+async fn key(text: &str) -> String {
+    text.to_owned()
+}
+
+#[distributed_lock(path = key(&text).await)]
+pub async fn awaited_part((text, mut number): (String, usize)) -> Result<usize, LockError> {
+    number += text.len();
+    Ok(number)
+}
+
+#[distributed_lock(
+    path = "/parts/{text}",
+    wait = Duration::from_secs(seconds),
+    client = client,
+    permits = 1,
+    of = most,
+    once_per = "1m",
+    tick = "/ticks/{most}",
+)]
+pub async fn parts_everywhere(
+    (text, seconds): (String, u64),
+    (client, most, _): (&Client, u32, u8),
+) -> Result<Option<String>, LockError> {
+    Ok(Some(text))
+}
+
+#[distributed_lock(path = "/parts/{by_ref.len()}/{name}", otherwise = Ok(format!("{name}")))]
+pub fn references(
+    (ref by_ref, name): (String, String),
+    &(ref inside, number): &(String, u8),
+    (first, second): &(u8, String),
+) -> Result<String, LockError> {
+    Ok(format!("{by_ref}{inside}{number}{first}{second}"))
+}
+
+#[distributed_lock(path = "/numbers/{next(&mut number)}")]
+pub async fn changed_by_the_path(mut number: u64) -> Result<u64, LockError> {
+    Ok(next(&mut number))
+}
+
+fn next(number: &mut u64) -> u64 {
+    *number += 1;
+    *number
+}
+
 fn must_be_send<T: Send>(_: &T) {}
 fn must_return_send<T: Send>(_: unsafe fn() -> T) {}
 
@@ -143,6 +189,8 @@ pub fn calls() {
     must_be_send(&opaque("7", |number| number > 3));
     must_be_send(&arguments("a", |number| number + 1));
     must_return_send(trusted);
+    must_be_send(&awaited_part((String::new(), 1)));
+    must_be_send(&changed_by_the_path(1));
     must_be_send(&attributes(1));
     must_be_send(&braces(&Default::default()));
     must_be_send(&never());

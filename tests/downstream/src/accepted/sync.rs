@@ -102,6 +102,7 @@ pub fn boxed(text: &str) -> Result<Box<dyn Iterator<Item = char> + '_>, LockErro
     Ok(Box::new(text.chars()))
 }
 
+#[allow(unsafe_code, reason = "an attribute of the function")]
 #[distributed_lock(path = "/unsafe")]
 pub unsafe fn trusted() -> Result<(), LockError> {
     Ok(())

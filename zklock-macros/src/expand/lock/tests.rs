@@ -26,7 +26,6 @@ fn a_function_is_locked() {
         r#"
         /// Settles.
         pub async fn settle(order: &Order) -> Result<Receipt, SettleError> {
-            #[allow(clippy::used_underscore_binding)]
             let mut __path = ::zklock::__private::PathTemplate::new("/orders/{order.id}")
                 .literal("/orders/")
                 .segment(&(order.id))
@@ -34,23 +33,11 @@ fn a_function_is_locked() {
             let __client = ::zklock::__private::default_client();
             let __wait = ::zklock::__private::Wait::For(::core::time::Duration::new(5u64, 0u32));
             ::zklock::__private::run_mutexed(__client, &mut __path, __wait, async move {
-                #[allow(
-                    unknown_lints,
-                    unreachable_code,
-                    clippy::diverging_sub_expression,
-                    clippy::empty_loop,
-                    clippy::let_unit_value,
-                    clippy::let_with_type_underscore,
-                    clippy::needless_return,
-                    clippy::type_complexity,
-                    clippy::unreachable,
-                    clippy::used_underscore_binding
-                )]
-                if false {
-                    let _ = &order;
-                    let __output: Result<Receipt, SettleError> = loop {};
+                if let ::core::option::Option::Some(__output) = ::core::option::Option::None::<Result<Receipt, SettleError>> {
                     return __output;
                 }
+                let order = order;
+                let _ = &order;
                 { order.settle().await }
             }, |__error| ::zklock::__private::Carries::from_lock_error(__error)).await
         }"#,
@@ -70,35 +57,17 @@ fn every_argument_has_its_place() {
         #[tracing::instrument]
         async unsafe fn list<const N: usize>(self: Arc<Self>) -> Result<impl Iterator<Item = u8> + use<N>, E> {
             #![allow(unused)]
-            #[allow(clippy::used_underscore_binding)]
             let __path = crate::zk::__private::path_of(&(key(&self.0)));
             let __client = crate::zk::__private::named_client("reporting");
             let __wait = crate::zk::__private::Wait::Forever;
-            let (__held,) = (match crate::zk::__private::lock(__client, __path, __wait).await {
-                ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => {
-                    return crate::zk::__private::Carries::from_lock_error(__error)
-                }
-            },);
+            match crate::zk::__private::lock(__client, __path, __wait).await {
+                ::core::result::Result::Ok(__held) => {
             let held = &__held;
             let __body = async move {
-                #[allow(
-                    unknown_lints,
-                    unreachable_code,
-                    clippy::diverging_sub_expression,
-                    clippy::empty_loop,
-                    clippy::let_unit_value,
-                    clippy::let_with_type_underscore,
-                    clippy::needless_return,
-                    clippy::type_complexity,
-                    clippy::unreachable,
-                    clippy::used_underscore_binding
-                )]
-                if false {
-                    let _ = &self;
-                    let __output: Result<_, E> = loop {};
+                if let ::core::option::Option::Some(__output) = ::core::option::Option::None::<Result<_, E>> {
                     return __output;
                 }
+                let _ = &self;
                 { Ok(held.list()) }
             };
             let __output = crate::zk::__private::run(&__held, __body).await;
@@ -111,6 +80,9 @@ fn every_argument_has_its_place() {
                             crate::zk::__private::Carries::from_lock_error(__error)
                 }
             }
+                }
+                ::core::result::Result::Err(__error) => { crate::zk::__private::Carries::from_lock_error(__error) }
+            }
         }"#,
     );
 }
@@ -122,34 +94,16 @@ fn a_function_that_is_not_async_blocks() {
         "fn settle(&mut self, order: Order) -> R { self.go(order)? }",
         r#"
         fn settle(&mut self, order: Order) -> R {
-            #[allow(clippy::used_underscore_binding)]
             let __path = k::__private::path_of(&(p));
             let __client = k::__private::default_client();
             let __wait = k::__private::Wait::Default;
-            let (__held,) = (match k::__private::blocking::lock(__client, __path, __wait) {
-                ::core::result::Result::Ok(__held) => __held,
-                ::core::result::Result::Err(__error) => {
-                    return k::__private::Carries::from_lock_error(__error)
-                }
-            },);
+            match k::__private::blocking::lock(__client, __path, __wait) {
+                ::core::result::Result::Ok(__held) => {
             let __body = k::__private::blocking::body(move || {
-                #[allow(
-                    unknown_lints,
-                    unreachable_code,
-                    clippy::diverging_sub_expression,
-                    clippy::empty_loop,
-                    clippy::let_unit_value,
-                    clippy::let_with_type_underscore,
-                    clippy::needless_return,
-                    clippy::type_complexity,
-                    clippy::unreachable,
-                    clippy::used_underscore_binding
-                )]
-                if false {
-                    let _ = &order;
-                    let __output: R = loop {};
+                if let ::core::option::Option::Some(__output) = ::core::option::Option::None::<R> {
                     return __output;
                 }
+                let order = order;
                 { self.go(order)? }
             });
             let __output = k::__private::blocking::run(&__held, __body);
@@ -161,6 +115,9 @@ fn a_function_that_is_not_async_blocks() {
                 ::core::result::Result::Err(__error) => {
                             k::__private::Carries::from_lock_error(__error)
                 }
+            }
+                }
+                ::core::result::Result::Err(__error) => { k::__private::Carries::from_lock_error(__error) }
             }
         }"#,
     );
@@ -206,18 +163,18 @@ fn a_boxed_body_is_locked_in_its_box() {
     };
     let shown = distributed_lock(quote!(path = "/a"), item).to_string();
     let (outside, inside) = shown.split_once("__path").unwrap();
-    assert!(outside.contains("{ Box :: pin (async move { #"), "{shown}");
-    assert!(inside.contains("let __output : R = loop") && inside.contains("self . go ()"), "{shown}");
+    let typed = "Option :: None :: < R > { return __output ; }";
+    assert!(outside.contains("{ Box :: pin (async move { if let") && outside.contains(typed), "{shown}");
+    assert!(inside.contains(typed) && inside.contains("self . go ()"), "{shown}");
 }
 
 #[test]
 fn the_function_stays_beside_an_error() {
     check(
         r#"path = "orders""#,
-        "async fn settle(id: u64) -> Result<(), E> { Ok(()) }",
+        "async fn settle(id: u64, _: u8) -> Result<(), E> { Ok(()) }",
         r#"
-        #[allow(unused_variables)]
-        async fn settle(id: u64) -> Result<(), E> { Ok(()) }
+        async fn settle(id: u64, _: u8) -> Result<(), E> { let _ = (&id,); let _ = (); Ok(()) }
         ::core::compile_error! { "the path \"orders\" is relative: start it with a `/`" }"#,
     );
     check(

@@ -1,0 +1,106 @@
+//! The names that the arguments of a function bind.
+//!
+//! Uses no other module.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{FnArg, Pat, PatIdent, Signature};
+
+/// Returns the names that the arguments bind, and `self`.
+pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
+    let mut names = Vec::new();
+    for arg in &sig.inputs {
+        match arg {
+            FnArg::Receiver(receiver) => names.push(receiver.self_token.into()),
+            FnArg::Typed(arg) => names.extend(names_in(&arg.pat).into_iter().map(|name| name.ident.clone())),
+        }
+    }
+    names
+}
+
+/// Returns the names that a pattern binds.
+pub(crate) fn names_in(pat: &Pat) -> Vec<&PatIdent> {
+    let own = match pat {
+        Pat::Ident(name) => Some(name),
+        _ => None,
+    };
+    own.into_iter().chain(inner(pat).into_iter().flat_map(names_in)).collect()
+}
+
+/// Tells whether an argument is a pattern that may bind names out of view, as a macro does.
+pub(crate) fn binds_out_of_view(sig: &Signature) -> bool {
+    sig.inputs.iter().any(|arg| matches!(arg, FnArg::Typed(arg) if is_opaque(&arg.pat)))
+}
+
+fn is_opaque(pat: &Pat) -> bool {
+    matches!(pat, Pat::Macro(_) | Pat::Verbatim(_)) || inner(pat).into_iter().any(is_opaque)
+}
+
+/// Returns the patterns in a pattern. All cases of a pattern bind the same names, so the first one stands for them.
+fn inner(pat: &Pat) -> Vec<&Pat> {
+    match pat {
+        Pat::Ident(name) => name.subpat.iter().map(|(_, pat)| &**pat).collect(),
+        Pat::Or(or) => or.cases.first().into_iter().collect(),
+        Pat::Paren(paren) => vec![&paren.pat],
+        Pat::Reference(reference) => vec![&reference.pat],
+        Pat::Slice(slice) => slice.elems.iter().collect(),
+        Pat::Struct(fields) => fields.fields.iter().map(|field| &*field.pat).collect(),
+        Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+        Pat::TupleStruct(tuple) => tuple.elems.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Tells whether the tokens use a name that the pattern may bind.
+pub(crate) fn uses_any(tokens: &TokenStream, pat: &Pat) -> bool {
+    idents(pat.to_token_stream()).iter().any(|name| uses(tokens, name))
+}
+
+fn idents(tokens: TokenStream) -> Vec<Ident> {
+    let of = |token| match token {
+        TokenTree::Ident(ident) => vec![ident],
+        TokenTree::Group(group) => idents(group.stream()),
+        _ => Vec::new(),
+    };
+    tokens.into_iter().flat_map(of).collect()
+}
+
+/// Tells whether the tokens use the name, possibly between the braces of a format string.
+pub(crate) fn uses(tokens: &TokenStream, name: &Ident) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => uses(&group.stream(), name),
+        TokenTree::Literal(literal) => is_between_braces(&literal.to_string(), name),
+        TokenTree::Punct(_) => false,
+    })
+}
+
+fn is_between_braces(text: &str, name: &Ident) -> bool {
+    let inside = text.split('{').skip(1).filter_map(|text| text.split('}').next());
+    let mut words = inside.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.any(|word| name.unraw() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_in_patterns_are_found() {
+        let sig: Signature = syn::parse_str(
+            "fn f(self, a: A, (mut b, [c, ..]): B, P { d, y: &e, .. }: P, Q(f @ (_, g)): Q, (Ok(h) | Err(h)): H)",
+        )
+        .unwrap();
+        let names: Vec<_> = names(&sig).iter().map(Ident::to_string).collect();
+        assert_eq!(names.join(" "), "self a b c d e f g h");
+    }
+
+    #[test]
+    fn a_name_is_used_in_expressions_and_in_format_strings() {
+        let uses = |text: &str, name| uses(&text.parse().unwrap(), &syn::parse_str(name).unwrap());
+        assert!(uses("f({ id })", "id"));
+        assert!(uses("format!(\"/orders/{id:>8}\")", "id") && uses("\"/{r#type.id}\"", "r#type"));
+        assert!(!uses("\"/id/{ids}/id\"", "id") && !uses("ids", "id"));
+    }
+}
