@@ -9,7 +9,7 @@ use syn::{
 use crate::grouped::ungroup_type;
 use crate::kind::Kind;
 
-/// Refuses an output that holds a future, a stream or the handle of a task, by its name.
+/// Refuses an output that holds futures, a stream, tasks or the handle of one, by its name.
 pub(crate) fn check_output(output: &ReturnType, body: Body, kind: Kind) -> Result<()> {
     let ReturnType::Type(_, ty) = output else { return Ok(()) };
     match work_in(ty) {
@@ -29,8 +29,12 @@ pub(crate) enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Future,
+    /// A set of futures.
+    Futures,
     Stream,
     Task,
+    /// A set of tasks.
+    Tasks,
 }
 
 impl Work {
@@ -44,13 +48,17 @@ impl Work {
                 "the future that this function returns would not {then}\n\
                  make it an `async fn`, or put the attribute on one that it calls"
             ),
+            (Self::Futures, _) => format!(
+                "the futures in this set would not {then}\nawait them in the body, and return their outputs"
+            ),
             (Self::Stream, _) => format!(
                 "the stream in this return type would not {then}\nread it in the body, and return what it yields"
             ),
-            (Self::Task, _) => {
-                format!(
-                    "the task behind this handle would not {then} to its end\nawait or join it in the body"
-                )
+            (Self::Task, _) => format!(
+                "the task behind this handle would not {then} to its end\nawait or join it in the body"
+            ),
+            (Self::Tasks, _) => {
+                format!("the tasks in this set would not {then} to their ends\njoin them in the body")
             }
         }
     }
@@ -63,6 +71,8 @@ fn work_in(ty: &Type) -> Option<(&Type, Work)> {
         return Some((ty, work));
     }
     match ty {
+        Type::Array(array) => work_in(&array.elem),
+        Type::Slice(slice) => work_in(&slice.elem),
         Type::Tuple(tuple) => tuple.elems.iter().find_map(work_in),
         Type::Path(ty) => contents(ty).into_iter().find_map(work_in),
         _ => None,
@@ -79,10 +89,14 @@ fn work_of(ty: &Type) -> Option<Work> {
             let is_associated =
                 ty.qself.is_some() || ty.path.segments.len() == 2 && ty.path.segments[0].ident == "Self";
             match last.ident.to_string().as_str() {
-                "BoxFuture" | "LocalBoxFuture" => Some(Work::Future),
+                "BoxFuture" | "LocalBoxFuture" | "JoinAll" | "TryJoinAll" => Some(Work::Future),
                 "Future" if is_associated => Some(Work::Future),
+                "FuturesOrdered" | "FuturesUnordered" => Some(Work::Futures),
                 "BoxStream" | "LocalBoxStream" => Some(Work::Stream),
-                "JoinHandle" => Some(Work::Task),
+                "AbortHandle" | "AbortOnDropHandle" | "JoinHandle" | "RemoteHandle" | "ScopedJoinHandle" => {
+                    Some(Work::Task)
+                }
+                "JoinMap" | "JoinQueue" | "JoinSet" | "TaskTracker" => Some(Work::Tasks),
                 _ => None,
             }
         }
@@ -119,8 +133,12 @@ fn contents(ty: &TypePath) -> Vec<&Type> {
         GenericArgument::Type(ty) => Some(ty),
         _ => None,
     });
-    let passes_on = ["Result", "Option", "Box", "Pin", "Arc", "Rc", "Vec"].iter().any(|name| ident == name);
-    types.take(usize::from(passes_on)).collect()
+    let passed_on = match ident.to_string().as_str() {
+        "Result" | "Option" | "Box" | "Pin" | "Arc" | "Rc" | "Mutex" | "Vec" | "VecDeque" => 1,
+        "HashMap" | "BTreeMap" => 2,
+        _ => 0,
+    };
+    types.take(passed_on).collect()
 }
 
 #[cfg(test)]
@@ -150,6 +168,13 @@ mod tests {
         check("Result<Option<BoxStream<'_, u8>>, E>", Some(Work::Stream));
         check("Result<tokio::task::JoinHandle<()>, E>", Some(Work::Task));
         check("Result<(u8, Vec<JoinHandle<()>>), E>", Some(Work::Task));
+        check("Result<[JoinHandle<()>; 2], E>", Some(Work::Task));
+        check("Result<HashMap<u64, tokio::task::AbortHandle>, E>", Some(Work::Task));
+        check("Option<AbortOnDropHandle<()>>", Some(Work::Task));
+        check("Result<tokio::task::JoinSet<u8>, E>", Some(Work::Tasks));
+        check("Result<Option<(u8, Vec<TaskTracker>)>, E>", Some(Work::Tasks));
+        check("Result<FuturesUnordered<F>, E>", Some(Work::Futures));
+        check("Result<Box<FuturesOrdered<F>>, E>", Some(Work::Futures));
     }
 
     #[test]
@@ -163,6 +188,8 @@ mod tests {
             "Result<impl Iterator<Item = u8>, E>",
             "Result<u8, JoinHandle<()>>",
             "Result<Jobs<JoinHandle<()>>, E>",
+            "Result<u8, JoinSet<()>>",
+            "HashMap<u64, (), JoinHandle<()>>",
             "Result<Future, E>",
             "Result<shop::Future, E>",
             "Result<JoinError, E>",

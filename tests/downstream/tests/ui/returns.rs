@@ -1,7 +1,7 @@
 use std::pin::Pin;
 use std::thread::JoinHandle;
 
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, distributed_lock, leader_only};
 
 struct Receipt;
 struct SettleError;
@@ -93,6 +93,36 @@ async fn returns_a_handle() -> Result<tokio::task::JoinHandle<()>, LockError> {
 #[distributed_lock(path = "/orders")]
 fn returns_a_handle_in_a_tuple() -> Result<(u8, Vec<JoinHandle<()>>), LockError> {
     Ok((7, Vec::new()))
+}
+
+#[distributed_lock(path = "/orders")]
+async fn returns_a_handle_that_aborts() -> Result<Option<tokio::task::AbortHandle>, LockError> {
+    Ok(None)
+}
+
+#[leader_only]
+async fn returns_a_handle_that_aborts_when_it_is_dropped() -> Option<AbortOnDropHandle<()>> {
+    None
+}
+
+#[distributed_lock(path = "/orders")]
+async fn returns_a_set_of_tasks() -> Result<tokio::task::JoinSet<u64>, LockError> {
+    Ok(JoinSet::new())
+}
+
+#[distributed_lock(path = "/orders")]
+fn returns_a_set_of_tasks_in_a_tuple() -> Result<(u8, Vec<TaskTracker>), LockError> {
+    Ok((7, Vec::new()))
+}
+
+#[distributed_lock(path = "/orders")]
+async fn returns_a_set_of_futures() -> Result<FuturesUnordered<Ready<u64>>, LockError> {
+    Ok(FuturesUnordered::new())
+}
+
+#[leader_only(otherwise = error)]
+async fn returns_a_set_of_futures_in_an_array() -> Result<[FuturesOrdered<Ready<u64>>; 1], LockError> {
+    Ok([FuturesOrdered::new()])
 }
 
 #[distributed_lock(path = "/orders")]
