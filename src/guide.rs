@@ -9,6 +9,7 @@
 //! * [`stores`]: fencing tokens in PostgreSQL, MySQL and S3.
 //! * [`testing`]: a server and its faults inside a test.
 //! * [`migration`]: from Apache Curator, ShedLock, Redis locks and kazoo.
+//! * [`service`]: a server for development, the log, one whole service, and the HTTP status of each error.
 //! * [`kubernetes`]: readiness, the end of pods, limits and pauses.
 //! * [`security`]: TLS, logins, digests and access control lists.
 //! * [`metrics`]: counts of locks, leaders and sessions, for Prometheus and others.
@@ -30,6 +31,8 @@ pub mod stores {}
 pub mod testing {}
 #[doc = include_str!("../doc/guide/migration.md")]
 pub mod migration {}
+#[doc = include_str!("../doc/guide/service.md")]
+pub mod service {}
 #[doc = include_str!("../doc/guide/kubernetes.md")]
 pub mod kubernetes {}
 #[doc = include_str!("../doc/guide/security.md")]

@@ -147,6 +147,24 @@ fn documents_for_users_name_no_inner_parts() {
 }
 
 #[test]
+fn the_service_of_the_guide_has_a_status_for_every_error() {
+    let (error, example) = (document("zklock-core/src/error.rs"), document("examples/services/service.rs"));
+    let variants = error.split_once("pub enum LockError {").unwrap().1.split_once("\n}").unwrap().0;
+    let variants = variants.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
+    let variants: BTreeSet<_> = variants.filter(|name| !name.starts_with(' ')).collect();
+    assert!(variants.len() > 20, "{variants:?}");
+    let matched: BTreeSet<_> = between(&example, "LockError::", ' ').collect();
+    assert_eq!(matched, variants, "the errors with a status in the example");
+    let chapter = document("doc/guide/service.md");
+    let (_, table) = chapter.split_once("# The HTTP status of each error").unwrap();
+    let cells = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let names = cells.flat_map(|cell| cell.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let listed: BTreeSet<_> = names.filter(|name| name.starts_with(char::is_uppercase)).collect();
+    let listed: BTreeSet<_> = listed.into_iter().filter(|name| *name != "LockError").collect();
+    assert_eq!(listed, variants, "the errors with a status in the chapter");
+}
+
+#[test]
 fn code_is_no_prose() {
     let text = "A `lease` in code,\n```\nlet lease = 1;\n```\nand a turn.";
     assert_eq!(prose(text), "A   in code, \nand a turn.");
