@@ -57,6 +57,7 @@ async fn methods_have_any_receiver(kind: Kind) {
     assert_eq!(zklock::scope(client, ledger.into_entries(4)).await.unwrap(), [1, 3, 4]);
 }
 
+#[expect(clippy::needless_lifetimes, reason = "the attribute keeps the names of lifetimes")]
 #[distributed_lock(path = "/generic/{name}/{N}")]
 async fn chained<'a, T: Display, const N: usize>(
     name: &'a str,
