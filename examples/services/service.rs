@@ -95,6 +95,7 @@ fn status(error: &LockError) -> StatusCode {
         LockError::InvalidPath { .. } | LockError::InvalidGroup { .. } => StatusCode::BAD_REQUEST,
         // A mistake in the code.
         LockError::AlreadyInstalled { .. }
+        | LockError::Forked { .. }
         | LockError::InvalidPermits { .. }
         | LockError::InvalidWait { .. }
         | LockError::MixedRecipes { .. }
