@@ -153,9 +153,9 @@ async fn serve(listen: SocketAddr) -> Result<(), Box<dyn Error + Send + Sync>> {
     println!("listens at http://{}", listener.local_addr()?);
     axum::serve(listener, endpoints).with_graceful_shutdown(told_to_end).await?;
 
-    job.abort();
     // Bodies have this time to end. Then their locks are given back, and another replica leads at once.
     zklock::shutdown(Duration::from_secs(10)).await;
+    job.abort();
     println!("ends");
     Ok(())
 }

@@ -263,7 +263,7 @@ pub(crate) struct Running {
 const CODES: &str = "\
 Exit codes:
   0..   those of the program that ran; 128 and the number of the signal that ended it. SIGINT, SIGTERM, SIGHUP and
-        SIGQUIT end zklock, too, for which shells show this code
+        SIGQUIT end zklock, too; shells then show this code
   64    the command line is wrong
   69    no server answers
   70    the servers refuse a request, or a system call fails

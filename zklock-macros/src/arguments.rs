@@ -81,10 +81,16 @@ impl Arguments {
         }
         let names: Vec<_> = variables.iter().map(|Variable { name, .. }| name).collect();
         let given = quote_spanned! {span=>
-            { #defined __given = ::core::option::Option::Some((#(#names,)*)); false }
+            {
+                if let ::core::option::Option::None = __given {
+                    #defined
+                    __given = ::core::option::Option::Some((#(#names,)*));
+                }
+                false
+            }
         };
         // The guard of an arm sees the names with their types, and nothing is moved out of the argument before the guard
-        // is true, which it never is.
+        // is true, which it never is. It is evaluated for each case of the pattern that matches, and the first one counts.
         let looked_at = patterns.into_iter().rfold(given, |inside, Pattern { whole, pat }| {
             let (used, pat) = (used(pat), without_mut(without_parentheses(pat)));
             quote_spanned!(span=> match #whole { #pat if #inside => #private::never(#used), _ => false })

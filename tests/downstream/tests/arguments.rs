@@ -257,3 +257,16 @@ async fn a_body_lends_its_values_to_an_argument(_zk: TestServer) {
     assert_eq!(lent(vec!["a"]).await.unwrap(), "a-1");
     assert_eq!(lent_while_blocking((vec!["a"], 7)).unwrap(), "a-1");
 }
+
+#[distributed_lock(path = "/first-case/{id}")]
+async fn with_overlapping_cases(
+    ((Some(id), _) | (_, id)): (Option<u64>, u64),
+) -> Result<(u64, String), LockError> {
+    Ok((id, zklock::current().expect("the lock is held").path().to_owned()))
+}
+
+#[zklock::test]
+async fn the_path_has_the_names_of_the_first_case_that_matches(_zk: TestServer) {
+    assert_eq!(with_overlapping_cases((Some(1), 2)).await.unwrap(), (1, "/first-case/1".into()));
+    assert_eq!(with_overlapping_cases((None, 2)).await.unwrap(), (2, "/first-case/2".into()));
+}

@@ -37,8 +37,8 @@ impl Listener {
 
     /// Returns the signal of a key that the group of this program got.
     ///
-    /// The signal of a process counts if it ended the program: another one of this command, in the group, passes on
-    /// those of the keys. Others, such as timeout(1), mean their own group alone.
+    /// The signal of a process counts if it ended the program. A `zklock` inside of the program passes the signal of a key
+    /// on, and is ended by it. timeout(1) sends a signal to its group, and goes on.
     pub(super) async fn heard(mut self, changes: &mut unix::Signal, program: Status) -> Option<Signal> {
         drop(self.0.stdin.take());
         // A key may have stopped it before it blocked the signals.
@@ -83,5 +83,5 @@ pub(super) fn run() -> ExitCode {
 const KEYS: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 /// The distance of the code for a signal of a process from that for the same signal of the terminal.
 const BY_PROCESS: i32 = 128;
-/// The longest wait for the listener, which has nothing to do.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+/// The longest wait for the listener, which has nothing to do: long enough for a machine that swaps.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
