@@ -60,8 +60,8 @@ pub(super) struct RoundTrips(Vec<Duration>);
 /// Opens sessions at one server. Returns the reason if that is not possible.
 pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
     let question = Question { within: settings.default_wait };
-    let client = connect(server, settings, settings.session_timeout).await?;
-    let shortest = connect(server, settings, Duration::from_millis(1)).await;
+    let client = connect(server, settings).await?;
+    let shortest = attempt(server, settings, Duration::from_millis(1), settings.connect_timeout).await;
     let shortest = shortest.ok().map(|client| client.session_timeout());
     let reads = round_trips(READS, question, || client.check_stat("/")).await?;
     let writes = round_trips(WRITES, question, || {
@@ -98,34 +98,58 @@ async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Resu
     Ok(rate)
 }
 
-async fn connect(server: &Server, settings: &Settings, timeout: Duration) -> Result<zk::Client, NoSession> {
-    let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
-    // The other half is for the search for the reason of a failure.
-    let within = settings.connect_timeout / 2;
+/// Opens a session, or finds the reason why that is not possible.
+async fn connect(server: &Server, settings: &Settings) -> Result<zk::Client, NoSession> {
+    let deadline = Instant::now() + settings.connect_timeout;
+    loop {
+        // The other half is for the search for the reason of a failure.
+        let within = deadline.saturating_duration_since(Instant::now()) / 2;
+        let failure = match attempt(server, settings, settings.session_timeout, within).await {
+            Err(NoSession::Other(failure)) => failure,
+            outcome => return outcome,
+        };
+        find_reason(config(server, settings)?.connect_timeout(within.max(SHORTEST))).await?;
+        // The failure has passed.
+        if within < SHORTEST {
+            return Err(failure.into());
+        }
+    }
+}
+
+/// Tries to open a session.
+async fn attempt(
+    server: &Server,
+    settings: &Settings,
+    timeout: Duration,
+    within: Duration,
+) -> Result<zk::Client, NoSession> {
     let connector = zk::Client::connector().with_session_timeout(timeout).with_fail_eagerly();
-    let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
+    let connector = config(server, settings)?.equip(connector).await.map_err(|error| error.to_string())?;
     let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
     let address = format!("{scheme}{}", server.address);
     match tokio::time::timeout(within, connector.connect(&address)).await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(zk::Error::AuthFailed)) => Err(NoSession::Refused),
-        Ok(Err(error)) => Err(reason(config.connect_timeout(within), error.to_string()).await),
-        Err(_) => Err(reason(config.connect_timeout(within), "no answer in time".to_owned()).await),
+        Ok(Err(error)) => Err(error.to_string().into()),
+        Err(_) => Err("no answer in time".to_owned().into()),
     }
 }
 
-/// Returns the reason of a failure, which the client library does not tell.
-async fn reason(config: Config, failure: String) -> NoSession {
-    let reason = match config.connect().await {
-        Err(LockError::AuthFailed { .. }) => return NoSession::Refused,
-        Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => reason,
-        Err(error) => error.to_string(),
+fn config(server: &Server, settings: &Settings) -> Result<Config, String> {
+    settings.config_of(server).map_err(|failure| failure.to_string())
+}
+
+/// Connects as locks do, which finds the reason of a failure that the client library does not tell.
+async fn find_reason(config: Config) -> Result<(), NoSession> {
+    match config.connect().await {
         Ok(client) => {
             client.shutdown(Duration::ZERO).await;
-            failure
+            Ok(())
         }
-    };
-    NoSession::Other(reason)
+        Err(LockError::AuthFailed { .. }) => Err(NoSession::Refused),
+        Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
+        Err(error) => Err(error.to_string().into()),
+    }
 }
 
 /// Repeats a request, for as long as one may take.
@@ -152,6 +176,8 @@ impl RoundTrips {
     }
 }
 
+/// The shortest time for a connection.
+const SHORTEST: Duration = Duration::from_millis(100);
 const READS: usize = 100;
 const WRITES: usize = 20;
 
