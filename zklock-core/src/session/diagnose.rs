@@ -42,6 +42,8 @@ enum Finding {
     #[cfg(feature = "tls")]
     Distrust(String),
     Failure(String),
+    /// Nothing is wrong with the server, as far as this text goes.
+    Fine(String),
 }
 
 impl Diagnosis {
@@ -88,8 +90,11 @@ impl Search {
 
 /// Puts the findings together. A single server needs no name.
 fn told(found: &[(String, Finding)]) -> Option<OpenError> {
+    // The client library, or the login, knows a better reason than that all servers are fine.
+    if found.iter().all(|(_, finding)| matches!(finding, Finding::Fine(_))) {
+        return None;
+    }
     let text = match found {
-        [] => return None,
         [(_, finding)] => finding.text().to_owned(),
         several => {
             let named = |(server, finding): &(String, Finding)| {
@@ -112,7 +117,7 @@ impl Finding {
         match self {
             #[cfg(feature = "tls")]
             Self::Distrust(reason) => reason,
-            Self::Failure(reason) => reason,
+            Self::Failure(reason) | Self::Fine(reason) => reason,
         }
     }
 }
@@ -174,7 +179,7 @@ fn speak(
 
 fn in_plain(address: SocketAddr, mut stream: Bounded, within: Duration) -> Finding {
     match first_words(&mut stream, within) {
-        Some(Language::ZooKeeper(state)) => Finding::Failure(state),
+        Some(Language::ZooKeeper(finding)) => finding,
         Some(Language::Tls) => TLS.into(),
         Some(Language::Http) => "it speaks HTTP: this is the port of another service".into(),
         Some(Language::Other(words)) => {
@@ -195,7 +200,7 @@ fn encrypted(
 ) -> Finding {
     stream.deadline = Instant::now() + within;
     match shake(&mut stream, host, certificates) {
-        Ok(()) => "its certificate is accepted, and it opened no session".into(),
+        Ok(()) => Finding::Fine("its certificate is accepted, and it opened no session in time".to_owned()),
         Err(Shaken::Distrust(reason)) => Finding::Distrust(reason),
         Err(Shaken::Silence) => "it does not answer the TLS handshake".into(),
         Err(Shaken::Ended) => {
@@ -220,7 +225,7 @@ fn encrypted(
 #[derive(Debug, PartialEq, Eq)]
 enum Language {
     /// It is ZooKeeper, in this state.
-    ZooKeeper(String),
+    ZooKeeper(Finding),
     Http,
     Tls,
     Other(String),
@@ -252,11 +257,13 @@ impl Language {
         let line = text.lines().next().unwrap_or_default();
         if let Some(version) = line.strip_prefix("Zookeeper version: ") {
             let version = version.split(['-', ',']).next().unwrap_or_default();
-            Self::ZooKeeper(format!("it is ZooKeeper {version}, and opened no session in time"))
+            Self::ZooKeeper(Finding::Fine(format!(
+                "it is ZooKeeper {version}, and opened no session in time"
+            )))
         } else if line.starts_with("This ZooKeeper instance is not currently serving requests") {
             Self::ZooKeeper("it is ZooKeeper without a quorum, and accepts no session now".into())
         } else if line.contains("is not executed because it is not in the whitelist") {
-            Self::ZooKeeper("it is ZooKeeper, and opened no session in time".into())
+            Self::ZooKeeper(Finding::Fine("it is ZooKeeper, and opened no session in time".to_owned()))
         } else if ["HTTP/", "<!DOCTYPE", "<html"].iter().any(|start| line.starts_with(start)) {
             Self::Http
         } else {
@@ -297,19 +304,19 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_its_first_words() {
-        let zookeeper = |state: &str| Language::ZooKeeper(state.into());
+        let fine = |state: &str| Language::ZooKeeper(Finding::Fine(state.to_owned()));
         for (words, language) in [
             (
                 &b"Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\nLatency"[..],
-                zookeeper("it is ZooKeeper 3.8.0, and opened no session in time"),
+                fine("it is ZooKeeper 3.8.0, and opened no session in time"),
             ),
             (
                 b"This ZooKeeper instance is not currently serving requests\n",
-                zookeeper("it is ZooKeeper without a quorum, and accepts no session now"),
+                Language::ZooKeeper("it is ZooKeeper without a quorum, and accepts no session now".into()),
             ),
             (
                 b"srvr is not executed because it is not in the whitelist.\n",
-                zookeeper("it is ZooKeeper, and opened no session in time"),
+                fine("it is ZooKeeper, and opened no session in time"),
             ),
             (b"HTTP/1.1 400 Bad Request\r\n", Language::Http),
             (b"<!DOCTYPE HTML>", Language::Http),
@@ -331,7 +338,10 @@ mod tests {
         let refused = ("tcp+tls://a:1".to_owned(), Finding::from("refused"));
         assert_eq!(text(std::slice::from_ref(&refused)), "refused");
         assert_eq!(text(&[refused, ("b:2".to_owned(), Finding::from("late"))]), "a:1: refused; b:2: late");
-        assert!(told(&[]).is_none());
+        let fine = ("a:1".to_owned(), Finding::Fine("it is ZooKeeper".to_owned()));
+        assert!(told(std::slice::from_ref(&fine)).is_none());
+        let late = ("b:2".to_owned(), Finding::from("late"));
+        assert_eq!(text(&[fine, late]), "a:1: it is ZooKeeper; b:2: late");
     }
 
     #[cfg(feature = "tls")]
