@@ -41,8 +41,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the node exists, and
-    /// [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
+    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
     ///
     /// # Cancel safety
     ///
@@ -55,8 +55,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does not exist,
-    /// and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
+    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
     ///
     /// # Cancel safety
     ///

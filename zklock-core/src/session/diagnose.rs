@@ -42,7 +42,7 @@ enum Finding {
     #[cfg(feature = "tls")]
     Distrust(String),
     Failure(String),
-    /// Nothing is wrong with the server, as far as this text goes.
+    /// The server answers as it should. The text describes it.
     Fine(String),
 }
 

@@ -23,8 +23,8 @@ impl Pauses {
         SPREAD.mul_f64(fastrand::f64())
     }
 
-    /// Returns the pause after a session could not be opened, or did not last. It doubles with each failure in a row, and half of it is
-    /// random.
+    /// Returns the pause after a session could not be opened, or did not last. It doubles with each failure in a
+    /// row, and half of it is random.
     pub(super) fn after_failure(&mut self) -> Duration {
         let pause = self.after_failure;
         self.after_failure = (pause * 2).min(LONGEST);
