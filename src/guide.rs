@@ -17,31 +17,31 @@
 //! * [`guarantees`]: the promise, its conditions, and what it does not cover.
 //! * [`costs`]: the requests of a call, and the order in which calls are served.
 
-#[doc = include_str!("../doc/guide/choosing.md")]
+#[doc = include_str!("../docs/guide/choosing.md")]
 pub mod choosing {}
-#[doc = include_str!("../doc/guide/timeouts.md")]
+#[doc = include_str!("../docs/guide/timeouts.md")]
 pub mod timeouts {}
-#[doc = include_str!("../doc/guide/cancellation.md")]
+#[doc = include_str!("../docs/guide/cancellation.md")]
 pub mod cancellation {}
-#[doc = include_str!("../doc/guide/fencing.md")]
+#[doc = include_str!("../docs/guide/fencing.md")]
 pub mod fencing {}
-#[doc = include_str!("../doc/fencing.md")]
+#[doc = include_str!("../docs/guide/stores.md")]
 pub mod stores {}
-#[doc = include_str!("../doc/guide/testing.md")]
+#[doc = include_str!("../docs/guide/testing.md")]
 pub mod testing {}
-#[doc = include_str!("../doc/guide/migration.md")]
+#[doc = include_str!("../docs/guide/migration.md")]
 pub mod migration {}
-#[doc = include_str!("../doc/guide/service.md")]
+#[doc = include_str!("../docs/guide/service.md")]
 pub mod service {}
-#[doc = include_str!("../doc/guide/kubernetes.md")]
+#[doc = include_str!("../docs/guide/kubernetes.md")]
 pub mod kubernetes {}
-#[doc = include_str!("../doc/guide/security.md")]
+#[doc = include_str!("../docs/guide/security.md")]
 pub mod security {}
-#[doc = include_str!("../doc/guide/metrics.md")]
+#[doc = include_str!("../docs/guide/metrics.md")]
 pub mod metrics {}
-#[doc = include_str!("../doc/guide/tracing.md")]
+#[doc = include_str!("../docs/guide/tracing.md")]
 pub mod tracing {}
-#[doc = include_str!("../doc/guide/guarantees.md")]
+#[doc = include_str!("../docs/guide/guarantees.md")]
 pub mod guarantees {}
-#[doc = include_str!("../doc/guide/costs.md")]
+#[doc = include_str!("../docs/guide/costs.md")]
 pub mod costs {}

@@ -140,12 +140,12 @@ pub use zklock_macros::{distributed_lock, leader_only};
 /// Runs the examples of the attributes. Their own crate cannot run them, because it does not depend on this one.
 #[cfg(doctest)]
 mod examples_of_the_attributes {
-    #[doc = include_str!("../doc/distributed_lock.md")]
+    #[doc = include_str!("../zklock-macros/doc/distributed_lock.md")]
     mod distributed_lock {}
-    #[doc = include_str!("../doc/leader_only.md")]
+    #[doc = include_str!("../zklock-macros/doc/leader_only.md")]
     mod leader_only {}
     #[cfg(feature = "testing")]
-    #[doc = include_str!("../doc/test.md")]
+    #[doc = include_str!("../zklock-macros/doc/test.md")]
     mod test {}
 }
 

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Release, distributed_lock};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
-use crate::support::{Kind, Space, on_both_servers, soon, until_in_line};
+use crate::support::{Space, soon, until_in_line};
 
 const PATH: &str = "/orders";
 const PAIR: [&str; 2] = ["/orders", "/stock"];
@@ -83,10 +82,9 @@ async fn annotated_with_guard() -> Result<u32, LockError> {
     Ok(7)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_under_one_lock_returns_after_the_answer_to_its_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_under_one_lock_returns_after_the_answer_to_its_release() {
+    let space = Space::new();
     let (proxy, client) = connect(&space).await;
     prepare(&client).await;
     let at = (&space, &proxy);
@@ -96,10 +94,9 @@ async fn a_body_under_one_lock_returns_after_the_answer_to_its_release(kind: Kin
     assert_waits_for_the_answer(at, zklock::scope(client.clone(), annotated_with_guard())).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_another_call_waits_for_passes_the_lock_on_without_a_request(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_another_call_waits_for_passes_the_lock_on_without_a_request() {
+    let space = Space::new();
     let (proxy, client) = connect(&space).await;
     let (mutex, next) = (client.mutex(PATH).unwrap(), client.mutex(PATH).unwrap());
     let (waiting, deletes) = (Arc::new(Mutex::new(None)), || proxy.requests(Opcode::DELETE));
@@ -124,10 +121,9 @@ async fn run_pair(client: Client, before_its_end: impl FnOnce() + Send + 'static
     client.multi(PAIR).unwrap().run(body).await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_under_several_locks_returns_after_the_answer_to_their_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_under_several_locks_returns_after_the_answer_to_their_release() {
+    let space = Space::new();
     let (proxy, client) = connect(&space).await;
     prepare(&client).await;
     let (course, proxy) = (Course::default(), Arc::new(proxy));
@@ -145,10 +141,9 @@ async fn a_body_under_several_locks_returns_after_the_answer_to_their_release(ki
     assert_returns_after(&deleted, call, &course).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_returns(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_returns() {
+    let space = Space::new();
     let (proxy, client) = connect(&space).await;
     prepare(&client).await;
     let proxy = Arc::new(proxy);
@@ -169,10 +164,9 @@ async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_is_dropped_during_its_release_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_that_is_dropped_during_its_release_leaves_nothing() {
+    let space = Space::new();
     let (proxy, client) = connect(&space).await;
     prepare(&client).await;
     let deleting = proxy.on_request(Opcode::DELETE).hold();

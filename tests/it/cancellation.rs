@@ -5,10 +5,9 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LockError, Mutex, MutexGuard};
 
-use crate::support::{Kind, Space, on_both_servers, polled, soon, until};
+use crate::support::{Space, polled, soon, until};
 
 const PATH: &str = "/reports/weekly";
 
@@ -33,20 +32,18 @@ async fn drop_at_every_poll(space: &Space, mutex: &Mutex, other: &Mutex) -> u64 
     unreachable!("an acquisition ends after finitely many polls")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_dropped_at_any_poll_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_acquisition_dropped_at_any_poll_leaves_no_node() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let (mutex, other) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
     assert!(drop_at_every_poll(&space, &mutex, &other).await > 1);
     assert!(drop_at_every_poll(&space, &mutex.queueing_by_task(), &other).await > 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_dropped_after_any_delay_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let (mutex, contended) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
     let guard = mutex.lock().await.unwrap();
@@ -61,10 +58,9 @@ async fn an_acquisition_dropped_after_any_delay_leaves_no_node(kind: Kind) {
     contended.lock().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     for micros in (0..4_000).step_by(37) {
         drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
@@ -73,10 +69,9 @@ async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node(ki
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender() {
+    let space = Space::new();
     let client = space.client().await;
     let mut paths = Vec::new();
     // The parents do not exist yet, so these drops interrupt their creation too.
@@ -97,10 +92,9 @@ async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contende
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let quitter = other.mutex(PATH).unwrap();
@@ -115,10 +109,9 @@ async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass(kind: Kind) {
     soon(last).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     {
         let mut lock = pin!(mutex.lock());
@@ -136,10 +129,9 @@ async fn poll_once(
     poll_fn(|context| Poll::Ready(lock.as_mut().poll(context))).await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches(kind: Kind) {
-    let space = Space::new(kind);
+async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = other.mutex(PATH).unwrap();
@@ -154,10 +146,9 @@ async fn many_tries_and_timeouts_leave_neither_nodes_nor_watches(kind: Kind) {
     until(|| async { !watches().contains(&below) }, "no watch is left").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_aborted_task_releases_the_guard_that_it_holds(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_aborted_task_releases_the_guard_that_it_holds() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let holder = mutex.clone();
     let holder = tokio::spawn(async move {
@@ -169,10 +160,9 @@ async fn an_aborted_task_releases_the_guard_that_it_holds(kind: Kind) {
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_whose_future_is_dropped_goes_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_release_whose_future_is_dropped_goes_on() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     for polls in 0..3 {
         let guard = mutex.lock().await.unwrap();
@@ -181,10 +171,9 @@ async fn a_release_whose_future_is_dropped_goes_on(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_panics_releases_its_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_panics_releases_its_lock() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let panicking = mutex.clone();
     let task = tokio::spawn(async move { panicking.run(async |_| panic!("a bug of the user")).await });

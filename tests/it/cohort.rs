@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, FencingToken, LockError, MutexGuard, Queueing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{self, Kind, Space, on_both_servers, soon, until};
+use crate::support::{self, Space, soon, until};
 
 pub(super) const PATH: &str = "/cohort";
 
@@ -46,11 +45,10 @@ pub(super) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
     [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE].map(|opcode| proxy.requests(opcode))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request(kind: Kind) {
+async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
     const TASKS: usize = 1_000;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (counter, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -84,10 +82,9 @@ async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request(kind:
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_of_one_client_are_served_in_the_order_in_which_they_came_under_one_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_of_one_client_are_served_in_the_order_in_which_they_came_under_one_node() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiters = Vec::new();
@@ -106,10 +103,9 @@ async fn calls_of_one_client_are_served_in_the_order_in_which_they_came_under_on
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_of_a_lock_that_its_own_client_holds_costs_no_request(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_of_a_lock_that_its_own_client_holds_costs_no_request() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -122,12 +118,9 @@ async fn a_try_of_a_lock_that_its_own_client_holds_costs_no_request(kind: Kind) 
     mutex.try_lock().await.unwrap().expect("it is free").release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits(
-    kind: Kind,
-) {
-    let space = Space::new(kind);
+async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits() {
+    let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -146,10 +139,9 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn two_clients_in_one_process_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn two_clients_in_one_process_exclude_each_other() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
     assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
@@ -161,10 +153,9 @@ async fn two_clients_in_one_process_exclude_each_other(kind: Kind) {
     assert!(soon(waiting).await.unwrap().unwrap().fencing_token() > token);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
-    let space = Space::new(kind);
+async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
+    let space = Space::new();
     let by_task = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let shared = space.client().await;
     for mutex in [by_task.mutex(PATH).unwrap(), shared.mutex(PATH).unwrap().queueing_by_task()] {

@@ -10,7 +10,7 @@ use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, Config};
 
-use crate::support::{Kind, Server, Space, TICK, failed, soon, until};
+use crate::support::{Server, Space, TICK, failed, soon, until};
 use face::{Face, every_lock, every_reentrant_lock};
 
 const PATH: &str = "/orders/7";
@@ -18,8 +18,8 @@ const SHORT: Duration = Duration::from_millis(150);
 
 #[apply(every_lock)]
 #[tokio::test]
-async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(face: Face) {
+    let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
     {
         let guard = lock.lock().await.unwrap();
@@ -32,8 +32,8 @@ async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(kind: Kind, fac
 
 #[apply(every_lock)]
 #[tokio::test]
-async fn of_two_clients_one_holds_and_the_other_follows(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
+    let space = Space::new();
     let locks = [face.of(&space.client().await, PATH), face.of(&space.client().await, PATH)];
     for (holder, waiter) in [(0, 1), (1, 0)] {
         let guard = locks[holder].lock().await.unwrap();
@@ -50,8 +50,8 @@ async fn of_two_clients_one_holds_and_the_other_follows(kind: Kind, face: Face) 
 
 #[apply(every_lock)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_share_a_handle_exclude_each_other(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn tasks_that_share_a_handle_exclude_each_other(face: Face) {
+    let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
     let (is_inside, mut tasks) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
     for _ in 0..10 {
@@ -72,8 +72,8 @@ async fn tasks_that_share_a_handle_exclude_each_other(kind: Kind, face: Face) {
 
 #[apply(every_lock)]
 #[tokio::test]
-async fn a_lock_works_below_a_namespace_and_names_its_own_path(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn a_lock_works_below_a_namespace_and_names_its_own_path(face: Face) {
+    let space = Space::new();
     let deeper = space.config().namespace(space.full("/tenants/one")).connect().await.unwrap();
     let elsewhere = space.client().await;
     let guard = face.of(&deeper, PATH).lock().await.unwrap();
@@ -86,8 +86,8 @@ async fn a_lock_works_below_a_namespace_and_names_its_own_path(kind: Kind, face:
 
 #[apply(every_lock)]
 #[tokio::test]
-async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(face: Face) {
+    let space = Space::new();
     let client = space.client().await;
     let lock = face.of(&client, PATH);
     let guard = lock.lock().await.unwrap();
@@ -113,8 +113,8 @@ async fn connect(server: &Server, session: Duration) -> Client {
 
 #[apply(every_lock)]
 #[tokio::test]
-async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(kind: Kind, face: Face) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(face: Face) {
+    let server = Server::start_granting(PATIENCE);
     let locks =
         [face.of(&connect(&server, PATIENCE).await, PATH), face.of(&connect(&server, PATIENCE).await, PATH)];
     let guard = locks[0].lock().await.unwrap();
@@ -131,8 +131,8 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(k
 
 #[apply(every_lock)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_parents_of_a_lock_that_ten_wanted_vanish(kind: Kind, face: Face) {
-    let server = Server::start_reaping(kind);
+async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
+    let server = Server::start_reaping();
     let client = connect(&server, 20 * TICK).await;
     let mut contenders = JoinSet::new();
     for _ in 0..10 {
@@ -147,8 +147,8 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(kind: Kind, face: Face) {
 
 #[apply(every_reentrant_lock)]
 #[tokio::test]
-async fn a_lock_entered_three_times_is_held_until_it_is_left_three_times(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn a_lock_entered_three_times_is_held_until_it_is_left_three_times(face: Face) {
+    let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
     let (first, stranger) = (lock.lock().await.unwrap(), lock.clone());
     let is_free = async || stranger.try_lock().await.unwrap().is_some();
@@ -166,8 +166,8 @@ async fn a_lock_entered_three_times_is_held_until_it_is_left_three_times(kind: K
 
 #[apply(every_reentrant_lock)]
 #[tokio::test]
-async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(kind: Kind, face: Face) {
-    let space = Space::new(kind);
+async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
+    let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
     let outer = lock.lock().await.unwrap();
     let inner = outer.scope(lock.lock()).await.unwrap();

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Server, failed, on_both_servers, soon, until, until_in_line};
+use crate::support::{Server, failed, soon, until, until_in_line};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
@@ -29,8 +28,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    async fn of(kind: Kind) -> Self {
-        let server = Server::start_granting(kind, DEFAULT);
+    async fn of() -> Self {
+        let server = Server::start_granting(DEFAULT);
         let proxy = Proxy::start(server.address()).unwrap();
         let client = Config::new(proxy.connect_string()).connect().await.unwrap();
         Self { server, proxy, client }
@@ -75,10 +74,9 @@ fn crowd_in(client: &Client, path: &str, wait: Duration) -> JoinSet<zklock::Lock
     waiting
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_without_watches_share_one_list_and_are_answered_in_time(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn waiters_without_watches_share_one_list_and_are_answered_in_time() {
+    let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
     let _holder = crowd.holder("/crowd").await;
     let mut waiting = crowd_in(&crowd.client, "/crowd", Duration::from_secs(60));
@@ -103,10 +101,9 @@ async fn waiters_without_watches_share_one_list_and_are_answered_in_time(kind: K
     assert!(held.is_held());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders() {
+    let crowd = Crowd::of().await;
     let holder = crowd.holder("/crowd").await;
     let mutex = crowd.client.mutex("/crowd").unwrap().queueing_by_task();
     let (mut waiting, tokens) = (JoinSet::new(), Arc::new(Mutex::new(Vec::with_capacity(CROWD))));
@@ -125,10 +122,9 @@ async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders(kind: K
     crowd.until_there_are(0).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete() {
+    let crowd = Crowd::of().await;
     let _holder = crowd.holder("/crowd").await;
     let mutex = crowd.client.mutex("/crowd").unwrap();
     let mut waiting = JoinSet::new();
@@ -149,10 +145,9 @@ async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete(kind:
     assert_eq!(since.requests_total() - since.requests(Opcode::PING), 2, "{since:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconnect_verifies_many_locks_by_one_roll_call(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn a_reconnect_verifies_many_locks_by_one_roll_call() {
+    let crowd = Crowd::of().await;
     let mut guards = Vec::new();
     for number in 0..CROWD {
         let mutex = crowd.client.mutex(format!("/held/{number}")).unwrap();
@@ -195,10 +190,9 @@ async fn burst(client: &Client) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_call(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_call() {
+    let crowd = Crowd::of().await;
     let long = crowd.client.mutex("/long").unwrap().lock().await.unwrap();
     let session = crowd.client.session_id();
     for _ in 0..2 {
@@ -213,10 +207,9 @@ async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_c
     assert_eq!(crowd.client.session_id(), session);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_whose_sessions_end_together_enter_again_and_are_all_served(kind: Kind) {
-    let crowd = Crowd::of(kind).await;
+async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
+    let crowd = Crowd::of().await;
     let holder = crowd.holder("/fleet").await;
     let mut fleet = Vec::new();
     for _ in 0..FLEET {

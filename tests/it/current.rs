@@ -2,23 +2,21 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{
     Client, Current, FencingToken, LockError, LossReason, Member, Permits, current, distributed_lock,
     leader_only,
 };
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{Space, failed, soon, until, until_leads};
 
 fn path() -> Option<String> {
     current().map(|current| current.path().to_owned())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_innermost_lock_or_term_is_found_and_gone_after_its_body(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_innermost_lock_or_term_is_found_and_gone_after_its_body() {
+    let space = Space::new();
     let client = space.client().await;
     let (outer, inner) = (client.mutex("/outer").unwrap(), client.rwlock("/inner").unwrap());
     let leader = client.leader("/leader").unwrap();
@@ -80,10 +78,9 @@ fn swept() -> Option<String> {
     path()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_under_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_under_it() {
+    let space = Space::new();
     let client = space.client().await;
     until_leads(&client, "/leader").await;
     let calls = async {
@@ -99,10 +96,9 @@ async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_unde
     assert_eq!(ledger, b"settled");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes(kind: Kind) {
-    let space = Space::new(kind);
+async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes() {
+    let space = Space::new();
     let client = space.client().await;
     let permits = client.semaphore("/permits", 3).unwrap().acquire_many(2).await.unwrap();
     permits
@@ -131,10 +127,9 @@ async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes(ki
     assert_eq!(space.outsider().await.get_data(&space.full("/data")).await.unwrap().0, b"one");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_is_kept_after_the_body_holds_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_is_kept_after_the_body_holds_nothing() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let kept: Current = guard.scope(async { current().unwrap() }).await;
@@ -161,10 +156,9 @@ async fn what_is_kept_after_the_body_holds_nothing(kind: Kind) {
     assert!(failed(kept.upsert("/data", "late").await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let leader = client.leader("/leader").unwrap();
@@ -201,10 +195,9 @@ async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts(kind: Kin
     assert_eq!(soon(late).await.unwrap().unwrap(), None);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_term_is_no_lock_to_be_entered_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_term_is_no_lock_to_be_entered_again() {
+    let space = Space::new();
     let client = space.client().await;
     let leader = client.leader("/leader").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
@@ -221,10 +214,9 @@ fn panic_of(assertion: impl FnOnce()) -> String {
     *panic.downcast::<String>().expect("a message with a path")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn assertions_tell_the_path_and_what_is_held_instead(kind: Kind) {
-    let space = Space::new(kind);
+async fn assertions_tell_the_path_and_what_is_held_instead() {
+    let space = Space::new();
     let client = space.client().await;
     let order = client.mutex("/orders/7").unwrap().lock().await.unwrap();
     let both = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
@@ -279,18 +271,16 @@ async fn send(id: u64) -> Result<(FencingToken, FencingToken), LockError> {
     Ok((held.fencing_token(), again))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn blocking_work_of_a_call_uses_its_client_and_enters_its_locks_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn blocking_work_of_a_call_uses_its_client_and_enters_its_locks_again() {
+    let space = Space::new();
     let (outer, again) = soon(zklock::scope(space.client().await, send(7))).await.unwrap();
     assert_eq!(outer, again);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn blocking_work_that_outlives_its_call_contends_like_any_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn blocking_work_that_outlives_its_call_contends_like_any_other() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex("/invoices/7").unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -313,10 +303,9 @@ async fn blocking_work_that_outlives_its_call_contends_like_any_other(kind: Kind
     assert!(rendered.unwrap() > first);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_locks_of_the_scoped_client_are_those_of_the_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_locks_of_the_scoped_client_are_those_of_the_client() {
+    let space = Space::new();
     let (client, other): (Client, Client) = (space.client().await, space.client().await);
     let taken = async {
         let mutex = zklock::mutex("/a").unwrap().lock().await.unwrap();

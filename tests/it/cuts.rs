@@ -6,14 +6,13 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, Health, LockError, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy, Rule};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/cut/off";
 
@@ -55,8 +54,8 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) async fn new(kind: Kind) -> Self {
-        let space = Space::new(kind);
+    pub(crate) async fn new() -> Self {
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         let other = space.client().await;
         // This creates the parents.
@@ -131,8 +130,8 @@ fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
 }
 
 /// Breaks the connection of a client while it enters the queue of a free lock.
-async fn break_while_entering(kind: Kind, cut: Cut, meanwhile: Meanwhile, caller: Caller) {
-    let scene = Scene::new(kind).await;
+async fn break_while_entering(cut: Cut, meanwhile: Meanwhile, caller: Caller) {
+    let scene = Scene::new().await;
     let broken = scene.cut(cut);
     let locking = spawn_lock(&scene.client);
     if caller == Caller::Leaves {
@@ -154,28 +153,25 @@ pub(crate) async fn for_all(what: impl AsyncFn(Meanwhile, Caller)) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_create_that_is_cut_off_leaves_one_node_or_none(kind: Kind) {
+async fn a_create_that_is_cut_off_leaves_one_node_or_none() {
     for cut in Cut::both(Opcode::CREATE2) {
-        for_all(async |meanwhile, caller| break_while_entering(kind, cut, meanwhile, caller).await).await;
+        for_all(async |meanwhile, caller| break_while_entering(cut, meanwhile, caller).await).await;
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_list_that_is_cut_off_leaves_one_node_or_none(kind: Kind) {
+async fn a_list_that_is_cut_off_leaves_one_node_or_none() {
     for cut in Cut::both(Opcode::GET_CHILDREN) {
-        for_all(async |meanwhile, caller| break_while_entering(kind, cut, meanwhile, caller).await).await;
+        for_all(async |meanwhile, caller| break_while_entering(cut, meanwhile, caller).await).await;
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_watch_that_is_cut_off_misses_no_turn(kind: Kind) {
+async fn a_watch_that_is_cut_off_misses_no_turn() {
     for cut in Cut::both(Opcode::GET_DATA) {
         for_all(async |meanwhile, caller| {
-            let scene = Scene::new(kind).await;
+            let scene = Scene::new().await;
             let holder = lock(&scene.other).await;
             let broken = scene.cut(cut);
             let waiting = spawn_lock(&scene.client);
@@ -198,12 +194,11 @@ async fn a_watch_that_is_cut_off_misses_no_turn(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_that_is_cut_off_hands_the_lock_on(kind: Kind) {
+async fn a_release_that_is_cut_off_hands_the_lock_on() {
     for cut in Cut::both(Opcode::DELETE) {
         for_all(async |meanwhile, caller| {
-            let scene = Scene::new(kind).await;
+            let scene = Scene::new().await;
             let guard = lock(&scene.client).await;
             let next = spawn_lock(&scene.other);
             scene.space.until_queued(PATH, 2).await;
@@ -232,10 +227,9 @@ async fn a_release_that_is_cut_off_hands_the_lock_on(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_predecessor_that_goes_while_the_waiter_is_cut_off_is_noticed(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_predecessor_that_goes_while_the_waiter_is_cut_off_is_noticed() {
+    let scene = Scene::new().await;
     let holder = lock(&scene.other).await;
     let waiting = spawn_lock(&scene.client);
     until(|| async { scene.proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
@@ -248,10 +242,9 @@ async fn a_predecessor_that_goes_while_the_waiter_is_cut_off_is_noticed(kind: Ki
     scene.check_held_and_hand_on(guard).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_that_is_deleted_while_its_holder_is_cut_off_is_lost(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_node_that_is_deleted_while_its_holder_is_cut_off_is_lost() {
+    let scene = Scene::new().await;
     let guard = lock(&scene.client).await;
     let back = scene.proxy.on_request(Opcode::CREATE_SESSION).hold();
     scene.proxy.cut(How::Fin);
@@ -265,10 +258,9 @@ async fn a_node_that_is_deleted_while_its_holder_is_cut_off_is_lost(kind: Kind) 
     scene.check_free().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_of_another_session_is_not_taken_for_the_own_one(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
+    let scene = Scene::new().await;
     let first = scene.client.session_id().unwrap();
     // The rewritten reply makes the client believe that it was moved to another session.
     let rule = scene.proxy.on_reply(Opcode::CREATE2).rewrite(|reply| {

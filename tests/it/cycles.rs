@@ -7,28 +7,26 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Client, Config, Mutex};
 
 use crate::support::process::abort_in_time;
-use crate::support::{Kind, Server, TICK, on_both_servers, until};
+use crate::support::{Server, TICK, until};
 
 const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
 /// The test that the other process runs. Any case of it will do.
-const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches::case_1_embedded";
+const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches";
 
 /// A leak of one kilobyte in each use of a lock would exceed this.
 const SLACK_KIB: u64 = 3_000;
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_uses_leave_no_threads_memory_nodes_or_watches(kind: Kind) {
+async fn many_uses_leave_no_threads_memory_nodes_or_watches() {
     if let Ok(connect) = std::env::var(CONNECT) {
         abort_in_time();
         locks_are_used_and_dropped(&connect).await;
         return clients_are_used_and_dropped(&connect).await;
     }
-    let server = Server::start(kind);
+    let server = Server::start();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", NAME, "--nocapture"]).env(CONNECT, server.connect_string());
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();

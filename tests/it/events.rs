@@ -7,11 +7,10 @@ mod sums;
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Events, LockEventKind, LossReason, Mode};
 
 use self::ledger::name;
-use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon};
+use crate::support::{Server, Space, TICK, soon};
 
 const PATH: &str = "/jobs/1";
 
@@ -26,10 +25,9 @@ async fn names_until(events: &mut Events, last: &str) -> Vec<String> {
     names
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_listener_follows_a_lock_from_the_queue_to_the_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_listener_follows_a_lock_from_the_queue_to_the_release() {
+    let space = Space::new();
     let (holder, waiter) = (space.client().await, space.client().await);
     let held = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mut events = waiter.events();
@@ -54,10 +52,9 @@ async fn a_listener_follows_a_lock_from_the_queue_to_the_release(kind: Kind) {
     assert_eq!(names_until(&mut events, "Released").await, ["Released"]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_listener_learns_of_a_loss_and_its_reason(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_listener_learns_of_a_loss_and_its_reason() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -71,12 +68,11 @@ async fn a_listener_learns_of_a_loss_and_its_reason(kind: Kind) {
     assert_eq!((fencing_token, reason), (guard.fencing_token(), LossReason::NodeDeleted));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held(kind: Kind) {
+async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held() {
     // The session outlasts the restart of a real server on a busy machine.
     let patience = Duration::from_secs(40);
-    let server = Server::start_granting(kind, patience);
+    let server = Server::start_granting(patience);
     let config = zklock::Config::new(server.connect_string()).session_timeout(patience);
     let client = config.tick_time(TICK).connect().await.unwrap();
     let mut events = client.events();
@@ -88,10 +84,9 @@ async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held(kind: Kind) {
     assert!(guard.is_held());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoken_of(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoken_of() {
+    let space = Space::new();
     let client = space.client().await;
     let semaphore = client.semaphore(PATH, 3).unwrap();
     let two = semaphore.acquire_many(2).await.unwrap();
@@ -104,10 +99,9 @@ async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoke
     two.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody() {
+    let space = Space::new();
     let client = space.client().await;
     let (mut slow, mut other) = (client.events(), client.events());
     let mutex = client.mutex(PATH).unwrap();
@@ -121,10 +115,9 @@ async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody(kind: K
     assert_eq!(soon(slow.next()).await.unwrap().missed, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_listener_that_panics_takes_nobody_along(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_listener_that_panics_takes_nobody_along() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let listener = tokio::spawn(async move {
@@ -137,10 +130,9 @@ async fn a_listener_that_panics_takes_nobody_along(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_events_end_with_the_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_events_end_with_the_client() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     client.shutdown(Duration::ZERO).await;
@@ -148,10 +140,9 @@ async fn the_events_end_with_the_client(kind: Kind) {
     assert!(soon(events.next()).await.is_none());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_that_the_server_denies_is_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_release_that_the_server_denies_is_told() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();

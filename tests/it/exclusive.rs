@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
 
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
+use crate::support::{Space, assert_waited, failed, soon};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
@@ -37,10 +36,9 @@ async fn until_nothing_is_left(space: &Space) {
     space.until_empty(GATE).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: Kind) {
-    let space = Space::new(kind);
+async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
+    let space = Space::new();
     let (inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::Mutex::new(Vec::new())));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -65,10 +63,9 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: K
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn entering_again_in_one_call_is_an_error_and_no_deadlock(kind: Kind) {
-    let space = Space::new(kind);
+async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = exclusive(&client);
     let guard = mutex.lock().await.unwrap();
@@ -102,10 +99,9 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn outside_of_its_scope_it_waits_like_a_stranger(kind: Kind) {
-    let space = Space::new(kind);
+async fn outside_of_its_scope_it_waits_like_a_stranger() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let error = failed(exclusive(&client).lock_timeout(SHORT).await);
@@ -120,10 +116,9 @@ async fn outside_of_its_scope_it_waits_like_a_stranger(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn after_the_hold_has_ended_its_call_may_enter_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn after_the_hold_has_ended_its_call_may_enter_again() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
@@ -141,10 +136,9 @@ async fn after_the_hold_has_ended_its_call_may_enter_again(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_runs_under_it_and_is_dropped_when_it_is_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_runs_under_it_and_is_dropped_when_it_is_lost() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = exclusive(&client);
     let value = mutex.run(async |guard| {
@@ -162,10 +156,9 @@ async fn a_body_runs_under_it_and_is_dropped_when_it_is_lost(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_takes_it_when_it_is_free_and_leaves_it_without_a_trace(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_takes_it_when_it_is_free_and_leaves_it_without_a_trace() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = exclusive(&client).try_lock().await.unwrap().expect("it is free");
     space.until_empty(GATE).await;
@@ -179,10 +172,9 @@ async fn a_try_takes_it_when_it_is_free_and_leaves_it_without_a_trace(kind: Kind
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_handle_hands_it_over_in_a_tight_loop(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_handle_hands_it_over_in_a_tight_loop() {
+    let space = Space::new();
     let mutex = exclusive(&space.client().await);
     let loops = (0..3).map(|_| async {
         for round in 0..20 {
@@ -198,10 +190,9 @@ async fn one_handle_hands_it_over_in_a_tight_loop(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn participants_are_the_holder_and_those_who_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn participants_are_the_holder_and_those_who_wait() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = lock(&client).await;
     space.until_empty(GATE).await;
@@ -215,10 +206,9 @@ async fn participants_are_the_holder_and_those_who_wait(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_stands_on_the_server_is_a_semaphore_of_one(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_stands_on_the_server_is_a_semaphore_of_one() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     space.until_empty(GATE).await;
@@ -239,11 +229,10 @@ async fn what_stands_on_the_server_is_a_semaphore_of_one(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
+async fn a_lock_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
-        let scene = Interrupted::new(kind).await;
+        let scene = Interrupted::new().await;
         let work = || {
             let mutex = exclusive(&scene.client);
             async move { mutex.lock().await.unwrap() }
@@ -254,12 +243,11 @@ async fn a_lock_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_cut_off_at_any_request_or_reply_is_taken_once_and_handed_on(kind: Kind) {
+async fn a_lock_cut_off_at_any_request_or_reply_is_taken_once_and_handed_on() {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
-            let scene = Interrupted::new(kind).await;
+            let scene = Interrupted::new().await;
             let other = scene.space.client().await;
             lock(&scene.client).await.release().await.unwrap();
             let work = || {

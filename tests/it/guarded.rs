@@ -1,17 +1,15 @@
 //! Upserts and reads through a guard.
 
-use rstest_reuse::apply;
 use zklock::{LockError, Member, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/7";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data() {
+    let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(guard.get("/ledgers/7/last").await.unwrap(), None);
     guard.upsert("/ledgers/7/last", "one").await.unwrap();
@@ -23,10 +21,9 @@ async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data(kind: 
     assert_eq!((data.as_slice(), stat.version, stat.ephemeral_owner), (&b"two"[..], 1, 0));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn every_kind_of_guard_and_a_leader_upsert_and_read(kind: Kind) {
-    let space = Space::new(kind);
+async fn every_kind_of_guard_and_a_leader_upsert_and_read() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex("/mutex").unwrap().lock().await.unwrap();
     let reader = client.rwlock("/read").unwrap().read().await.unwrap();
@@ -49,10 +46,9 @@ async fn every_kind_of_guard_and_a_leader_upsert_and_read(kind: Kind) {
     assert_eq!(term.get("/data/multi").await.unwrap(), Some(b"5".to_vec()));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let multi = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
@@ -71,10 +67,9 @@ async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost(kind: Kind) {
     assert!(outsider.check_stat(&space.full("/new")).await.unwrap().is_none());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_that_has_resigned_neither_upserts_nor_reads(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_that_has_resigned_neither_upserts_nor_reads() {
+    let space = Space::new();
     let leader = space.client().await.leader("/leader").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
     term.upsert("/ledger", "mine").await.unwrap();
@@ -84,10 +79,9 @@ async fn a_leader_that_has_resigned_neither_upserts_nor_reads(kind: Kind) {
     assert_eq!(space.outsider().await.get_data(&space.full("/ledger")).await.unwrap().0, b"mine");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn upserts_and_reads_that_are_denied_or_refused_name_the_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn upserts_and_reads_that_are_denied_or_refused_name_the_node() {
+    let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     let outsider = space.outsider().await;
     let closed = [zk::Acl::new(zk::Permission::ADMIN, zk::AuthId::anyone())];

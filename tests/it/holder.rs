@@ -2,13 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use rstest_reuse::apply;
 use zklock::{Client, Guard, Holder, LockError, Phase, distributed_lock};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/orders/7";
 /// The waits of an acquisition that is repeated until the client has seen its predecessor.
@@ -83,10 +82,9 @@ fn check_this_client(late: LockError) {
     assert!(text.ends_with(": held by another call of this process"), "{text}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn another_client_that_holds_the_lock_is_named(kind: Kind) {
-    let space = Space::new(kind);
+async fn another_client_that_holds_the_lock_is_named() {
+    let space = Space::new();
     let (holder, waiter) = (holder_named(&space, "billing-7").await, space.client().await);
     let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = waiter.mutex(PATH).unwrap();
@@ -95,10 +93,9 @@ async fn another_client_that_holds_the_lock_is_named(kind: Kind) {
     check_other(late(async |wait| by_task.lock_timeout(wait).await).await, &holder, 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn of_several_in_front_the_nearest_is_named(kind: Kind) {
-    let space = Space::new(kind);
+async fn of_several_in_front_the_nearest_is_named() {
+    let space = Space::new();
     let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = nearest.mutex(PATH).unwrap();
@@ -110,10 +107,9 @@ async fn of_several_in_front_the_nearest_is_named(kind: Kind) {
     soon(second).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -127,10 +123,9 @@ async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one(ki
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_of_the_same_client_that_hold_all_permits_are_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_of_the_same_client_that_hold_all_permits_are_told() {
+    let space = Space::new();
     let client = space.client().await;
     let exclusive = client.exclusive(PATH).unwrap();
     let guard = exclusive.lock().await.unwrap();
@@ -145,10 +140,9 @@ async fn calls_of_the_same_client_that_hold_all_permits_are_told(kind: Kind) {
     first.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_call_that_holds_is_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_sibling_call_that_holds_is_told() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let outer = mutex.lock().await.unwrap();
     let late = outer.scope(async {
@@ -162,10 +156,9 @@ async fn a_sibling_call_that_holds_is_told(kind: Kind) {
     assert!(holder.is_this_client() && error.is_contended());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn holders_that_only_a_request_would_tell_are_not_named(kind: Kind) {
-    let space = Space::new(kind);
+async fn holders_that_only_a_request_would_tell_are_not_named() {
+    let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
     let permit = holder.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
     let semaphore = client.semaphore(PATH, 1).unwrap();
@@ -177,10 +170,9 @@ async fn holders_that_only_a_request_would_tell_are_not_named(kind: Kind) {
     space.until_empty(&format!("{PATH}/leases")).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named() {
+    let space = Space::new();
     let holder = space.client().await;
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let proxy = Proxy::start(space.server().address()).unwrap();
@@ -218,24 +210,23 @@ at_once!(reading, mode = read);
 at_once!(writing, mode = write);
 at_once!(with_a_permit, permits = 1, of = 1);
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the_lock(kind: Kind) {
+async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the_lock() {
     #[distributed_lock(path = ["/before", PATH], no_wait)]
     async fn both() -> Result<(), LockError> {
         Ok(())
     }
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let _guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let at_once = async { [failed(exclusively().await), failed(both().await)] };
     soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let _guard = client.rwlock(PATH).unwrap().write().await.unwrap();
     let at_once = async { [failed(reading().await), failed(writing().await)] };
     soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let _permit = client.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
     check_this_client(failed(soon(zklock::scope(client, with_a_permit())).await));
@@ -245,10 +236,9 @@ async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the
     assert_eq!(in_the_way(error).0, None);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_persistent_node_in_the_way_is_named_as_one(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_persistent_node_in_the_way_is_named_as_one() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let mode = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     outsider.mkdir(&space.full(PATH), &mode).await.unwrap();

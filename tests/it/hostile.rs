@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use zklock::{Client, LossReason, Mutex, MutexGuard};
 
 use self::relay::Relay;
-use crate::support::{Kind, Space, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/vault";
 /// A second lock, for calls during an attack.
@@ -37,8 +37,8 @@ struct Victim {
 }
 
 impl Victim {
-    async fn new(kind: Kind) -> Self {
-        let space = Space::new(kind);
+    async fn new() -> Self {
+        let space = Space::new();
         let relay = Relay::start(space.server().address());
         let client = soon(space.config_at(&relay.connect_string()).connect()).await.unwrap();
         let guard = client.mutex(PATH).unwrap().lock().await.unwrap();

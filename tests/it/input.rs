@@ -3,19 +3,17 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use zklock::{Acl, Config, LockError, Member, Permits, Refusal};
 use zklock_testkit::EmbeddedServer;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, server, soon, until_before_expiry};
+use crate::support::{Space, failed, server, soon, until_before_expiry};
 
 const PATH: &str = "/a";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     let too_long = format!("/{}", "x".repeat(1 << 20));
     let cases = [
@@ -42,10 +40,9 @@ async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent
     assert_eq!(space.children("").await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let error = failed(mutex.lock_timeout(Duration::ZERO).await);
     assert_eq!(error.to_string(), "invalid wait for lock /a: must not be zero; use `try_lock` instead");
@@ -57,10 +54,9 @@ async fn a_wait_of_zero_is_refused_and_one_without_bound_is_not(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn settings_that_cannot_work_are_named_before_anything_is_sent(kind: Kind) {
-    let config = || Config::new(server(kind).connect_string());
+async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
+    let config = || Config::new(server().connect_string());
     let cases = [
         (Config::new(""), "connect"),
         (Config::new("host:port"), "connect"),
@@ -155,10 +151,9 @@ async fn assert_unreachable(address: &str) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing() {
+    let space = Space::new();
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
     let guard = owner.mutex(PATH).unwrap().lock().await.unwrap();
     for intruder in [space.config(), space.config().digest("owner", "guess")] {
@@ -188,12 +183,11 @@ async fn restricted(space: &Space, permission: zk::Permission) -> zk::Client {
     outsider
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_create_list_or_delete_is_told_and_not_retried(kind: Kind) {
+async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
     use zk::Permission as P;
     for (granted, left) in [(P::READ, 0), (P::CREATE | P::DELETE, 0), (P::READ | P::CREATE, 1)] {
-        let space = Space::new(kind);
+        let space = Space::new();
         let outsider = restricted(&space, granted).await;
         let contenders = async || outsider.list_children(&space.full(PATH)).await.unwrap().len();
         let client = space.client().await;
@@ -211,10 +205,9 @@ async fn a_denied_create_list_or_delete_is_told_and_not_retried(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_below_an_ephemeral_node_is_refused(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_below_an_ephemeral_node_is_refused() {
+    let space = Space::new();
     let outsider = space.outsider().await;
     let acls = zk::Acls::anyone_all();
     outsider.create(&space.namespace, b"", &zk::CreateMode::Persistent.with_acls(acls)).await.unwrap();
@@ -224,10 +217,9 @@ async fn a_lock_below_an_ephemeral_node_is_refused(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_below_another_locks_path_does_not_disturb_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_below_another_locks_path_does_not_disturb_it() {
+    let space = Space::new();
     let client = space.client().await;
     let outer = client.mutex("/a").unwrap().lock().await.unwrap();
     let inner = client.mutex("/a/b").unwrap().lock().await.unwrap();
@@ -249,11 +241,10 @@ fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: 
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_sent(kind: Kind) {
+async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_sent() {
     const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let reason = refused_permits(client.semaphore(PATH, 0), 0);
     assert_eq!(reason, "a semaphore needs at least one permit");
@@ -282,10 +273,9 @@ async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_se
     shared.acquire_many(2).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     let group = |members: Vec<Member>| match failed(client.multi(members)) {
         LockError::InvalidGroup { reason, .. } => reason,

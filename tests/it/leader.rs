@@ -2,7 +2,6 @@
 
 mod attribute;
 mod candidates;
-mod cluster;
 mod crossing;
 mod kept;
 mod latch;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Acl, Client, LockError, MutexGuard, Permits, Refusal};
 use zklock_testkit::Proxy;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 /// A client, another lock of which is held over one connection.
 struct Scene {
@@ -49,10 +48,9 @@ fn long(of: char, bytes: usize) -> String {
 const LONGEST: usize = 1_048_575;
 const LONG: Duration = Duration::from_secs(60);
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guarded_write_is_as_long_as_its_data_and_all_of_its_paths(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guarded_write_is_as_long_as_its_data_and_all_of_its_paths() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let guard = scene.client.mutex("/a").unwrap().lock().await.unwrap();
     let path = long('d', 60_000);
@@ -71,10 +69,9 @@ async fn a_guarded_write_is_as_long_as_its_data_and_all_of_its_paths(kind: Kind)
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_request_under_several_locks_contains_the_paths_of_all(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_request_under_several_locks_contains_the_paths_of_all() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let paths = ('a'..='t').map(|of| long(of, 60_000));
     let all = soon(scene.client.lock_all(paths)).await.unwrap();
@@ -89,10 +86,9 @@ async fn a_request_under_several_locks_contains_the_paths_of_all(kind: Kind) {
     space.until_empty(&long('t', 60_000)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_start_is_as_long_as_the_paths_of_the_lock_and_the_tick(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_start_is_as_long_as_the_paths_of_the_lock_and_the_tick() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let guard = scene.client.mutex(long('a', 530_000)).unwrap().lock().await.unwrap();
     let tick = long('t', 530_000);
@@ -100,30 +96,27 @@ async fn a_start_is_as_long_as_the_paths_of_the_lock_and_the_tick(kind: Kind) {
     assert!(guard.once_per("/tick", Duration::from_secs(60)).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_contains_the_path_of_the_lock_twice(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_contains_the_path_of_the_lock_twice() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let path = long('a', 530_000);
     let writer = scene.client.rwlock(&path).unwrap().write().await.unwrap();
     scene.refused(soon(writer.downgrade()).await, &path);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_path_of_a_shared_number_counts_with_that_of_its_semaphore(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_path_of_a_shared_number_counts_with_that_of_its_semaphore() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let path = long('a', 530_000);
     let shared = scene.client.semaphore(&path, Permits::shared(long('n', 530_000), 2)).unwrap();
     scene.refused(soon(shared.acquire()).await, &path);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_access_control_list_of_a_new_node_counts(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_access_control_list_of_a_new_node_counts() {
+    let space = Space::new();
     let scene = Scene::new(&space).await;
     let entries = (0..50_000).map(|user| format!("sasl:user-{user:010}:cdrwa"));
     let config = space.config_at(scene.proxy.connect_string()).acl(Acl::entries(entries));

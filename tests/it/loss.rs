@@ -7,21 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, Health, LeaseState, LockError, LossReason, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{SOON, Space, failed, soon, until};
 
 const PATH: &str = "/payments/7";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_node_is_deleted_is_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_whose_node_is_deleted_is_told() {
+    let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
@@ -33,10 +31,9 @@ async fn a_holder_whose_node_is_deleted_is_told(kind: Kind) {
     assert!(failed(guard.release().await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_is_told_although_other_contenders_came_and_went(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_is_told_although_other_contenders_came_and_went() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     for _ in 0..3 {
@@ -46,10 +43,9 @@ async fn a_holder_is_told_although_other_contenders_came_and_went(kind: Kind) {
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server(kind: Kind) {
-    let space = Space::new(kind);
+async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = Arc::new(client.mutex(PATH).unwrap().lock().await.unwrap());
     guard.create("/ledger", "mine").await.unwrap();
@@ -79,10 +75,9 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next_session(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_whose_session_is_ended_is_told_and_the_next_lock_uses_the_next_session() {
+    let space = Space::new();
     let client = space.client().await;
     let first_session = client.session_id();
     let mutex = client.mutex(PATH).unwrap();
@@ -116,10 +111,9 @@ async fn held_and_waited_for(
     (guard, waiting)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_session_is_ended_enters_the_queue_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
+    let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
     let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     space.end_session_of(&client);
@@ -132,10 +126,9 @@ async fn a_waiter_whose_session_is_ended_enters_the_queue_again(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_node_is_deleted_enters_the_queue_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_node_is_deleted_enters_the_queue_again() {
+    let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
     let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     let before = holder.mutex(PATH).unwrap().participants().await.unwrap();
@@ -147,16 +140,15 @@ async fn a_waiter_whose_node_is_deleted_enters_the_queue_again(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_before_the_loss_is_returned(kind: Kind) {
+async fn a_body_is_dropped_before_the_loss_is_returned() {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {
         fn drop(&mut self) {
             self.0.store(true, Ordering::SeqCst);
         }
     }
-    let space = Space::new(kind);
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (started, is_running) = oneshot::channel();
     let (dropped, went_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -179,10 +171,9 @@ async fn a_body_is_dropped_before_the_loss_is_returned(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_ends_after_the_loss_is_no_success(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_ends_after_the_loss_is_no_success() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let deletes = async {
@@ -197,10 +188,9 @@ async fn a_body_that_ends_after_the_loss_is_no_success(kind: Kind) {
     assert!(failed(guard.run(deletes).await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended() {
+    let space = Space::new();
     let client = space.client().await;
     let first = client.session_id();
     assert_eq!(client.health(), Health::Connected);
@@ -214,10 +204,9 @@ async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended(k
     .await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -239,10 +228,9 @@ fn begins() {
     unreachable!("it begins")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn under_a_lost_lock_nothing_begins(kind: Kind) {
-    let space = Space::new(kind);
+async fn under_a_lost_lock_nothing_begins() {
+    let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(guard.run_blocking(|| 7).unwrap(), 7);
     space.delete_children(PATH).await;
@@ -251,10 +239,9 @@ async fn under_a_lost_lock_nothing_begins(kind: Kind) {
     assert!(failed(guard.run_blocking(begins)).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mutex = client.mutex(PATH).unwrap();
     // The caller is not polled, like one whose thread is blocked.
@@ -266,10 +253,9 @@ async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again(kind: K
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_secs(4), Instant::now());
     let mut waits = Box::pin(mutex.lock_timeout(wait));

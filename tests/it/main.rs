@@ -1,4 +1,4 @@
-//! Tests of zklock on the embedded server and on a real ZooKeeper. See `tests/README.md`.
+//! Tests of zklock on the embedded server, or on a real ZooKeeper with `TEST_SERVER=zookeeper`. See `tests/README.md`.
 
 mod acknowledged;
 mod attributes;
@@ -10,10 +10,8 @@ mod current;
 mod cuts;
 mod cycles;
 mod diagnose;
-mod ensemble;
 mod events;
 mod exclusive;
-mod fencing;
 mod guarded;
 mod holder;
 mod hostile;
@@ -48,6 +46,5 @@ mod support;
 mod survey;
 mod threads;
 mod tidy;
-mod upstream;
 mod ward;
 mod watches;

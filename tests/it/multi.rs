@@ -8,11 +8,10 @@ mod together;
 
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Member, MultiGuard};
 
-use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon, until};
+use crate::support::{Space, assert_waited, failed, soon, until};
 
 const A: &str = "/accounts/a";
 const B: &str = "/accounts/b";
@@ -39,10 +38,9 @@ async fn until_nothing_is_left(space: &Space) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn all_members_are_held_and_released_in_the_order_of_their_paths(kind: Kind) {
-    let space = Space::new(kind);
+async fn all_members_are_held_and_released_in_the_order_of_their_paths() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let multi = client.multi([C, A, B]).unwrap();
     assert_eq!(multi.paths().collect::<Vec<_>>(), [A, B, C]);
@@ -65,10 +63,9 @@ async fn all_members_are_held_and_released_in_the_order_of_their_paths(kind: Kin
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_takes_all_or_leaves_all_without_a_trace(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_takes_all_or_leaves_all_without_a_trace() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     for taken in [A, B, C] {
         let single = other.mutex(taken).unwrap().lock().await.unwrap();
@@ -83,10 +80,9 @@ async fn a_try_takes_all_or_leaves_all_without_a_trace(kind: Kind) {
     assert_eq!(queues(&space).await, [0, 0, 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_deadline_holds_for_all_members_together(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_deadline_holds_for_all_members_together() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let wait = Duration::from_secs(6);
     let first = other.mutex(A).unwrap().lock().await.unwrap();
@@ -109,10 +105,9 @@ async fn one_deadline_holds_for_all_members_together(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_after_the_one_that_is_waited_for_are_not_touched(kind: Kind) {
-    let space = Space::new(kind);
+async fn members_after_the_one_that_is_waited_for_are_not_touched() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(&client, &[C, B, A]);
@@ -124,10 +119,9 @@ async fn members_after_the_one_that_is_waited_for_are_not_touched(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_can_be_of_any_kind(kind: Kind) {
-    let space = Space::new(kind);
+async fn members_can_be_of_any_kind() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let members = [Member::write("/w"), Member::read("/r"), Member::exclusive("/e"), Member::mutex("/m")];
     let guard = client.lock_all(members.clone()).await.unwrap();
@@ -150,10 +144,9 @@ async fn members_can_be_of_any_kind(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_are_entered_again_inside_without_a_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn members_are_entered_again_inside_without_a_node() {
+    let space = Space::new();
     let client = space.client().await;
     let members = [Member::mutex(A), Member::read(B), Member::write(C), Member::exclusive("/e")];
     let guard = client.lock_all(members).await.unwrap();
@@ -184,10 +177,9 @@ async fn members_are_entered_again_inside_without_a_node(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_inside_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn siblings_inside_exclude_each_other() {
+    let space = Space::new();
     let client = space.client().await;
     let multi = client.multi([A, B]).unwrap();
     let inside = std::cell::Cell::new(0);
@@ -207,10 +199,9 @@ async fn siblings_inside_exclude_each_other(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guarded_write_is_applied_only_while_all_members_are_held(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guarded_write_is_applied_only_while_all_members_are_held() {
+    let space = Space::new();
     let client = space.client().await;
     for lost in [A, B, C] {
         let guard = lock(&client, &[A, B, C]).await;
@@ -226,10 +217,9 @@ async fn a_guarded_write_is_applied_only_while_all_members_are_held(kind: Kind) 
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_runs_under_all_members_and_its_result_comes_back(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_runs_under_all_members_and_its_result_comes_back() {
+    let space = Space::new();
     let client = space.client().await;
     let multi = client.multi([A, B]).unwrap();
     let value = multi.run(async |guard| {
@@ -240,10 +230,9 @@ async fn a_body_runs_under_all_members_and_its_result_comes_back(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = lock(&client, &[A, B]).await;
     let holder = other.mutex(B).unwrap().participants().await.unwrap().remove(0);

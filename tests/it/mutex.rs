@@ -4,19 +4,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{FencingToken, LockError, LockEventKind, MutexGuard, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
+use crate::support::{Space, assert_waited, failed, soon};
 
 const PATH: &str = "/jobs/nightly";
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: Kind) {
-    let space = Space::new(kind);
+async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
+    let space = Space::new();
     let (inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -41,10 +39,9 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(kind: K
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_are_served_in_the_order_of_the_queue(kind: Kind) {
-    let space = Space::new(kind);
+async fn those_who_wait_are_served_in_the_order_of_the_queue() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiters = Vec::new();
@@ -64,10 +61,9 @@ async fn those_who_wait_are_served_in_the_order_of_the_queue(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let guard = first.mutex(PATH).unwrap().try_lock().await.unwrap().expect("the lock is free");
     let contended = second.mutex(PATH).unwrap().try_lock().await.unwrap();
@@ -77,10 +73,9 @@ async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace(kind: Ki
     assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_some());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let other = space.client().await.mutex(PATH).unwrap();
@@ -91,19 +86,17 @@ async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing(kind: Ki
     assert!(guard.is_held());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_dropped_guard_releases_in_the_background(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_dropped_guard_releases_in_the_background() {
+    let space = Space::new();
     let client = space.client().await;
     drop(client.mutex(PATH).unwrap().lock().await.unwrap());
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[test]
-fn a_guard_dropped_outside_of_any_runtime_releases(kind: Kind) {
-    let space = Space::new(kind);
+fn a_guard_dropped_outside_of_any_runtime_releases() {
+    let space = Space::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = runtime.block_on(space.client());
     let guard = runtime.block_on(client.mutex(PATH).unwrap().lock()).unwrap();
@@ -113,10 +106,9 @@ fn a_guard_dropped_outside_of_any_runtime_releases(kind: Kind) {
     tokio::runtime::Runtime::new().unwrap().block_on(space.until_empty(PATH));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guard_keeps_its_lock_after_the_client_was_dropped(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guard_keeps_its_lock_after_the_client_was_dropped() {
+    let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     guard.verify().await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1);
@@ -124,10 +116,9 @@ async fn a_guard_keeps_its_lock_after_the_client_was_dropped(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_last_guard_that_is_dropped_after_its_client_is_released_and_not_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_last_guard_that_is_dropped_after_its_client_is_released_and_not_lost() {
+    let space = Space::new();
     for _ in 0..20 {
         let client = space.client().await;
         let mut events = client.events();
@@ -165,10 +156,9 @@ fn guards_clients_and_futures_can_move_between_threads() {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn participants_are_listed_in_the_order_of_the_queue(kind: Kind) {
-    let space = Space::new(kind);
+async fn participants_are_listed_in_the_order_of_the_queue() {
+    let space = Space::new();
     let holder = space.config().identity("holder").connect().await.unwrap();
     let waiter = space.config().identity("waiter").connect().await.unwrap();
     let mutex = holder.mutex(PATH).unwrap();
@@ -186,10 +176,9 @@ async fn participants_are_listed_in_the_order_of_the_queue(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guarded_write_is_applied_while_the_lock_is_held(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guarded_write_is_applied_while_the_lock_is_held() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard.create("/ledger", "one").await.unwrap();
@@ -214,10 +203,9 @@ fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn children_of_other_kinds_neither_block_nor_are_touched(kind: Kind) {
-    let space = Space::new(kind);
+async fn children_of_other_kinds_neither_block_nor_are_touched() {
+    let space = Space::new();
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
@@ -236,10 +224,9 @@ async fn children_of_other_kinds_neither_block_nor_are_touched(kind: Kind) {
     assert_eq!(left, expected);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contender_of_another_client_library_is_waited_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contender_of_another_client_library_is_waited_for() {
+    let space = Space::new();
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let other = space.outsider().await;
@@ -254,10 +241,9 @@ async fn a_contender_of_another_client_library_is_waited_for(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contender_that_outlives_its_session_is_waited_for_until_it_is_deleted(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contender_that_outlives_its_session_is_waited_for_until_it_is_deleted() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     let options = zk::CreateMode::PersistentSequential.with_acls(zk::Acls::anyone_all());
@@ -272,10 +258,9 @@ async fn a_contender_that_outlives_its_session_is_waited_for_until_it_is_deleted
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_that_vanish_are_created_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn parents_that_vanish_are_created_again() {
+    let space = Space::new();
     let client = space.client().await;
     let (parent, namespace) = (space.full(PATH), space.full("/jobs"));
     let removed = Arc::new(AtomicUsize::new(0));
@@ -304,10 +289,9 @@ async fn parents_that_vanish_are_created_again(kind: Kind) {
     assert!(soon(remover).await.unwrap_err().is_cancelled());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_chroot_and_a_namespace_are_created_when_first_needed(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_chroot_and_a_namespace_are_created_when_first_needed() {
+    let space = Space::new();
     let connect = format!("{}{}", space.server().connect_string(), space.full("/chroot"));
     let client = zklock::Config::new(connect).namespace("/app").connect().await.unwrap();
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();

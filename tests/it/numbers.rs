@@ -1,13 +1,12 @@
 //! Locks that a client takes again without a list, because the number of its contender follows that of its last one,
 //! and all that makes it list instead.
 
-use rstest_reuse::apply;
 use zklock::{Client, Health, LockError, Mutex};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/numbers/7";
 
@@ -21,8 +20,8 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(kind: Kind) -> Self {
-        let space = Space::new(kind);
+    async fn new() -> Self {
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         // This creates the parents.
         space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
@@ -85,10 +84,9 @@ async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
     sequence.into_i64().try_into().unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list() {
+    let scene = Scene::new().await;
     let child = format!("{}/child", scene.parent());
     come_and_go(&scene.outsider, &scene.parent()).await;
     scene.lists_once().await;
@@ -106,10 +104,9 @@ async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list(ki
     assert_eq!(scene.lists_of_a_turn().await, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_of_a_parent_that_was_made_anew_grants_nothing(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_number_of_a_parent_that_was_made_anew_grants_nothing() {
+    let scene = Scene::new().await;
     let other = scene.space.client().await.mutex(PATH).unwrap();
     let (parent, next) = (scene.parent(), scene.next_number().await);
     scene.outsider.delete(&parent, None).await.unwrap();
@@ -122,18 +119,16 @@ async fn a_number_of_a_parent_that_was_made_anew_grants_nothing(kind: Kind) {
     assert_eq!(scene.lists_of_a_turn().await, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_parent_that_was_written_to_makes_the_next_turn_list(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_parent_that_was_written_to_makes_the_next_turn_list() {
+    let scene = Scene::new().await;
     scene.outsider.set_data(&scene.parent(), b"changed", None).await.unwrap();
     scene.lists_once().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_of_another_connection_or_session_is_not_used(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_number_of_another_connection_or_session_is_not_used() {
+    let scene = Scene::new().await;
     let connections = scene.proxy.connections();
     scene.proxy.cut(How::Rst);
     let is_back =
@@ -149,10 +144,9 @@ async fn a_number_of_another_connection_or_session_is_not_used(kind: Kind) {
     scene.lists_once().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_delete_that_had_no_answer_makes_the_next_turn_list(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_delete_that_had_no_answer_makes_the_next_turn_list() {
+    let scene = Scene::new().await;
     // The code of `OperationTimeout` says nothing about the request, and leaves the connection alone.
     let unknown = scene.proxy.on_reply(Opcode::DELETE).rewrite(|reply| {
         let mut reply = reply.to_vec();
@@ -164,10 +158,9 @@ async fn a_delete_that_had_no_answer_makes_the_next_turn_list(kind: Kind) {
     scene.lists_once().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_after_a_reader_that_had_others_in_front_waits_for_them(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_writer_after_a_reader_that_had_others_in_front_waits_for_them() {
+    let scene = Scene::new().await;
     let lock = scene.client.rwlock(PATH).unwrap();
     let other = scene.space.client().await.rwlock(PATH).unwrap();
     let in_front = other.read().await.unwrap();
@@ -179,10 +172,9 @@ async fn a_writer_after_a_reader_that_had_others_in_front_waits_for_them(kind: K
     lock.write().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_and_writers_of_one_client_follow_each_other_without_a_list(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn readers_and_writers_of_one_client_follow_each_other_without_a_list() {
+    let scene = Scene::new().await;
     let lock = scene.client.rwlock(PATH).unwrap();
     let before = scene.lists();
     lock.read().await.unwrap().release().await.unwrap();
@@ -195,10 +187,9 @@ async fn readers_and_writers_of_one_client_follow_each_other_without_a_list(kind
     assert_eq!(scene.lists(), before + 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_that_honours_others_has_a_number_of_its_own(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_lock_that_honours_others_has_a_number_of_its_own() {
+    let scene = Scene::new().await;
     let kazoo = format!("{}/0f__lock__", scene.parent());
     let (_, sequence) = scene.outsider.create(&kazoo, b"", &sequential()).await.unwrap();
     let behind = scene.client.mutex(PATH).unwrap().also_behind(["__lock__"]);
@@ -210,10 +201,9 @@ async fn a_lock_that_honours_others_has_a_number_of_its_own(kind: Kind) {
     behind.lock().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_mutex_where_a_semaphore_is_lists_each_time(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_mutex_where_a_semaphore_is_lists_each_time() {
+    let scene = Scene::new().await;
     for node in ["locks", "leases"] {
         scene.outsider.create(&format!("{}/{node}", scene.parent()), b"", &plain()).await.unwrap();
     }
@@ -228,10 +218,9 @@ async fn a_mutex_where_a_semaphore_is_lists_each_time(kind: Kind) {
     assert!(matches!(refused, LockError::MixedRecipes { .. }), "{refused}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_of_an_election_list_each_time(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn candidates_of_an_election_list_each_time() {
+    let scene = Scene::new().await;
     let terms = async |count: u64| {
         for _ in 0..count {
             let latch = scene.client.leader_latch(PATH).unwrap();

@@ -6,7 +6,6 @@ mod fleet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
 use zklock_testkit::wire::Opcode;
@@ -15,7 +14,7 @@ use zookeeper_client as zk;
 
 use crate::requests::{PATIENCE, quiet_client, reads_as_heartbeats, requests};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until};
+use crate::support::{Server, Space, failed, soon, until};
 
 const PATH: &str = "/invoices";
 const TICK: &str = "/ticks/invoices";
@@ -35,10 +34,9 @@ async fn tick_node(space: &Space) -> (String, zk::Stat) {
     (String::from_utf8(data).unwrap(), stat)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn of_all_who_ask_in_one_period_the_first_starts(kind: Kind) {
-    let space = Space::new(kind);
+async fn of_all_who_ask_in_one_period_the_first_starts() {
+    let space = Space::new();
     let clients = [space.client().await, space.client().await, space.client().await];
     let mut starts = Vec::new();
     for client in clients.iter().cycle().take(9) {
@@ -59,10 +57,9 @@ async fn write_tick(space: &Space, start_ms: u128) {
     outsider.set_data(&space.full(TICK), record.as_bytes(), None).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_start_by_a_clock_that_was_far_ahead_is_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_start_by_a_clock_that_was_far_ahead_is_told() {
+    let space = Space::new();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     write_tick(&space, (now + 1_000 * HOUR).as_millis()).await;
     let client = space.client().await;
@@ -85,11 +82,10 @@ async fn a_start_by_a_clock_that_was_far_ahead_is_told(kind: Kind) {
     assert!(*ahead > 999 * HOUR && *ahead <= 1_000 * HOUR, "{ahead:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_next_period_begins_by_the_servers_time_whoever_asks(kind: Kind) {
+async fn the_next_period_begins_by_the_servers_time_whoever_asks() {
     const PERIOD: Duration = Duration::from_millis(400);
-    let space = Space::new(kind);
+    let space = Space::new();
     let [one, other] = [space.client().await, space.client().await];
     let (begun, mut starts) = (Instant::now(), Vec::new());
     while starts.len() < 5 {
@@ -105,10 +101,9 @@ async fn the_next_period_begins_by_the_servers_time_whoever_asks(kind: Kind) {
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{starts:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how() {
+    let space = Space::new();
     let (first, next) = (space.client().await, space.client().await);
     assert!(start(&first, TICK, HOUR).await.unwrap());
     first.shutdown(Duration::ZERO).await;
@@ -125,10 +120,9 @@ async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how(kind: Kin
     until(|| async { start(&next, TICK, Duration::from_millis(1)).await.unwrap() }, "it is over").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_is_known_costs_nothing_and_what_is_not_two_requests(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn what_is_known_costs_nothing_and_what_is_not_two_requests() {
+    let server = Server::start_granting(PATIENCE);
     let mut guards = Vec::new();
     for path in ["/one", "/other"] {
         let client = quiet_client(&server).await;
@@ -145,10 +139,9 @@ async fn what_is_known_costs_nothing_and_what_is_not_two_requests(kind: Kind) {
     assert_eq!(requests(&server, again).await, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_those_who_hold_together_one_starts(kind: Kind) {
-    let space = Space::new(kind);
+async fn of_those_who_hold_together_one_starts() {
+    let space = Space::new();
     let mut readers = JoinSet::new();
     for _ in 0..20 {
         let client = space.client().await;
@@ -161,10 +154,9 @@ async fn of_those_who_hold_together_one_starts(kind: Kind) {
     assert_eq!(starts.iter().filter(|starts| **starts).count(), 1, "{starts:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn guards_of_every_kind_and_leaders_start_work(kind: Kind) {
-    let space = Space::new(kind);
+async fn guards_of_every_kind_and_leaders_start_work() {
+    let space = Space::new();
     let client = space.client().await;
     let group = client.lock_all([Member::write("/a"), Member::mutex("/b")]).await.unwrap();
     assert!(group.once_per("/ticks/group", HOUR).await.unwrap());
@@ -175,10 +167,9 @@ async fn guards_of_every_kind_and_leaders_start_work(kind: Kind) {
     assert!(!permit.once_per("/ticks/term", HOUR).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_lost_the_lock_or_leadership_starts_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_lost_the_lock_or_leadership_starts_nothing() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
@@ -191,10 +182,9 @@ async fn who_lost_the_lock_or_leadership_starts_nothing(kind: Kind) {
     assert!(outsider.check_stat(&space.full(TICK)).await.unwrap().is_none());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let latch = client.election("/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
@@ -207,10 +197,9 @@ async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does(kin
     assert!(next.once_per(TICK, HOUR).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_question_that_nobody_waits_for_any_more_tells_no_loss() {
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
     // The tick exists, so the next question writes it at once.
@@ -243,10 +232,9 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss(kind: Kind) {
     assert_eq!(proxy.requests(Opcode::MULTI), written, "no write is sent for a holder that is gone");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written_again() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let other = space.client().await;
     assert!(start(&other, TICK, HOUR).await.unwrap());
@@ -260,10 +248,9 @@ async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written
     assert_eq!(proxy.requests(Opcode::MULTI), written + 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_tick_that_is_deleted_begins_anew(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_tick_that_is_deleted_begins_anew() {
+    let space = Space::new();
     let client = space.client().await;
     assert!(start(&client, TICK, HOUR).await.unwrap());
     space.outsider().await.delete(&space.full(TICK), None).await.unwrap();
@@ -271,11 +258,10 @@ async fn a_tick_that_is_deleted_begins_anew(kind: Kind) {
     assert!(start(&space.client().await, TICK, HOUR).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one(kind: Kind) {
+async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one() {
     const PERIOD: Duration = Duration::from_millis(1);
-    let server = Server::start_reaping(kind);
+    let server = Server::start_reaping();
     let client = Config::new(server.connect_string()).connect().await.unwrap();
     let outsider = server.outsider().await;
     let has = async |path: &str| outsider.check_stat(path).await.unwrap().is_some();
@@ -294,10 +280,9 @@ async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one(k
     assert!(start(&client, "/ticks/a", PERIOD).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: Kind) {
-    let space = Space::new(kind);
+async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let invalid = failed(guard.once_per("ticks", HOUR).await);
@@ -329,10 +314,9 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is(kind: K
     assert!(guard.once_per("/empty", HOUR).await.unwrap() && !guard.once_per("/empty", HOUR).await.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_may_not_write_the_tick_is_denied_and_starts_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_may_not_write_the_tick_is_denied_and_starts_nothing() {
+    let space = Space::new();
     let stranger = space.client().await;
     let guard = stranger.mutex(PATH).unwrap().lock().await.unwrap();
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
@@ -354,10 +338,9 @@ fn starts_of(client: &Client) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Outpu
 
 type Attempt = (Result<bool, LockError>, String);
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_connection_breaks_anywhere_is_had_once(kind: Kind) {
-    let scene = Interrupted::new(kind).await;
+async fn a_start_whose_connection_breaks_anywhere_is_had_once() {
+    let scene = Interrupted::new().await;
     let other = scene.space.client().await;
     for frame in Frame::BOTH {
         let after = async |(starts, tick): Attempt| {
@@ -369,10 +352,9 @@ async fn a_start_whose_connection_breaks_anywhere_is_had_once(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_session_ends_anywhere_is_never_had_twice(kind: Kind) {
-    let scene = Interrupted::new(kind).await;
+async fn a_start_whose_session_ends_anywhere_is_never_had_twice() {
+    let scene = Interrupted::new().await;
     let other = scene.space.client().await;
     for frame in Frame::BOTH {
         let after = async |(starts, tick): Attempt| {
@@ -386,10 +368,9 @@ async fn a_start_whose_session_ends_anywhere_is_never_had_twice(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_that_is_dropped_anywhere_leaves_no_lock_behind(kind: Kind) {
-    let scene = Interrupted::new(kind).await;
+async fn a_start_that_is_dropped_anywhere_leaves_no_lock_behind() {
+    let scene = Interrupted::new().await;
     let other = scene.space.client().await;
     for frame in Frame::BOTH {
         let after = async || {

@@ -3,13 +3,12 @@
 use std::future::ready;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::time::sleep;
 use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{Kind, Server, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Server, TICK, failed, soon, until};
 
 const PATH: &str = "/outage";
 /// A session timeout that outlasts the start of a real server on a busy machine, and then a connection that
@@ -30,10 +29,9 @@ async fn until_state(guard: &MutexGuard, state: LeaseState) {
     until(|| async { guard.state() == state }, "the lease has its state").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_short_outage_suspends_a_lock_and_gives_it_back(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
+    let server = Server::start();
     let client = connect(&server, Duration::from_secs(10)).await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
@@ -49,10 +47,9 @@ async fn a_short_outage_suspends_a_lock_and_gives_it_back(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
+    let server = Server::start();
     let proxy = Proxy::start(server.address()).unwrap();
     let config = Config::new(proxy.connect_string()).session_timeout(Duration::from_secs(3)).tick_time(TICK);
     let client = config.connect().await.unwrap();
@@ -75,10 +72,9 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one(kind
     assert_eq!(seen, [Health::Suspended, Health::Lost]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_long_outage_ends_the_lease_before_the_session_can_expire(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
+    let server = Server::start();
     let client = connect(&server, Duration::from_secs(4)).await;
     let guard = lock(&client).await;
     let body = tokio::spawn(async move {
@@ -120,20 +116,18 @@ async fn hold_while_refused(server: &Server, servers: usize, outage: Duration) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(kind: Kind) {
-    let server = Server::start_granting(kind, Duration::from_secs(30));
+async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings() {
+    let server = Server::start_granting(Duration::from_secs(30));
     let outages = [(1, 19), (2, 16), (3, 14), (3, 17)];
     let holders =
         outages.map(|(servers, outage)| hold_while_refused(&server, servers, Duration::from_secs(outage)));
     futures_util::future::join_all(holders).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
+    let server = Server::start_granting(PATIENCE);
     let (client, other) = (connect(&server, PATIENCE).await, connect(&server, PATIENCE).await);
     let guard = lock(&client).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
@@ -150,10 +144,9 @@ async fn a_restarted_server_leaves_locks_and_queue_as_they_were(kind: Kind) {
     assert_eq!(next.fencing_token(), before[1].fencing_token);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_during_an_outage_is_done_when_the_server_is_back(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     let guard = lock(&client).await;
     let other = connect(&server, PATIENCE).await;
@@ -176,10 +169,9 @@ async fn impatient(server: &Server) -> Client {
     config.connect().await.unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
-    let server = Server::start(kind);
+async fn nothing_hangs_past_its_deadline_during_an_outage() {
+    let server = Server::start();
     let (short, client) = (SHORT, impatient(&server).await);
     let guard = lock(&client).await;
     server.pause().unwrap();
@@ -201,10 +193,9 @@ async fn nothing_hangs_past_its_deadline_during_an_outage(kind: Kind) {
     soon(client.shutdown(Duration::ZERO)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
-    let server = Server::start(kind);
+async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage() {
+    let server = Server::start();
     let client = impatient(&server).await;
     let multi = client.multi([PATH, "/other"]).unwrap();
     let guard = soon(multi.lock_timeout(Duration::MAX)).await.unwrap();
@@ -214,10 +205,9 @@ async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_
     soon(client.shutdown(Duration::ZERO)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage() {
+    let server = Server::start();
     let client = impatient(&server).await;
     let lock = client.rwlock(PATH).unwrap();
     let writer = soon(lock.write_timeout(Duration::MAX)).await.unwrap();
@@ -230,10 +220,9 @@ async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_
     soon(client.shutdown(Duration::ZERO)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     let guard = lock(&client).await;
     server.kill().unwrap();
@@ -246,10 +235,9 @@ async fn entering_again_during_an_outage_keeps_to_its_own_deadline(kind: Kind) {
     soon(guard.scope(mutex.lock())).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
-    let server = Server::start(kind);
+async fn an_idle_holder_outlives_its_lease_by_heartbeats() {
+    let server = Server::start();
     let client = connect(&server, Duration::from_secs(10)).await;
     let guard = lock(&client).await;
     // This test is about time: eight seconds are longer than the lease of a session of ten seconds.
@@ -258,10 +246,9 @@ async fn an_idle_holder_outlives_its_lease_by_heartbeats(kind: Kind) {
     guard.verify().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked() {
+    let server = Server::start();
     let client = connect(&server, Duration::from_secs(10)).await;
     let guard = lock(&client).await;
     // As above. The only thread of this runtime is blocked meanwhile.
@@ -270,10 +257,9 @@ async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked
     guard.verify().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     let name = "x".repeat(120);
     let mut locking = tokio::task::JoinSet::new();
@@ -291,10 +277,9 @@ async fn more_locks_than_a_session_may_watch_survive_a_reconnect(kind: Kind) {
     assert_eq!(client.session_id(), session);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     lock(&client).await.release().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -308,10 +293,9 @@ async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up(kind: Kin
     until(|| async { mutex.participants().await.unwrap().is_empty() }, "no contender is left").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_connects_when_its_server_starts_late(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_client_connects_when_its_server_starts_late() {
+    let server = Server::start();
     server.kill().unwrap();
     let config = Config::new(server.connect_string()).connect_timeout(Duration::MAX);
     let connecting = tokio::spawn(config.connect());

@@ -1,12 +1,11 @@
 //! Panics on a client's thread, where a subscriber of `tracing` may cause them. Each costs one session.
 
-use rstest_reuse::apply;
 use zklock::{Client, LossReason};
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
 use crate::quiet::{Loud, PANICS, logged};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 /// Returns a lock at which a task of the client panics, because it logs a stranger's node.
 async fn lock_that_panics(space: &Space, client: &Client) -> zklock::Mutex {
@@ -25,10 +24,9 @@ async fn add_stranger(space: &Space) -> String {
     stranger
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = lock_that_panics(&space, &client).await;
     let other = client.mutex("/other").unwrap();
@@ -46,10 +44,9 @@ async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_whose_task_panics_runs_again_in_the_next_session(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_whose_task_panics_runs_again_in_the_next_session() {
+    let space = Space::new();
     let client = space.client().await;
     let leader = client.leader("/panics").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
@@ -64,10 +61,9 @@ async fn a_candidate_whose_task_panics_runs_again_in_the_next_session(kind: Kind
     soon(leader.leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = lock_that_panics(&space, &client).await;
     let guard = soon(client.mutex("/other").unwrap().lock()).await.unwrap();
@@ -80,10 +76,9 @@ async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended(kind: 
     soon(other.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mutex = lock_that_panics(&space, &client).await;
     let other = client.mutex("/other").unwrap();
@@ -98,11 +93,10 @@ async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session(
     soon(other.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_between_two_sessions_does_not_end_the_clients_thread(kind: Kind) {
+async fn a_panic_between_two_sessions_does_not_end_the_clients_thread() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     // The servers are named in the warning that no session can be opened. No name service is asked for such a long name.
     let servers = format!("{},{PANICS}-{}.invalid:1", proxy.connect_string(), "x".repeat(64));

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Acl, Client, Config, LockError, LossReason, MutexGuard, Permits};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_in_line};
+use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
 
 const PATH: &str = "/shop/orders/7";
 
@@ -36,10 +35,9 @@ async fn wipe(outsider: &zk::Client, path: &str) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails(kind: Kind) {
-    let server = Server::start_reaping(kind);
+async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails() {
+    let server = Server::start_reaping();
     let (client, other) = (connect(&server).await, connect(&server).await);
     let outsider = server.outsider().await;
     let mut tasks = JoinSet::new();
@@ -61,10 +59,9 @@ async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails
     until(is_clean, "all parents are gone").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one(kind: Kind) {
-    let server = Server::start_reaping(kind);
+async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
+    let server = Server::start_reaping();
     let proxy = Proxy::start(server.address()).unwrap();
     let config = Config::new(proxy.connect_string()).session_timeout(20 * TICK).server_timeout(8 * TICK);
     let client = config.tick_time(TICK).connect().await.unwrap();
@@ -82,10 +79,9 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one(kind: Kin
     until(is_gone, "the parents are gone").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let late = lock(&client).await;
     let mut waiting = JoinSet::new();
@@ -118,10 +114,9 @@ async fn holder_of(space: &Space) -> String {
     space.full(&format!("{PATH}/{}", children[0]))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_that_finds_no_parent_any_more_enters_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let holder = lock(&space.client().await).await;
     let waiting = tokio::spawn(async move { lock(&client).await });
@@ -140,10 +135,9 @@ async fn a_waiter_that_finds_no_parent_any_more_enters_again(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn servers_that_come_back_without_their_data_are_used_like_new_ones(kind: Kind) {
-    let server = Server::start(kind);
+async fn servers_that_come_back_without_their_data_are_used_like_new_ones() {
+    let server = Server::start();
     let (client, other) = (connect(&server).await, connect(&server).await);
     let guard = lock(&client).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
@@ -170,12 +164,11 @@ async fn owner_and_nodes(space: &Space) -> (zk::Client, Vec<String>) {
     (outsider, ends.map(|end| full[..end].to_owned()).collect())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn every_node_that_a_client_creates_has_its_acl(kind: Kind) {
+async fn every_node_that_a_client_creates_has_its_acl() {
     let everything = |acls: Vec<zk::Acl>| acls.iter().all(|acl| acl.permission() == zk::Permission::ALL);
     for (acl, scheme) in [(Acl::CreatorAll, "digest"), (Acl::Open, "world")] {
-        let space = Space::new(kind);
+        let space = Space::new();
         let client = space.config().digest("owner", "secret").acl(acl).connect().await.unwrap();
         let guard = lock(&client).await;
         let (owner, nodes) = owner_and_nodes(&space).await;
@@ -189,10 +182,9 @@ async fn every_node_that_a_client_creates_has_its_acl(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn parents_that_exist_keep_their_acl(kind: Kind) {
-    let space = Space::new(kind);
+async fn parents_that_exist_keep_their_acl() {
+    let space = Space::new();
     let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     space.outsider().await.create(&space.namespace, b"", &open).await.unwrap();
     let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll);
@@ -206,10 +198,9 @@ async fn parents_that_exist_keep_their_acl(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_parents(kind: Kind) {
-    let space = Space::new(kind);
+async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_parents() {
+    let space = Space::new();
     let parents = Acl::entries(["auth::cdrwa", "world:anyone:cr"]);
     let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll).parent_acl(parents);
     let client = config.connect().await.unwrap();
@@ -251,10 +242,9 @@ async fn restrict(space: &Space, permission: zk::Permission) {
     outsider.set_acl(&space.namespace, &acl, None).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn ancestors_that_exist_need_no_permission(kind: Kind) {
-    let space = Space::new(kind);
+async fn ancestors_that_exist_need_no_permission() {
+    let space = Space::new();
     restrict(&space, zk::Permission::NONE).await;
     let client = space.client().await;
     let guard = lock(&client).await;
@@ -263,10 +253,9 @@ async fn ancestors_that_exist_need_no_permission(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried() {
+    let space = Space::new();
     restrict(&space, zk::Permission::READ).await;
     let (proxy, client) = space.proxied().await;
     let error = failed(soon(client.mutex("/store/1").unwrap().lock_timeout(Duration::MAX)).await);

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, LockError, Mode, Participant, Queueing, RwLock, Standing};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/shelves";
 
@@ -19,10 +18,9 @@ async fn participants(client: &Client) -> Vec<Participant> {
     rwlock(client).participants().await.unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_path_that_nobody_used_has_none_and_is_not_created(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_path_that_nobody_used_has_none_and_is_not_created() {
+    let space = Space::new();
     let client = space.client().await;
     assert_eq!(participants(&client).await, []);
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap(), []);
@@ -31,10 +29,9 @@ async fn a_path_that_nobody_used_has_none_and_is_not_created(kind: Kind) {
     assert_eq!(participants(&client).await, []);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn twenty_readers_hold_and_eight_writers_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn twenty_readers_hold_and_eight_writers_wait() {
+    let space = Space::new();
     let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let mut readers = Vec::new();
     for _ in 0..20 {
@@ -63,10 +60,9 @@ async fn twenty_readers_hold_and_eight_writers_wait(kind: Kind) {
     assert_eq!(participants(&client).await, []);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_is_described_as_the_server_knows_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_is_described_as_the_server_knows_it() {
+    let space = Space::new();
     let writing = space.config().identity("writer").connect().await.unwrap();
     let reading = space.config().identity("reader").connect().await.unwrap();
     let before = SystemTime::now();
@@ -99,10 +95,9 @@ async fn each_is_described_as_the_server_knows_it(kind: Kind) {
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn standings_follow_the_queue_and_not_the_order_of_the_listing(kind: Kind) {
-    let space = Space::new(kind);
+async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
+    let space = Space::new();
     let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let first = rwlock(&client).read().await.unwrap();
     let mut waiting = JoinSet::new();
@@ -131,10 +126,9 @@ async fn standings_follow_the_queue_and_not_the_order_of_the_listing(kind: Kind)
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_mutex_has_one_that_holds(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_mutex_has_one_that_holds() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -150,10 +144,9 @@ async fn a_mutex_has_one_that_holds(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out(kind: Kind) {
-    let space = Space::new(kind);
+async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = rwlock(&client).read().await.unwrap();
     let outsider = space.outsider().await;
@@ -174,10 +167,9 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out(kin
     outsider.delete(&stranger, None).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_that_leave_while_they_are_listed_are_left_out(kind: Kind) {
-    let space = Space::new(kind);
+async fn those_that_leave_while_they_are_listed_are_left_out() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = rwlock(&client).read().await.unwrap();
     let lock = rwlock(&other);
@@ -195,10 +187,9 @@ async fn those_that_leave_while_they_are_listed_are_left_out(kind: Kind) {
     held.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_closed_lists_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_is_closed_lists_nobody() {
+    let space = Space::new();
     let client = space.client().await;
     client.shutdown(Duration::ZERO).await;
     let error = failed(rwlock(&client).participants().await);

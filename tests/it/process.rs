@@ -10,16 +10,15 @@ use std::io::{BufRead, BufReader};
 use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::process::{self, Orders, Process};
-use crate::support::{Kind, Space, TICK, on_both_servers};
+use crate::support::{Space, TICK};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
-const HOLDER: &str = "process::holder_process::case_1_embedded";
+const HOLDER: &str = "process::holder_process";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
 const SESSION: Duration = Duration::from_secs(4);
 
@@ -54,11 +53,10 @@ fn report(line: &str) {
 }
 
 /// Holds the lock for the parent process, if there is one. The tests of the parent depend on its report.
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holder_process(kind: Kind) {
+async fn holder_process() {
     let Some((orders, [session])) = Orders::read([SESSION_MS]) else {
-        return the_holder_ends_when_its_lock_is_deleted(kind).await;
+        return the_holder_ends_when_its_lock_is_deleted().await;
     };
     let session = Duration::from_millis(session.parse().unwrap());
     // A client that stood still takes the server for silent. It keeps its connection if it stood still for less.
@@ -81,8 +79,8 @@ async fn hold_until_lost(client: Client) -> String {
     }
 }
 
-async fn the_holder_ends_when_its_lock_is_deleted(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_holder_ends_when_its_lock_is_deleted() {
+    let space = Space::new();
     let client = config(space.server().connect_string(), &space.namespace).connect().await.unwrap();
     let holder = tokio::spawn(hold_until_lost(client));
     space.until_queued(PATH, 1).await;
@@ -125,10 +123,9 @@ fn zxid_of(report: &str) -> u64 {
     token.split('.').next().unwrap().parse().unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before() {
+    let space = Space::new();
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
@@ -145,10 +142,9 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing() {
+    let space = Space::new();
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
@@ -164,10 +160,9 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_stopped_for_less_than_its_lease_goes_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
+    let space = Space::new();
     let mut holder = Holder::start(&space, Duration::from_secs(10));
     holder.reported();
     let turns = || async {

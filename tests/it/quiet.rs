@@ -8,14 +8,13 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Record};
 use tracing::{Event, Id, Level, Metadata, Subscriber};
 use zklock::{Config, LossReason, distributed_lock, leader_only};
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{INSTALLED, Space, failed, soon, until};
 
 /// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell. It panics at
 /// those with [`PANICS`] in them.
@@ -80,11 +79,10 @@ async fn skipped() {}
 #[leader_only(name = "the nightly report")]
 async fn named_and_unled() {}
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_skipped_call_is_logged_with_the_name_that_it_was_given(kind: Kind) {
+async fn a_skipped_call_is_logged_with_the_name_that_it_was_given() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let held = space.client().await.mutex("/skipped-and-logged").unwrap().lock().await.unwrap();
     let before = logged("/skipped-and-logged").len();
@@ -122,14 +120,13 @@ async fn a_function_that_cannot_report_an_error_logs_it_with_its_own_name() {
     assert!(tells_of_no_client(line), "{line}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_session_timeout_that_is_not_granted_is_logged_once_with_both_times(kind: Kind) {
+async fn a_session_timeout_that_is_not_granted_is_logged_once_with_both_times() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     // The servers grant between one and ten seconds. The times do not occur in the log lines of other tests.
     for (asked, granted) in [(31_007, Some("10s")), (853, Some("1s")), (7_013, None)] {
-        let asked = Duration::from_millis(asked + u64::from(matches!(kind, Kind::Real)));
+        let asked = Duration::from_millis(asked);
         let config = space.config().session_timeout(asked).server_timeout(asked * 2 / 5);
         let client = config.connect().await.unwrap();
         client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
@@ -166,11 +163,10 @@ fn a_variable_with_a_wrong_name_is_logged_with_the_nearest_one() {
     assert!(misspelled.contains(&expected), "{misspelled}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble(kind: Kind) {
+async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     // The path does not occur in the log lines of other tests.
     let path = space.namespace.clone();

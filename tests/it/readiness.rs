@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Client, Config, Readiness};
 
-use crate::support::{Kind, SOON, Server, Space, TICK, on_both_servers, soon, until};
+use crate::support::{SOON, Server, Space, TICK, soon, until};
 
 async fn until_it_is(readiness: Readiness, client: &Client) {
     until(|| async { client.readiness() == readiness }, &readiness.to_string()).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server() {
+    let server = Server::start();
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
     let client = config.connect().await.unwrap();
     assert_eq!(client.readiness(), Readiness::Ready);
@@ -28,10 +26,9 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
     until_it_is(Readiness::Ready, &client).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_shut_down_is_closing_while_a_body_goes_on_and_ever_after(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn a_client_that_is_shut_down_is_closing_while_a_body_goes_on_and_ever_after() {
+    let client = Space::new().client().await;
     let guard = client.mutex("/body").unwrap().lock().await.unwrap();
     let closing = client.clone();
     let shutdown = tokio::spawn(async move { closing.shutdown(SOON).await });

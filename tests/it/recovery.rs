@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, Health, LockError, LossReason, MutexGuard};
 use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/recovery";
 
@@ -29,10 +28,9 @@ fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
     [&reply[..BEFORE_ERROR], &error.0.to_be_bytes()].concat()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn names_stay_of_one_length_however_often_a_contender_enters_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn names_stay_of_one_length_however_often_a_contender_enters_again() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let lost = proxy.on_request(Opcode::CREATE2).times(30).cut(How::Fin);
@@ -46,10 +44,9 @@ async fn names_stay_of_one_length_however_often_a_contender_enters_again(kind: K
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = lock(&client).await;
     let lost = proxy.on_request(Opcode::DELETE).always().cut(How::Fin);
@@ -64,10 +61,9 @@ async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done(kind: Ki
     soon(lock(&client)).await.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let first = proxy.on_reply(Opcode::GET_CHILDREN).times(2).rewrite(|r| refused(r, ErrorCode::NO_AUTH));
@@ -77,10 +73,9 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal(kind: Kind) {
     assert_eq!((first.hits(), second.hits()), (2, 1));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let other = space.client().await;
     for times in 1..5 {
@@ -97,10 +92,9 @@ async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards(kind:
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = lock(&client).await;
     let delete = proxy.on_request(Opcode::DELETE).hold();
@@ -125,10 +119,9 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_released_while_cut_off_is_taken_again_by_its_own_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_released_while_cut_off_is_taken_again_by_its_own_client() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
@@ -147,10 +140,9 @@ async fn a_lock_released_while_cut_off_is_taken_again_by_its_own_client(kind: Ki
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
@@ -168,10 +160,9 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(ki
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contender_that_is_deleted_before_it_was_found_enters_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     lock(&client).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
@@ -203,10 +194,9 @@ pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) 
     session
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_of_the_clients_last_session_is_waited_for_like_a_strangers(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_node_of_the_clients_last_session_is_waited_for_like_a_strangers() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = lock(&client).await;
     let old = expire_for_the_client_alone(&proxy, &client).await;
@@ -225,10 +215,9 @@ async fn a_node_of_the_clients_last_session_is_waited_for_like_a_strangers(kind:
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let holder = lock(&space.client().await).await;
     let waiting = spawn_lock(&client);
@@ -247,10 +236,9 @@ async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session(kind:
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn withdrawals_find_their_node_whatever_the_path_repeats(kind: Kind) {
-    let space = Space::new(kind);
+async fn withdrawals_find_their_node_whatever_the_path_repeats() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let nested = format!("{}/x", space.namespace);
     for path in [space.namespace.clone(), format!("{}{nested}", space.namespace), nested] {

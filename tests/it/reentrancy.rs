@@ -5,19 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, Mutex, MutexGuard, Phase};
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon};
+use crate::support::{SOON, Space, failed, soon};
 
 const PATH: &str = "/accounts/1";
 const SHORT: Duration = Duration::from_millis(150);
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     guard
@@ -34,10 +32,9 @@ async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token(k
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_last_hold_frees_the_lock_in_whatever_order_they_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_last_hold_frees_the_lock_in_whatever_order_they_end() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let outer = mutex.lock().await.unwrap();
     let inner = outer.scope(mutex.lock()).await.unwrap();
@@ -48,10 +45,9 @@ async fn the_last_hold_frees_the_lock_in_whatever_order_they_end(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     assert!(failed(mutex.lock_timeout(SHORT).await).is_timeout());
@@ -72,10 +68,9 @@ async fn enter(mutex: &Mutex, inside: &AtomicUsize) -> Result<usize, LockError> 
         .await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_under_one_hold_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn siblings_under_one_hold_exclude_each_other() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let inside = AtomicUsize::new(0);
     let siblings = mutex.run(async |_| tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)));
@@ -83,20 +78,18 @@ async fn siblings_under_one_hold_exclude_each_other(kind: Kind) {
     assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn strangers_that_share_a_task_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn strangers_that_share_a_task_exclude_each_other() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let inside = AtomicUsize::new(0);
     let (first, second) = soon(async { tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)) }).await;
     assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_that_waits_in_vain_says_what_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_sibling_that_waits_in_vain_says_what_for() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let (busy, late, tried) = guard
@@ -111,10 +104,9 @@ async fn a_sibling_that_waits_in_vain_says_what_for(kind: Kind) {
     guard.scope(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (stranger, heir) = (mutex.clone(), mutex.clone());
     let run = mutex.run(async |guard| {
@@ -126,10 +118,9 @@ async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call
     soon(run).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_heir_that_outlives_the_hold_does_not_prolong_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_heir_that_outlives_the_hold_does_not_prolong_it() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (end, ended) = oneshot::channel::<()>();
     let heir = mutex.clone();
@@ -147,10 +138,9 @@ async fn an_heir_that_outlives_the_hold_does_not_prolong_it(kind: Kind) {
     assert!(soon(heir).await.unwrap().unwrap() > token, "it contends anew");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let (end, ended) = oneshot::channel::<()>();
     let (entered, has_entered) = oneshot::channel::<()>();
@@ -177,10 +167,9 @@ async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended(kin
     soon(outer).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_that_waits_does_not_keep_the_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_sibling_that_waits_does_not_keep_the_lock() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let busy = guard.scope(mutex.lock()).await.unwrap();
@@ -194,10 +183,9 @@ async fn a_sibling_that_waits_does_not_keep_the_lock(kind: Kind) {
     assert!(later.fencing_token() > token, "it contends anew");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_paths_and_other_clients_are_not_held(kind: Kind) {
-    let space = Space::new(kind);
+async fn other_paths_and_other_clients_are_not_held() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard
@@ -212,10 +200,9 @@ async fn other_paths_and_other_clients_are_not_held(kind: Kind) {
         .await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lost_lock_is_not_entered_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lost_lock_is_not_entered_again() {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     for child in space.children(PATH).await {
@@ -227,10 +214,9 @@ async fn a_lost_lock_is_not_entered_again(kind: Kind) {
     mutex.lock().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_moves_with_its_future_from_thread_to_thread(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_hold_moves_with_its_future_from_thread_to_thread() {
+    let space = Space::new();
     let mutex = Arc::new(space.client().await.mutex(PATH).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().unwrap();
     let moving = mutex.clone();
@@ -248,10 +234,9 @@ async fn a_hold_moves_with_its_future_from_thread_to_thread(kind: Kind) {
     runtime.shutdown_background();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_refused(kind: Kind) {
-    let space = Space::new(kind);
+async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_refused() {
+    let space = Space::new();
     let client = space.client().await;
     let held = client.mutex(PATH).unwrap().lock().await.unwrap();
     let again = soon(held.scope(client.mutex(PATH).unwrap().lock())).await.unwrap();
@@ -265,10 +250,9 @@ async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_ref
     assert!(other.try_lock().await.unwrap().is_none(), "the first holder is not disturbed");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_in_use_is_no_mutex_and_one_that_was_in_use_may_be(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_semaphore_in_use_is_no_mutex_and_one_that_was_in_use_may_be() {
+    let space = Space::new();
     let client = space.client().await;
     let permit = client.semaphore(PATH, 3).unwrap().acquire().await.unwrap();
     for error in [
@@ -327,8 +311,8 @@ fn generation(
 }
 
 /// Runs this many generations, each of which is spawned by the one before.
-async fn generations(kind: Kind, count: u32, hand_over: HandOver) {
-    let space = Space::new(kind);
+async fn generations(count: u32, hand_over: HandOver) {
+    let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();
     let ((tell, told), (done, is_done)) = (oneshot::channel(), oneshot::channel());
     tell.send(None).unwrap();
@@ -337,14 +321,12 @@ async fn generations(kind: Kind, count: u32, hand_over: HandOver) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_function_spawns_itself_thousands_of_times(kind: Kind) {
-    generations(kind, 3_000, HandOver::Released).await;
+async fn a_locked_function_spawns_itself_thousands_of_times() {
+    generations(3_000, HandOver::Released).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_is_entered_again_by_a_chain_of_spawned_tasks_of_any_length(kind: Kind) {
-    generations(kind, 200_000, HandOver::Held).await;
+async fn a_lock_is_entered_again_by_a_chain_of_spawned_tasks_of_any_length() {
+    generations(200_000, HandOver::Held).await;
 }

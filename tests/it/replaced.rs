@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::LossReason;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, Rule};
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/orders";
 
@@ -24,10 +23,9 @@ fn replace_the_next_session(proxy: &Proxy) -> Rule {
     })
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let session = client.session_id();
@@ -39,10 +37,9 @@ async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect(kind: Kind)
         .await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old_one(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old_one() {
+    let space = Space::new();
     let ((proxy, client), other) = (space.proxied().await, space.client().await);
     let holder = other.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = tokio::spawn({
@@ -60,23 +57,21 @@ async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_its_own(kind: Kind) {
-    give_up_a_call(kind, |_| ()).await;
+async fn a_call_that_is_given_up_leaves_no_node_in_a_session_that_has_replaced_its_own() {
+    give_up_a_call(|_| ()).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_in_a_session_that_has_replaced_its_own_is_asked_for_again_after_a_cut(kind: Kind) {
-    let cut = give_up_a_call(kind, |proxy| proxy.on_request(Opcode::GET_EPHEMERALS).cut(How::Rst)).await;
+async fn a_node_in_a_session_that_has_replaced_its_own_is_asked_for_again_after_a_cut() {
+    let cut = give_up_a_call(|proxy| proxy.on_request(Opcode::GET_EPHEMERALS).cut(How::Rst)).await;
     assert_eq!(cut.hits(), 1);
 }
 
 /// Gives up a call whose node was created in a session that has replaced its own, and waits until the node is gone.
 /// `interfere` sets rules for the search for the node.
-async fn give_up_a_call<T>(kind: Kind, interfere: impl FnOnce(&Proxy) -> T) -> T {
-    let space = Space::new(kind);
+async fn give_up_a_call<T>(interfere: impl FnOnce(&Proxy) -> T) -> T {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let session = client.session_id();

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{
     Client, Config, Heartbeat, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore,
@@ -12,7 +11,7 @@ use zklock::{
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{self, Kind, Server, Space, on_both_servers, soon, until, until_in_line, until_leads};
+use crate::support::{self, Server, Space, soon, until, until_in_line, until_leads};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -34,10 +33,9 @@ pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) 
     server.packets_received() - before - 1
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_none(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_none() {
+    let server = Server::start_granting(PATIENCE);
     // Another client creates the parents.
     let _other = quiet(&server).await;
     let proxy = Proxy::start(server.address()).unwrap();
@@ -66,10 +64,9 @@ async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_n
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_taken_lock_costs_five_requests_and_a_try_three() {
+    let server = Server::start_granting(PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
     // The first contender that arrives makes the holder watch its own node, once.
@@ -82,10 +79,9 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three(kind: Kind) {
     assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 5);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second() {
+    let server = Server::start_granting(PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();
     let client = quiet_client_at(proxy.connect_string()).await;
     let (holder, other) = (quiet(&server).await, quiet(&server).await);
@@ -159,10 +155,9 @@ pub(crate) async fn quiet_client_at(connect: &str) -> Client {
     Config::new(connect).session_timeout(PATIENCE).server_timeout(PATIENCE / 3).connect().await.unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_free_permit_costs_seven_requests_and_each_further_one_two(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_free_permit_costs_seven_requests_and_each_further_one_two() {
+    let server = Server::start_granting(PATIENCE);
     let semaphore = quiet_client(&server).await.semaphore("/cost", 8).unwrap();
     let first = async { semaphore.acquire_many(8).await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
@@ -190,10 +185,9 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_two(kind: Kind)
     assert!((11..=12).contains(&requests_until(&server, 0, two).await));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_try_of_taken_permits_costs_no_more_than_taking_them() {
+    let server = Server::start_granting(PATIENCE);
     let (holder, other) = (quiet_client(&server).await, quiet_client(&server).await);
     let (holder, other) = (holder.semaphore("/cost", 2).unwrap(), other.semaphore("/cost", 2).unwrap());
     let guard = holder.acquire_many(2).await.unwrap();
@@ -212,10 +206,9 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does() {
+    let server = Server::start_granting(PATIENCE);
     let mutex = quiet_client(&server).await.exclusive("/cost").unwrap();
     let first = async { mutex.lock().await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
@@ -236,10 +229,9 @@ async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does(kind: Kind) 
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_that_are_entered_again_inside_cost_none(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn members_that_are_entered_again_inside_cost_none() {
+    let server = Server::start_granting(PATIENCE);
     let multi = quiet_client(&server).await.multi(["/cost/a", "/cost/b"]).unwrap();
     let guard = multi.lock().await.unwrap();
     // The lists have set watches on the children.
@@ -258,10 +250,9 @@ async fn sweep(shard: u8) {
     unreachable!("{shard}")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips() {
+    let server = Server::start_granting(PATIENCE);
     let (leads, follows) = (quiet_client(&server).await, quiet_client(&server).await);
     until_leads(&leads, "/cost/7").await;
     assert!(!follows.leader("/cost/7").unwrap().join().await.unwrap());
@@ -288,8 +279,8 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips(kind:
 
 /// Counts the requests of a client for a permit that it waits for. `before` of them are answered before the
 /// permit is free.
-async fn waited_for(kind: Kind, before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn waited_for(before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
+    let server = Server::start_granting(PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();
     let client = Config::new(proxy.connect_string())
         .session_timeout(PATIENCE)
@@ -317,19 +308,17 @@ async fn waited_for(kind: Kind, before: u64, of: impl Fn(&Client) -> Semaphore) 
     proxy.requests_total() - requests
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_eleven(kind: Kind) {
+async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_eleven() {
     let agreed = |client: &Client| client.semaphore("/cost", 1).unwrap();
-    assert_eq!(waited_for(kind, 5, agreed).await, 8);
+    assert_eq!(waited_for(5, agreed).await, 8);
     let shared = |client: &Client| client.semaphore("/cost", Permits::shared("/limit", 1)).unwrap();
-    assert_eq!(waited_for(kind, 7, shared).await, 11);
+    assert_eq!(waited_for(7, shared).await, 11);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_costs_its_transaction_and_a_watch(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_downgrade_costs_its_transaction_and_a_watch() {
+    let server = Server::start_granting(PATIENCE);
     let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
     lock.read().await.unwrap().release().await.unwrap();
     let questions = Cell::new(0);
@@ -361,11 +350,10 @@ pub(crate) fn reads_as_heartbeats(config: Config) -> Config {
     config.heartbeat(Heartbeat::Read).sync_limit(support::TICK)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(kind: Kind) {
+async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun() {
     const WAITERS: usize = 20;
-    let space = Space::new(kind);
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
     let holder = client.mutex("/hourly").unwrap().lock().await.unwrap();
@@ -383,10 +371,9 @@ async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun(k
     assert!((2..=3).contains(&requests), "the start, and one question for all: {requests}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing() {
+    let server = Server::start_granting(PATIENCE);
     let client = quiet_client(&server).await;
     let guard = client.mutex("/hourly").unwrap().lock().await.unwrap();
     assert!(guard.once_per(TICK, HOUR).await.unwrap());
@@ -397,10 +384,9 @@ async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing(kind: Kin
     assert_eq!(requests(&server, asks).await, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_upsert_costs_one_request_or_two_and_one_for_each_missing_parent_and_a_read_two(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn an_upsert_costs_one_request_or_two_and_one_for_each_missing_parent_and_a_read_two() {
+    let server = Server::start_granting(PATIENCE);
     let guard = quiet_client(&server).await.mutex("/cost").unwrap().lock().await.unwrap();
     for (path, cost) in [("/cost", 1), ("/new", 2), ("/new", 1), ("/new/a", 2), ("/two/more/nodes", 4)] {
         let upserted = async { guard.upsert(path, "x").await.unwrap() };

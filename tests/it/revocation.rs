@@ -5,14 +5,13 @@ mod broken;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Acl, Client, LockError, Mode, MutexGuard, Participant};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/reports/daily";
 /// Curator's `LockInternals.REVOKE_MESSAGE`.
@@ -49,10 +48,9 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
     is_called
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let guard = lock(&a).await;
     let (stop, is_stopped) = oneshot::channel();
@@ -70,10 +68,9 @@ async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in(kind: Kin
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_request_is_curators_message_in_the_data_of_the_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_request_is_curators_message_in_the_data_of_the_node() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let own = holder(&client).await;
@@ -85,10 +82,9 @@ async fn the_request_is_curators_message_in_the_data_of_the_node(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn curators_message_is_heard_and_other_data_is_not(kind: Kind) {
-    let space = Space::new(kind);
+async fn curators_message_is_heard_and_other_data_is_not() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let called = listen(&guard);
@@ -109,10 +105,9 @@ async fn curators_message_is_heard_and_other_data_is_not(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_request_that_comes_before_anybody_listens_is_heard(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_request_that_comes_before_anybody_listens_is_heard() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     client.revoke(&holder(&client).await).await.unwrap();
@@ -122,10 +117,9 @@ async fn a_request_that_comes_before_anybody_listens_is_heard(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let guard = lock(&a).await;
     let waiting = spawn_lock(&b);
@@ -137,10 +131,9 @@ async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds(kind: Kind) 
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn every_callback_is_called_once_however_often_the_holder_is_asked(kind: Kind) {
-    let space = Space::new(kind);
+async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let inner = guard.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
@@ -164,10 +157,9 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked(kind: K
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn after_the_release_nobody_is_called_and_the_request_is_no_error(kind: Kind) {
-    let space = Space::new(kind);
+async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let called = listen(&guard);
@@ -184,10 +176,9 @@ async fn after_the_release_nobody_is_called_and_the_request_is_no_error(kind: Ki
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guard_that_is_dropped_calls_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guard_that_is_dropped_calls_nobody() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;
     let called = listen(&guard);
@@ -196,10 +187,9 @@ async fn a_guard_that_is_dropped_calls_nobody(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guard_inside_of_another_calls_nobody_after_its_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
+    let space = Space::new();
     let client = space.client().await;
     let outer = lock(&client).await;
     let inner = outer.scope(lock(&client)).await;
@@ -210,10 +200,9 @@ async fn a_guard_inside_of_another_calls_nobody_after_its_release(kind: Kind) {
     soon(outer_called).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn callbacks_that_block_or_panic_disturb_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn callbacks_that_block_or_panic_disturb_nobody() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let guard = lock(&a).await;
     let (end, ended) = mpsc::channel::<()>();
@@ -236,10 +225,9 @@ async fn callbacks_that_block_or_panic_disturb_nobody(kind: Kind) {
     drop(end);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard() {
+    let space = Space::new();
     let ((proxy, client), other) = (space.proxied().await, space.client().await);
     for is_watched in [true, false] {
         let guard = lock(&client).await;
@@ -261,10 +249,9 @@ async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn both_sides_of_a_read_write_lock_are_asked_for_themselves(kind: Kind) {
-    let space = Space::new(kind);
+async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
+    let space = Space::new();
     let rwlock = space.client().await.rwlock(PATH).unwrap().queueing_by_task();
     let client = space.client().await;
     let (first, second) = (rwlock.read().await.unwrap(), rwlock.read().await.unwrap());
@@ -287,10 +274,9 @@ async fn both_sides_of_a_read_write_lock_are_asked_for_themselves(kind: Kind) {
     writer.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgraded_holder_goes_on_listening(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgraded_holder_goes_on_listening() {
+    let space = Space::new();
     let rwlock = space.client().await.rwlock(PATH).unwrap();
     let client = space.client().await;
     let writer = rwlock.write().await.unwrap();
@@ -304,10 +290,9 @@ async fn a_downgraded_holder_goes_on_listening(kind: Kind) {
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_loses_no_request_to_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_loses_no_request_to_release() {
+    let space = Space::new();
     let rwlock = space.client().await.rwlock(PATH).unwrap();
     let client = space.client().await;
     let writer = rwlock.write().await.unwrap();
@@ -320,10 +305,9 @@ async fn a_downgrade_loses_no_request_to_release(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_may_not_touch_the_node_may_neither_ask_nor_break(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_may_not_touch_the_node_may_neither_ask_nor_break() {
+    let space = Space::new();
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
     let intruder = space.client().await;
     let guard = lock(&owner).await;
@@ -335,10 +319,9 @@ async fn who_may_not_touch_the_node_may_neither_ask_nor_break(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_closed_asks_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_is_closed_asks_nobody() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let guard = lock(&a).await;
     let own = holder(&b).await;

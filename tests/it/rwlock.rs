@@ -13,11 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, ReadGuard, RwLock, WriteGuard};
 
-use crate::support::{Kind, Server, Space, assert_waited, failed, on_both_servers, soon, until};
+use crate::support::{Server, Space, assert_waited, failed, soon, until};
 
 const PATH: &str = "/catalogue";
 /// A wait in which a contender enters the queue even on a busy machine.
@@ -80,10 +79,9 @@ async fn until_waiting(space: &Space, client: &Client, node: &str) {
     until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_readers_or_one_writer_are_inside_at_any_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn many_readers_or_one_writer_are_inside_at_any_time() {
+    let space = Space::new();
     let (readers, writers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let most = Arc::new(AtomicUsize::new(0));
     let mut clients = JoinSet::new();
@@ -118,10 +116,9 @@ async fn many_readers_or_one_writer_are_inside_at_any_time(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_to_read_is_in_the_way_of_no_reader_and_leaves_no_trace_behind_a_writer(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_to_read_is_in_the_way_of_no_reader_and_leaves_no_trace_behind_a_writer() {
+    let space = Space::new();
     let (first, second) = (rwlock(&space.client().await), rwlock(&space.client().await));
     let reader = first.try_read().await.unwrap().expect("the lock is free");
     let other = second.try_read().await.unwrap().expect("readers share");
@@ -136,10 +133,9 @@ async fn a_try_to_read_is_in_the_way_of_no_reader_and_leaves_no_trace_behind_a_w
     writer.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothing() {
+    let space = Space::new();
     let (holder, other) = (rwlock(&space.client().await), rwlock(&space.client().await));
     let writer = holder.write().await.unwrap();
     let errors = [failed(other.read_timeout(SHORT).await), failed(other.write_timeout(SHORT).await)];
@@ -156,10 +152,9 @@ async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothi
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn no_time_is_no_wait_on_either_side(kind: Kind) {
-    let space = Space::new(kind);
+async fn no_time_is_no_wait_on_either_side() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let errors =
         [failed(lock.read_timeout(Duration::ZERO).await), failed(lock.write_timeout(Duration::ZERO).await)];
@@ -169,10 +164,9 @@ async fn no_time_is_no_wait_on_either_side(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn bodies_run_under_their_side_and_release_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn bodies_run_under_their_side_and_release_it() {
+    let space = Space::new();
     let (client, other) = (space.client().await, rwlock(&space.client().await));
     let lock = rwlock(&client);
     let read = lock.run_read(async |guard| {
@@ -192,10 +186,9 @@ async fn bodies_run_under_their_side_and_release_it(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn names_and_data_on_the_wire_are_curators(kind: Kind) {
-    let space = Space::new(kind);
+async fn names_and_data_on_the_wire_are_curators() {
+    let space = Space::new();
     let client = space.config().identity("node-7").connect().await.unwrap();
     let reader = read(&client).await;
     let writing = spawn_write(&client);
@@ -217,10 +210,9 @@ async fn names_and_data_on_the_wire_are_curators(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn guards_that_are_dropped_release_in_the_background(kind: Kind) {
-    let space = Space::new(kind);
+async fn guards_that_are_dropped_release_in_the_background() {
+    let space = Space::new();
     let client = space.client().await;
     drop(read(&client).await);
     space.until_empty(PATH).await;

@@ -1,9 +1,8 @@
 //! The clients of scopes, which take the place of installed ones.
 
-use rstest_reuse::apply;
 use zklock::{LockError, Scope, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers};
+use crate::support::{Space, failed};
 
 type Session = Option<i64>;
 
@@ -21,10 +20,9 @@ async fn audit() -> Result<Session, LockError> {
     Ok(zklock::named_client("audit")?.session_id())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
+    let space = Space::new();
     let (outer, inner, named) = (space.client().await, space.client().await, space.client().await);
     let sessions = [&outer, &inner, &named].map(|client| client.session_id());
     let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
@@ -40,10 +38,9 @@ async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first(kind: Ki
     assert_eq!(seen, [(outer, named), (inner, named), (outer, inner), (outer, named)]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others() {
+    let space = Space::new();
     let (client, named) = (space.client().await, space.client().await);
     let sessions = (client.session_id(), named.session_id());
     let scope = Scope::new().client(client).named("audit", named);

@@ -1,7 +1,6 @@
 //! The contract of the semaphore.
 
 mod agreement;
-mod cluster;
 mod fairness;
 mod gate;
 mod interruptions;
@@ -16,12 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::{Barrier, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
 
-use crate::support::{Kind, Space, assert_waited, failed, on_both_servers, soon};
+use crate::support::{Space, assert_waited, failed, soon};
 
 const PATH: &str = "/pool";
 /// The parent of the contenders at the gate, which they pass one by one.
@@ -66,10 +64,9 @@ impl Room {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn as_many_as_there_are_permits_are_inside_at_a_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn as_many_as_there_are_permits_are_inside_at_a_time() {
+    let space = Space::new();
     let (room, all_inside, mut tasks) = (Room::default(), Arc::new(Barrier::new(3)), JoinSet::new());
     for _ in 0..3 {
         let semaphore = semaphore(&space.client().await, 3);
@@ -90,10 +87,9 @@ async fn as_many_as_there_are_permits_are_inside_at_a_time(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_of_permits_never_exceed_what_there_is(kind: Kind) {
-    let space = Space::new(kind);
+async fn groups_of_permits_never_exceed_what_there_is() {
+    let space = Space::new();
     let (room, mut tasks) = (Room::default(), JoinSet::new());
     for session in 0..4 {
         let (semaphore, room) = (semaphore(&space.client().await, 5), room.clone());
@@ -115,10 +111,9 @@ async fn groups_of_permits_never_exceed_what_there_is(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_that_want_two_of_three_each_do_not_wait_for_each_other_in_a_circle(kind: Kind) {
-    let space = Space::new(kind);
+async fn groups_that_want_two_of_three_each_do_not_wait_for_each_other_in_a_circle() {
+    let space = Space::new();
     let (room, mut tasks) = (Room::default(), JoinSet::new());
     for _ in 0..3 {
         let (semaphore, room) = (semaphore(&space.client().await, 3), room.clone());
@@ -135,11 +130,10 @@ async fn groups_that_want_two_of_three_each_do_not_wait_for_each_other_in_a_circ
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_get_in_as_permits_come_back_in_groups(kind: Kind) {
+async fn those_who_wait_get_in_as_permits_come_back_in_groups() {
     const OF: u32 = 4;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let room = Room::default();
     let (entered, mut inside) = mpsc::unbounded_channel();
@@ -168,10 +162,9 @@ async fn those_who_wait_get_in_as_permits_come_back_in_groups(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_more_than_there_are_waits_in_vain_until_one_comes_back(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_more_than_there_are_waits_in_vain_until_one_comes_back() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 3);
     let mut held = Vec::new();
     for _ in 0..3 {
@@ -190,10 +183,9 @@ async fn one_more_than_there_are_waits_in_vain_until_one_comes_back(kind: Kind) 
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_group_that_does_not_come_together_in_time_has_none(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_group_that_does_not_come_together_in_time_has_none() {
+    let space = Space::new();
     let (holder, other) = (space.client().await, semaphore(&space.client().await, 4));
     let held = take(&semaphore(&holder, 4), 2).await;
     let error = failed(other.acquire_many_timeout(3, SHORT).await);
@@ -205,10 +197,9 @@ async fn a_group_that_does_not_come_together_in_time_has_none(kind: Kind) {
     held.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_call_takes_permits_of_its_own_also_inside_of_another(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_call_takes_permits_of_its_own_also_inside_of_another() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
     let outer = semaphore.acquire().await.unwrap();
     outer
@@ -223,10 +214,9 @@ async fn each_call_takes_permits_of_its_own_also_inside_of_another(kind: Kind) {
     outer.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_shut_down_gives_its_permits_back(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_is_shut_down_gives_its_permits_back() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 2), 2).await;
     let waiting = spawn_take(&semaphore(&other, 2), 2);
@@ -238,10 +228,9 @@ async fn a_client_that_is_shut_down_gives_its_permits_back(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn participants_are_those_who_have_permits_and_then_those_who_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn participants_are_those_who_have_permits_and_then_those_who_wait() {
+    let space = Space::new();
     let holder = space.config().identity("holder").connect().await.unwrap();
     let waiters = space.config().identity("waiter").connect().await.unwrap();
     let semaphore = semaphore(&holder, 2);
@@ -267,10 +256,9 @@ async fn participants_are_those_who_have_permits_and_then_those_who_wait(kind: K
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guarded_write_is_applied_only_while_all_permits_of_the_guard_are_held(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guarded_write_is_applied_only_while_all_permits_of_the_guard_are_held() {
+    let space = Space::new();
     let guard = take(&semaphore(&space.client().await, 3), 3).await;
     guard.create("/ledger", "one").await.unwrap();
     let mut leases = space.children(LEASES).await;

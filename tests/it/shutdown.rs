@@ -7,18 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Config, LeaseState, LockError, LossReason};
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_in_line};
+use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
 
 const PATH: &str = "/service";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = client.mutex(PATH).unwrap();
@@ -34,10 +32,9 @@ async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks(kind: Kind) {
     assert!(failed(guard.release().await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue(kind: Kind) {
-    let space = Space::new(kind);
+async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
@@ -55,10 +52,9 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue(kind: Ki
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_waits_for_an_answer_is_told_of_a_shutdown(kind: Kind) {
-    let server = Server::start(kind);
+async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
+    let server = Server::start();
     let config = Config::new(server.connect_string()).tick_time(TICK).default_wait(Duration::MAX);
     let client = config.connect().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -76,10 +72,9 @@ async fn who_waits_for_an_answer_is_told_of_a_shutdown(kind: Kind) {
     assert!(failed(soon(releasing).await.unwrap()).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_waits_for_a_body_to_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shutdown_waits_for_a_body_to_end() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let closing = client.clone();
@@ -91,16 +86,15 @@ async fn a_shutdown_waits_for_a_body_to_end(kind: Kind) {
     soon(shutdown).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown(kind: Kind) {
+async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
     struct Running(Arc<AtomicBool>);
     impl Drop for Running {
         fn drop(&mut self) {
             self.0.store(false, Ordering::SeqCst);
         }
     }
-    let space = Space::new(kind);
+    let space = Space::new();
     for _ in 0..5 {
         let (client, other) = (space.client().await, space.client().await);
         let (running, mutex) = (Arc::new(AtomicBool::new(false)), client.mutex(PATH).unwrap());
@@ -134,10 +128,9 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown(kind: Ki
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_body_is_told_of_a_shutdown_however_many_there_are(kind: Kind) {
-    let space = Space::new(kind);
+async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
+    let space = Space::new();
     let client = space.client().await;
     let running = Arc::new(AtomicUsize::new(0));
     let body = |index: usize| {
@@ -158,10 +151,9 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
+    let server = Server::start();
     let client = Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     server.pause().unwrap();

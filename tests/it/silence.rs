@@ -1,14 +1,11 @@
 //! Servers that fall silent: they keep their connections, and answer nothing.
 
-mod fleet;
-
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Client, Config, Health, Heartbeat, LeaseState};
 use zklock_testkit::{Direction, Proxy};
 
-use crate::support::{Kind, Server, TICK, on_both_servers, until};
+use crate::support::{Server, TICK, until};
 
 const PATH: &str = "/orders";
 /// The default session timeout.
@@ -53,37 +50,33 @@ async fn hold_while_silent(addresses: &Addresses, config: Config, silent: usize)
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings(kind: Kind) {
-    let server = Server::start_granting(kind, DEFAULT);
+async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings() {
+    let server = Server::start_granting(DEFAULT);
     let addresses = Addresses::of(&server, 2);
     hold_while_silent(&addresses, addresses.config(), 1).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_outlives_the_silence_of_two_of_five_servers_with_a_short_session(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_lock_outlives_the_silence_of_two_of_five_servers_with_a_short_session() {
+    let server = Server::start();
     let addresses = Addresses::of(&server, 5);
     let config = addresses.config().session_timeout(Duration::from_secs(10)).tick_time(TICK);
     hold_while_silent(&addresses, config, 2).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lease_that_reads_prove_outlives_the_silence_of_its_server(kind: Kind) {
-    let server = Server::start_granting(kind, DEFAULT);
+async fn a_lease_that_reads_prove_outlives_the_silence_of_its_server() {
+    let server = Server::start_granting(DEFAULT);
     let addresses = Addresses::of(&server, 3);
     // Reads prove a lease for 11.2 s, which the default of 2.5 s would use up if the silent server is tried twice.
     let config = addresses.config().server_timeout(Duration::from_secs(1));
     hold_while_silent(&addresses, config.heartbeat(Heartbeat::Read), 1).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_slow_server_keeps_its_connections_and_locks(kind: Kind) {
-    let server = Server::start_granting(kind, DEFAULT);
+async fn a_slow_server_keeps_its_connections_and_locks() {
+    let server = Server::start_granting(DEFAULT);
     let addresses = Addresses::of(&server, 1);
     let client = addresses.config().connect().await.unwrap();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -99,10 +92,9 @@ async fn a_slow_server_keeps_its_connections_and_locks(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connecting_succeeds_each_time_although_some_servers_are_silent(kind: Kind) {
-    let server = Server::start_granting(kind, DEFAULT);
+async fn connecting_succeeds_each_time_although_some_servers_are_silent() {
+    let server = Server::start_granting(DEFAULT);
     for (count, silent) in [(3, 1), (5, 2)] {
         let addresses = Addresses::of(&server, count);
         addresses.0[..silent].iter().for_each(|proxy| proxy.blackhole(Direction::Both));

@@ -7,12 +7,11 @@ mod threads;
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tracing::{Instrument, info, info_span};
 use zklock::{FencingToken, Guard, LockError, LossReason};
 
 use self::recorder::{Recorded, Recorder};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/1";
 
@@ -45,11 +44,10 @@ async fn check<K>((guard, token): (Guard<K>, FencingToken), recorder: &Recorder,
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_has_a_span_for_its_wait_and_one_around_its_body(kind: Kind) {
+async fn a_call_has_a_span_for_its_wait_and_one_around_its_body() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let calls = async {
         let guard = client.mutex(PATH).unwrap().named("jobs").lock().await.unwrap();
@@ -69,10 +67,9 @@ async fn a_call_has_a_span_for_its_wait_and_one_around_its_body(kind: Kind) {
     calls.instrument(info_span!("request")).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_span_of_a_wait_has_its_outcome_and_the_error(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_span_of_a_wait_has_its_outcome_and_the_error() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = other.mutex(PATH).unwrap().lock().await.unwrap();
     let room = other.semaphore("/room", 3).unwrap().acquire().await.unwrap();
@@ -105,11 +102,10 @@ async fn the_span_of_a_wait_has_its_outcome_and_the_error(kind: Kind) {
     room.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lost_lock_has_the_reason_in_its_span(kind: Kind) {
+async fn a_lost_lock_has_the_reason_in_its_span() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
@@ -128,11 +124,10 @@ async fn a_lost_lock_has_the_reason_in_its_span(kind: Kind) {
     assert_eq!((hold.end(), hold.field("zklock.reason")), (["lost", "lost", "ERROR"], "node_deleted"));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_that_was_passed_on_and_then_lost_was_not_lost_by_its_first_holder(kind: Kind) {
+async fn a_lock_that_was_passed_on_and_then_lost_was_not_lost_by_its_first_holder() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let first = mutex.lock().await.unwrap();
@@ -153,11 +148,10 @@ async fn a_lock_that_was_passed_on_and_then_lost_was_not_lost_by_its_first_holde
     assert_eq!(ends, ["ended", "lost"]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_that_the_servers_deny_is_in_the_span(kind: Kind) {
+async fn a_release_that_the_servers_deny_is_in_the_span() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.forbid_deletes(PATH).await;
@@ -168,11 +162,10 @@ async fn a_release_that_the_servers_deny_is_in_the_span(kind: Kind) {
     assert_eq!(hold.field("otel.status_description"), error.to_string());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader(kind: Kind) {
+async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
     let reader = writer.downgrade().await.unwrap();
@@ -182,11 +175,10 @@ async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader(kind: Kind) {
     assert_eq!(pair(recorder.take())[1].end()[0], "ended");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_span_of_a_lock_tells_that_its_downgrade_failed(kind: Kind) {
+async fn the_span_of_a_lock_tells_that_its_downgrade_failed() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
     space.forbid_creates(PATH).await;
@@ -195,10 +187,9 @@ async fn the_span_of_a_lock_tells_that_its_downgrade_failed(kind: Kind) {
     assert_eq!(pair(recorder.take())[1].end(), ["release_failed", "release_failed", "ERROR"]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_lock_of_several_has_spans_of_its_own(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_lock_of_several_has_spans_of_its_own() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = other.mutex("/c").unwrap().lock().await.unwrap();
     let (recorder, _listening) = Recorder::listen();

@@ -1,10 +1,9 @@
 //! Contenders of other client libraries, which count for locks that name them.
 
-use rstest_reuse::apply;
 use zklock::{Mode, Standing};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
@@ -23,10 +22,9 @@ async fn with_parent(space: &Space) -> (zklock::Client, zk::Client) {
     (client, space.outsider().await)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
+    let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let node = enter_as_kazoo(&space, &outsider, "__lock__").await;
     let mutex = client.mutex(PATH).unwrap();
@@ -45,10 +43,9 @@ async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_share_with_kazoos_readers_and_writers_wait_for_them(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
+    let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let lock = client.rwlock(PATH).unwrap().also_behind(KAZOO);
     let reader = enter_as_kazoo(&space, &outsider, "__rlock__").await;
@@ -64,10 +61,9 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them(kind: Kind)
     lock.write().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_comes_later_is_not_waited_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_comes_later_is_not_waited_for() {
+    let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);
     let held = mutex.lock().await.unwrap();

@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Client, LockError, LockKind, Mode, Standing, SurveyedLock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
     locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters() {
+    let space = Space::new();
     let (client, other, observer) = (space.client().await, space.client().await, space.client().await);
     let mutex = client.mutex("/shop/orders/7").unwrap().lock().await.unwrap();
     let reader = client.rwlock("/shop/stock").unwrap().read().await.unwrap();
@@ -57,10 +55,9 @@ async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters(kind: Kind)
     assert!(surveyed.locks.is_empty(), "{surveyed:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_locks_of_other_libraries_are_found(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_locks_of_other_libraries_are_found() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
     let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
@@ -75,10 +72,9 @@ async fn the_locks_of_other_libraries_are_found(kind: Kind) {
     assert_eq!(names.collect::<Vec<_>>(), ["a host"; 2]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at(kind: Kind) {
-    let space = Space::new(kind);
+async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let guard = client.mutex("/a/b/c").unwrap().lock().await.unwrap();
     let deep = client.survey("/").unwrap().depth(1).take().await.unwrap();
@@ -100,10 +96,9 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at(kind: K
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_below_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_below_it() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let below = client.mutex("/a/below").unwrap().lock().await.unwrap();
     let closed = [zk::Acl::new(zk::Permission::ADMIN, zk::AuthId::anyone())];
@@ -116,10 +111,9 @@ async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_belo
     below.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nodes_beyond_the_bound_are_counted_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn nodes_beyond_the_bound_are_counted_once() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     for path in ["/a/1", "/a/2", "/a/3", "/b/1", "/b/2", "/b/3"] {
@@ -132,11 +126,10 @@ async fn nodes_beyond_the_bound_are_counted_once(kind: Kind) {
     assert_eq!(none.left_out, 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_that_becomes_the_first_between_the_lists_of_a_semaphore_is_counted(kind: Kind) {
+async fn a_waiter_that_becomes_the_first_between_the_lists_of_a_semaphore_is_counted() {
     const PATH: &str = "/permits";
-    let space = Space::new(kind);
+    let space = Space::new();
     let waiter = |client: Client| {
         let semaphore = client.semaphore(PATH, 1).unwrap();
         tokio::spawn(async move { semaphore.acquire_timeout(Duration::MAX).await.unwrap() })

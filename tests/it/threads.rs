@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Ended, Leadership, MutexGuard, Verdict};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 /// The name of the thread of a client, which sends the heartbeats.
@@ -83,10 +82,9 @@ impl Verdict for Outcome {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let (steps, callback) = (record.clone(), record.value("drop of the callback"));
     let selector = space.client().await.election(PATH).unwrap().select(move |_| {
         callback.record.note("callback");
@@ -104,10 +102,9 @@ async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere(kind
     record.until_taken_elsewhere(["drop of the callback"]).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_verdict_is_asked_and_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_verdict_is_asked_and_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let steps = record.clone();
     let selector = space.client().await.election(PATH).unwrap().select(move |_| {
         let steps = steps.clone();
@@ -122,10 +119,9 @@ fn fail(value: Value) {
     panic_any(value)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_of_a_callback_is_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_panic_of_a_callback_is_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let steps = record.clone();
     let selector = space.client().await.election(PATH).unwrap().select(move |_| {
         let steps = steps.clone();
@@ -137,10 +133,9 @@ async fn a_panic_of_a_callback_is_dropped_elsewhere(kind: Kind) {
     selector.close().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (steps, callback) = (record.clone(), record.value("drop of the callback"));
@@ -182,10 +177,9 @@ impl fmt::Display for Slow {
 
 impl Error for Slow {}
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_that_takes_long_to_format_delays_no_lock_of_its_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_error_that_takes_long_to_format_delays_no_lock_of_its_client() {
+    let space = Space::new();
     let client = space.client().await;
     let held = client.mutex("/held").unwrap().lock().await.unwrap();
     let ((begin, begun), (end, ends)) = (mpsc::channel(), mpsc::channel());
@@ -219,10 +213,9 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_error_that_panics_when_it_is_formatted_does_not_end_its_selector(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_error_that_panics_when_it_is_formatted_does_not_end_its_selector() {
+    let space = Space::new();
     let (told, mut led) = tokio::sync::mpsc::unbounded_channel();
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
     let selector = election.select(move |_| {
@@ -242,10 +235,9 @@ fn listen(guard: &MutexGuard, record: &Record) {
     guard.on_revoke(move || callback.record.note("callback"));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -256,10 +248,9 @@ async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere(kind: Kind) 
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let dropped = |times| {
@@ -306,10 +297,9 @@ fn body(record: &Record) -> impl Future<Output = ()> + use<> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere(kind: Kind) {
-    let (space, record) = (Space::new(kind), Record::default());
+async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let guard = client.mutex("/held").unwrap().lock().await.unwrap();
     let latch = client.leader_latch(PATH).unwrap();

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 /// More locks than there is room for watches on nodes with such long paths.
 const LOCKS: usize = 200;
@@ -31,10 +30,9 @@ async fn until_roll_calls(proxy: &Proxy, count: u64) {
     until(async || proxy.replies(Opcode::GET_EPHEMERALS) >= count, "the client calls the roll").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests(kind: Kind) {
-    let space = Space::new(kind);
+async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guards = hold_many(&client).await;
     until_roll_calls(&proxy, 1).await;
@@ -46,10 +44,9 @@ async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests
     assert!(guards.iter().all(MutexGuard::is_held));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_that_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_that_wait() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let _guards = hold_many(&client).await;
     let waiting: JoinSet<_> = (0..LOCKS)
@@ -65,10 +62,9 @@ async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_t
     assert_eq!(waiting.len(), LOCKS);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call() {
+    let space = Space::new();
     let mut guards = hold_many(&space.client().await).await;
     let kept = guards.split_off(LOCKS / 2);
     join_all((0..LOCKS / 2).map(async |number| space.delete_children(&path(number)).await)).await;
@@ -78,10 +74,9 @@ async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call(kind
     assert!(kept.iter().all(MutexGuard::is_held));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_watch_that_fires_when_there_is_no_room_for_another_one_tells_the_loss_at_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_watch_that_fires_when_there_is_no_room_for_another_one_tells_the_loss_at_once() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     // Its watch is the one of the list at its entry.
     let first = client.mutex("/first").unwrap().lock().await.unwrap();
@@ -91,10 +86,9 @@ async fn a_watch_that_fires_when_there_is_no_room_for_another_one_tells_the_loss
     assert_eq!(soon(first.lost()).await, LossReason::NodeDeleted);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn many_locks_are_verified_by_one_roll_call_after_a_reconnect(kind: Kind) {
-    let space = Space::new(kind);
+async fn many_locks_are_verified_by_one_roll_call_after_a_reconnect() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guards = hold_many(&client).await;
     until_roll_calls(&proxy, 1).await;
@@ -123,10 +117,9 @@ async fn hold_in_parts(client: &Client, parts: &[&str]) -> Vec<MutexGuard> {
     soon(join_all(locks)).await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_that_is_deleted_is_noticed_in_each_part_of_a_long_roll(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_node_that_is_deleted_is_noticed_in_each_part_of_a_long_roll() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mut guards = hold_in_parts(&client, &["a", "b"]).await;
     let longest = Arc::new(AtomicUsize::new(0));
@@ -154,10 +147,9 @@ async fn a_node_that_is_deleted_is_noticed_in_each_part_of_a_long_roll(kind: Kin
     assert!((IN_PART * 800..IN_PART * 1000).contains(&longest), "{longest} bytes in one answer");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_part_of_a_long_roll_is_verified_after_a_reconnect(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_part_of_a_long_roll_is_verified_after_a_reconnect() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mut guards = hold_in_parts(&client, &["a", "b"]).await;
     let lost = [guards.swap_remove(2 * IN_PART - 1), guards.swap_remove(IN_PART - 1)];
@@ -181,20 +173,18 @@ async fn each_part_of_a_long_roll_is_verified_after_a_reconnect(kind: Kind) {
     assert!(proxy.requests(Opcode::EXISTS) - missed < 10, "the locks are not asked for one by one");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_node_that_replaces_a_writers_is_watched_too(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_node_that_replaces_a_writers_is_watched_too() {
+    let space = Space::new();
     let guard = space.client().await.rwlock("/a").unwrap().write().await.unwrap();
     let guard = guard.downgrade().await.unwrap();
     space.delete_children("/a").await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let [ours, theirs] = [&client, &other].map(|client| client.rwlock("/a").unwrap());
     for _ in 0..5 {
@@ -217,10 +207,9 @@ async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock(kind: K
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn writers_without_a_watch_let_readers_in_after_a_reconnect_and_release(kind: Kind) {
-    let space = Space::new(kind);
+async fn writers_without_a_watch_let_readers_in_after_a_reconnect_and_release() {
+    let space = Space::new();
     let ((proxy, client), other) = (space.proxied().await, space.client().await);
     let _others = hold_many(&client).await;
     let path = |name: &str| format!("/{}/{name}", "y".repeat(800));
@@ -245,10 +234,9 @@ async fn writers_without_a_watch_let_readers_in_after_a_reconnect_and_release(ki
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_node_of_a_downgraded_writer_without_a_watch_is_asked_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_node_of_a_downgraded_writer_without_a_watch_is_asked_for() {
+    let space = Space::new();
     let client = space.client().await;
     let _others = hold_many(&client).await;
     let path = format!("/{}/a", "y".repeat(800));
@@ -258,10 +246,9 @@ async fn the_node_of_a_downgraded_writer_without_a_watch_is_asked_for(kind: Kind
     assert_eq!(soon(reading.lost()).await, LossReason::NodeDeleted);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_without_watches_are_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn members_without_watches_are_released() {
+    let space = Space::new();
     let client = space.client().await;
     let _others = hold_many(&client).await;
     let paths = ["a", "b", "c"].map(|name| format!("/{}/{name}", "y".repeat(800)));

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, Config, LockError, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
 use crate::rwlock::watchers_on;
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Server, Space, TICK, failed, soon, until};
 
 const PATH: &str = "/bells";
 
@@ -67,10 +66,9 @@ async fn give_up(space: &Space, (proxy, client): &(Proxy, Client), path: &str, w
     space.until_queued(path, 1).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_that_give_up_leave_sixteen_watches_at_most_until_the_locks_are_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_that_give_up_leave_sixteen_watches_at_most_until_the_locks_are_released() {
+    let space = Space::new();
     let (holder, impatient) = (space.client().await, space.proxied().await);
     let (mut guards, removed) = (Vec::new(), || impatient.0.requests(Opcode::REMOVE_WATCHES));
     for number in 0..20 {
@@ -90,10 +88,9 @@ async fn calls_that_give_up_leave_sixteen_watches_at_most_until_the_locks_are_re
     assert_eq!(removed(), 4);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leaves_no_watch(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leaves_no_watch() {
+    let server = Server::start();
     let proxy = Proxy::start(server.address()).unwrap();
     let connect = async |to: &str| Config::new(to).tick_time(TICK).connect().await.unwrap();
     let (other, client) = (connect(server.connect_string()).await, connect(proxy.connect_string()).await);
@@ -109,10 +106,9 @@ async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leav
     until(|| async { is_left_alone(&server) }, "no watch is left").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_noticed(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_noticed() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let other = space.client().await;
     lock(&client).await.release().await.unwrap();
@@ -139,10 +135,9 @@ enum News {
     AfterAReconnect,
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_end_of_the_only_contender_in_front_is_the_turn_of_the_next_one_without_a_list(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_end_of_the_only_contender_in_front_is_the_turn_of_the_next_one_without_a_list() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let holder = lock(&space.client().await).await;
     let waiting = spawn_lock(&client);
@@ -155,11 +150,10 @@ async fn the_end_of_the_only_contender_in_front_is_the_turn_of_the_next_one_with
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it(kind: Kind) {
+async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
     for news in [News::OneByOne, News::Together, News::AfterAReconnect] {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         let (other, outsider) = (space.client().await, space.outsider().await);
         let holder = lock(&other).await;
@@ -190,11 +184,10 @@ async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it(kind
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
+async fn only_the_one_behind_asks_again_when_a_contender_leaves() {
     const WAITERS: usize = 12;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let holder = lock(&space.client().await).await;
     let mut waiting = line_up(&space, &client, WAITERS).await;
@@ -220,10 +213,9 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_event_that_is_no_deletion_grants_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_event_that_is_no_deletion_grants_nothing() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (other, outsider) = (space.client().await, space.outsider().await);
     let holder = lock(&other).await;
@@ -244,10 +236,9 @@ async fn an_event_that_is_no_deletion_grants_nothing(kind: Kind) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn waiters_that_gave_up_leave_no_watch(kind: Kind) {
-    let server = Server::start(kind);
+async fn waiters_that_gave_up_leave_no_watch() {
+    let server = Server::start();
     let connect = async || Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     let (holder, client) = (connect().await, connect().await);
     let guard = lock(&holder).await;

@@ -10,8 +10,6 @@
 //!
 //! Uses the floors below: `path`, `mode`, `token`, `error` and `interleaving`.
 
-#[cfg(test)]
-mod cost;
 mod course;
 mod event;
 mod hub;

@@ -3,11 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, MutexGuard, Phase, distributed_lock};
 
-use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon};
+use crate::support::{INSTALLED, Space, failed, soon};
 
 const PATH: &str = "/cleanup";
 
@@ -84,10 +83,9 @@ fn assert_contended(error: &LockError, within: Duration) {
     assert!(error.is_contended());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let calls = async {
         assert_contended(&failed(at_once().await), Duration::ZERO);
@@ -104,10 +102,9 @@ async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node(kind: Kind) 
     assert_eq!(soon(zklock::scope(space.client().await, free)).await, (7, 7, 7));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_skipped_call_returns_the_empty_value_of_its_type(kind: Kind) {
-    let (space, mut ran) = (Space::new(kind), false);
+async fn a_skipped_call_returns_the_empty_value_of_its_type() {
+    let (space, mut ran) = (Space::new(), false);
     let holder = taken(&space).await;
     let client = space.client().await;
     let calls = async {
@@ -129,14 +126,13 @@ async fn a_skipped_call_returns_the_empty_value_of_its_type(kind: Kind) {
     assert!(ran);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_skips_after_a_wait_runs_if_the_lock_is_free_in_time(kind: Kind) {
+async fn a_call_that_skips_after_a_wait_runs_if_the_lock_is_free_in_time() {
     #[distributed_lock(path = PATH, skip, wait = forever)]
     async fn patient() -> Option<u8> {
         Some(7)
     }
-    let space = Space::new(kind);
+    let space = Space::new();
     let holder = taken(&space).await;
     let waiting = tokio::spawn(zklock::scope(space.client().await, patient()));
     space.until_queued(PATH, 2).await;
@@ -144,10 +140,9 @@ async fn a_call_that_skips_after_a_wait_runs_if_the_lock_is_free_in_time(kind: K
     assert_eq!(soon(waiting).await.unwrap(), Some(7));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contended_call_returns_another_value_or_that_of_a_closure(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contended_call_returns_another_value_or_that_of_a_closure() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let client = space.client().await;
     let calls = async {
@@ -163,10 +158,9 @@ async fn a_contended_call_returns_another_value_or_that_of_a_closure(kind: Kind)
     assert_eq!(soon(zklock::scope(client, calls)).await, (0, 7));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn functions_that_are_not_async_skip_too(kind: Kind) {
-    let space = Space::new(kind);
+async fn functions_that_are_not_async_skip_too() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let client = space.client().await;
     let calls =
@@ -217,10 +211,9 @@ skips!(skips_reading, reads_or_not, mode = read);
 skips!(skips_writing, writes_or_not, mode = write);
 skips!(skips_permits, permits_or_not, permits = 2, of = 3);
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn every_kind_of_lock_can_be_skipped(kind: Kind) {
-    let space = Space::new(kind);
+async fn every_kind_of_lock_can_be_skipped() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let blocked = async |call: fn(&Client) -> Result<u8, LockError>| {
         let client = client.clone();
@@ -238,10 +231,9 @@ async fn every_kind_of_lock_can_be_skipped(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_with_too_few_permits_is_skipped(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_semaphore_with_too_few_permits_is_skipped() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = other.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
     assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), None);
@@ -261,10 +253,9 @@ async fn permits_once() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_contention(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_contention() {
+    let space = Space::new();
     let client = space.client().await;
     let holder = taken(&space).await;
     let calls = async { once(&["/other"]).await };

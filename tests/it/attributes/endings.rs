@@ -4,12 +4,11 @@ use std::future::pending;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, distributed_lock};
 
 use super::Tracer;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 #[derive(Clone, Copy, Debug)]
 enum By {
@@ -27,10 +26,9 @@ async fn failing(by: By) -> io::Result<u64> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_error_leaves_with_the_lock_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_error_leaves_with_the_lock_released() {
+    let space = Space::new();
     let client = space.client().await;
     for by in [By::Question, By::Return, By::Tail] {
         let error = failed(zklock::scope(client.clone(), failing(by)).await);
@@ -47,10 +45,9 @@ async fn returning(early: bool) -> Result<&'static str, LockError> {
     Ok("late")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_return_leaves_the_body_and_not_the_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_return_leaves_the_body_and_not_the_lock() {
+    let space = Space::new();
     let client = space.client().await;
     for (early, expected) in [(true, "early"), (false, "late")] {
         assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
@@ -64,10 +61,9 @@ async fn panicking() -> Result<(), LockError> {
     panic!("out of hay");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_goes_on_and_the_lock_is_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_panic_goes_on_and_the_lock_is_released() {
+    let space = Space::new();
     let call = tokio::spawn(zklock::scope(space.client().await, panicking()));
     let panic = failed(soon(call).await).into_panic();
     assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
@@ -80,10 +76,9 @@ async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), Lo
     pending().await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_the_call_drops_the_body_and_releases(kind: Kind) {
-    let space = Space::new(kind);
+async fn dropping_the_call_drops_the_body_and_releases() {
+    let space = Space::new();
     let (tracer, dropped) = Tracer::new();
     let (start, started) = oneshot::channel();
     let call = zklock::scope(space.client().await, endless(start, tracer));
@@ -95,10 +90,9 @@ async fn dropping_the_call_drops_the_body_and_releases(kind: Kind) {
     space.until_empty("/endless").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_a_call_that_waits_leaves_the_queue(kind: Kind) {
-    let space = Space::new(kind);
+async fn dropping_a_call_that_waits_leaves_the_queue() {
+    let space = Space::new();
     let client = space.client().await;
     let holder = space.client().await.mutex("/endless").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();

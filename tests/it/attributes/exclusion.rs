@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use rstest_reuse::apply;
 use tokio::runtime::Handle;
 use tokio::task::{JoinSet, block_in_place};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
 use super::Room;
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 #[distributed_lock(path = "/counter", wait = "60s")]
 async fn count(counter: Arc<AtomicU32>) -> Result<(), LockError> {
@@ -19,10 +18,9 @@ async fn count(counter: Arc<AtomicU32>) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unprotected_counter_is_exact(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_unprotected_counter_is_exact() {
+    let space = Space::new();
     let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
     for client in [space.client().await, space.client().await] {
         for _ in 0..25 {
@@ -40,10 +38,9 @@ async fn visit(room: &Room) -> Result<FencingToken, LockError> {
     Ok(held.fencing_token())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_that_merely_share_a_task_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_that_merely_share_a_task_exclude_each_other() {
+    let space = Space::new();
     let room = Room::default();
     let calls = async { tokio::join!(visit(&room), visit(&room)) };
     let (one, other) = soon(zklock::scope(space.client().await, calls)).await;
@@ -69,10 +66,9 @@ async fn settle(_argument: Witness) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn arguments_are_dropped_before_the_lock_is_released(kind: Kind) {
-    let (space, contenders) = (Arc::new(Space::new(kind)), Arc::new(AtomicUsize::new(0)));
+async fn arguments_are_dropped_before_the_lock_is_released() {
+    let (space, contenders) = (Arc::new(Space::new()), Arc::new(AtomicUsize::new(0)));
     let call = settle(Witness { space: space.clone(), contenders: contenders.clone() });
     zklock::scope(space.client().await, call).await.unwrap();
     assert_eq!(contenders.load(Ordering::SeqCst), 1);
@@ -92,10 +88,9 @@ impl Ledger {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_may_be_a_field(kind: Kind) {
-    let (space, elsewhere) = (Space::new(kind), Space::new(kind));
+async fn a_client_may_be_a_field() {
+    let (space, elsewhere) = (Space::new(), Space::new());
     let ledger = Ledger { locks: space.client().await };
     let written = zklock::scope(elsewhere.client().await, ledger.write("seven"));
     written.await.unwrap();
@@ -103,10 +98,9 @@ async fn a_client_may_be_a_field(kind: Kind) {
     space.until_empty("/ledger").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_guard_is_at_hand_in_the_body(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_guard_is_at_hand_in_the_body() {
+    let space = Space::new();
     let ledger = Ledger { locks: space.client().await };
     let token = ledger.write("seven").await.unwrap();
     let (data, _) = space.outsider().await.get_data(&space.full("/entries")).await.unwrap();

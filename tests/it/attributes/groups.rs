@@ -5,13 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rstest_reuse::apply;
 use tokio::sync::{Barrier, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
 use zklock::{Client, FencingToken, LockError, LossReason, MultiGuard, distributed_lock};
 
 use super::{Room, Tracer};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 struct Bank {
     name: &'static str,
@@ -37,10 +36,9 @@ impl Bank {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_element_is_a_template_or_an_expression(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_element_is_a_template_or_an_expression() {
+    let space = Space::new();
     let bank = Bank { name: "hay" };
     let paths = soon(zklock::scope(space.client().await, bank.transfer(7, " a/b ", &space))).await.unwrap();
     assert_eq!(paths, ["/accounts/7", "/accounts/hay/a%2Fb", "/banks/hay"]);
@@ -62,12 +60,9 @@ async fn back(room: Arc<Room>) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn functions_that_name_the_same_paths_in_another_order_exclude_each_other_without_a_deadlock(
-    kind: Kind,
-) {
-    let space = Space::new(kind);
+async fn functions_that_name_the_same_paths_in_another_order_exclude_each_other_without_a_deadlock() {
+    let space = Space::new();
     let (room, mut loops) = (Arc::new(Room::default()), JoinSet::new());
     for client in [space.client().await, space.client().await] {
         let (room, other) = (room.clone(), room.clone());
@@ -95,10 +90,9 @@ async fn hurried(_tracer: Tracer) -> Result<(), LockError> {
     panic!("the body never starts")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn where_one_lock_is_not_to_be_had_none_is_kept(kind: Kind) {
-    let space = Space::new(kind);
+async fn where_one_lock_is_not_to_be_had_none_is_kept() {
+    let space = Space::new();
     let client = space.client().await;
     let rival = client.mutex("/few/b").unwrap().lock().await.unwrap();
     let error = failed(soon(zklock::scope(client.clone(), hurried(Tracer::default()))).await);
@@ -114,10 +108,9 @@ async fn endless(_tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), Lo
     pending().await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_a_call_that_waits_for_its_last_lock_leaves_all_queues(kind: Kind) {
-    let space = Space::new(kind);
+async fn dropping_a_call_that_waits_for_its_last_lock_leaves_all_queues() {
+    let space = Space::new();
     let client = space.client().await;
     let rival = space.client().await.mutex("/endless/b").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();
@@ -131,10 +124,9 @@ async fn dropping_a_call_that_waits_for_its_last_lock_leaves_all_queues(kind: Ki
     rival.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_loss_of_any_lock_ends_the_body_and_frees_the_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_loss_of_any_lock_ends_the_body_and_frees_the_others() {
+    let space = Space::new();
     let client = space.client().await;
     for lost in ["/endless/a", "/endless/b"] {
         let ((tracer, dropped), (start, started)) = (Tracer::new(), oneshot::channel());
@@ -179,10 +171,9 @@ async fn both_inside_of_one(space: &Space) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_is_held_already_is_entered_and_the_rest_is_taken(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_is_held_already_is_entered_and_the_rest_is_taken() {
+    let space = Space::new();
     soon(zklock::scope(space.client().await, both_inside_of_one(&space))).await.unwrap();
     space.until_empty("/nested/b").await;
 }
@@ -193,10 +184,9 @@ async fn read_both(others: &Barrier) -> Result<Tokens, LockError> {
     Ok([held.fencing_token("/shelves/a"), held.fencing_token("/shelves/b")])
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_of_several_locks_run_together(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_of_several_locks_run_together() {
+    let space = Space::new();
     let (one, other) = (space.client().await, space.client().await);
     let others = Barrier::new(2);
     let calls = async {
@@ -222,10 +212,9 @@ async fn write_while_reading(shelf: &str, space: &Space) -> Result<LockError, Lo
     Ok(error)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn all_members_have_the_mode(kind: Kind) {
-    let space = Space::new(kind);
+async fn all_members_have_the_mode() {
+    let space = Space::new();
     let client = space.client().await;
     soon(zklock::scope(client.clone(), write_both())).await.unwrap();
     for shelf in ["a", "b"] {
@@ -246,10 +235,9 @@ async fn without_a_client(one: &str, other: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn bad_values_are_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn bad_values_are_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     let refused = async |one, other| failed(zklock::scope(client.clone(), values(one, other)).await);
 
@@ -278,10 +266,9 @@ fn pack(client: &Client, orders: &[u64]) -> Result<usize, LockError> {
     Ok(orders.len())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn lists_that_are_known_when_the_function_is_called_are_spread(kind: Kind) {
-    let space = Space::new(kind);
+async fn lists_that_are_known_when_the_function_is_called_are_spread() {
+    let space = Space::new();
     let client = space.client().await;
     let orders = ["/orders/9", "/orders/10"].map(str::to_owned);
     let shipped = soon(zklock::scope(client.clone(), ship(&orders, 7))).await.unwrap();
@@ -296,10 +283,9 @@ async fn lists_that_are_known_when_the_function_is_called_are_spread(kind: Kind)
     assert!(matches!(failed(empty), LockError::InvalidGroup { .. }));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_list_with_a_path_twice_or_in_braces_is_refused(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_list_with_a_path_twice_or_in_braces_is_refused() {
+    let space = Space::new();
     let client = space.client().await;
     let twice = ["/orders/9", "/orders/9"].map(str::to_owned);
     let error = failed(soon(zklock::scope(client.clone(), ship(&twice, 7))).await);

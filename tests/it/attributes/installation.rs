@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, Readiness, Scope, distributed_lock};
 
-use crate::support::{INSTALLED, Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{INSTALLED, SOON, Space, failed, soon, until};
 
 #[distributed_lock(path = "/nightly")]
 async fn nightly(space: &Space) -> Result<usize, LockError> {
@@ -18,12 +17,11 @@ async fn report(space: &Space) -> Result<usize, LockError> {
     Ok(space.children("/report").await.len())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_use_the_installed_clients(kind: Kind) {
+async fn calls_use_the_installed_clients() {
     // One case at a time, because the cases share the process.
     let _alone = INSTALLED.write().await;
-    let (space, reporting) = (Space::new(kind), Space::new(kind));
+    let (space, reporting) = (Space::new(), Space::new());
     nothing_is_installed().await;
     the_worst_client_of_a_scope_says_whether_all_are_ready(&space).await;
 
@@ -33,7 +31,7 @@ async fn calls_use_the_installed_clients(kind: Kind) {
     assert_eq!(report(&reporting).await.unwrap(), 1);
     assert_eq!(zklock::readiness(), Readiness::Ready);
     a_second_one_is_refused(&space).await;
-    a_scoped_client_goes_before_the_default_one(&space, &reporting, &Space::new(kind)).await;
+    a_scoped_client_goes_before_the_default_one(&space, &reporting, &Space::new()).await;
 
     the_worst_of_the_installed_clients_says_whether_all_are_ready(&space).await;
 

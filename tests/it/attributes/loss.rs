@@ -5,12 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, LossReason, distributed_lock};
 
 use super::Tracer;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/lost")]
 async fn losing(
@@ -24,10 +23,9 @@ async fn losing(
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_before_the_call_says_that_the_lock_was_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_is_dropped_before_the_call_says_that_the_lock_was_lost() {
+    let space = Space::new();
     let (tracer, dropped) = Tracer::new();
     let (went_on, (start, started)) = (Arc::new(AtomicBool::new(false)), oneshot::channel());
     let mut call = pin!(zklock::scope(space.client().await, losing(tracer, start, went_on.clone())));
@@ -50,10 +48,9 @@ async fn finishing(name: &str, space: &Space) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_ends_with_the_loss_does_not_say_ok(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_ends_with_the_loss_does_not_say_ok() {
+    let space = Space::new();
     let error = failed(soon(zklock::scope(space.client().await, finishing("a", &space))).await);
     assert!(error.is_lost(), "{error}");
 }
@@ -65,10 +62,9 @@ async fn nesting(name: &str, space: &Space, entered: &AtomicBool) -> Result<(), 
     result
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_loss_ends_every_level_of_a_nested_call(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_loss_ends_every_level_of_a_nested_call() {
+    let space = Space::new();
     let went_on = AtomicBool::new(false);
     let call = zklock::scope(space.client().await, nesting("b", &space, &went_on));
     assert!(failed(soon(call).await).is_lost());

@@ -1,10 +1,9 @@
 //! `map_err`: functions whose error type has no conversion from a `LockError`.
 
-use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, distributed_lock, leader_only};
 
-use crate::support::{INSTALLED, Kind, Space, failed, on_both_servers, soon, until_leads};
+use crate::support::{INSTALLED, Space, failed, soon, until_leads};
 
 const PATH: &str = "/mapped";
 
@@ -46,10 +45,9 @@ async fn led_or_skipped() -> Result<Option<u8>, Status> {
     Ok(Some(7))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not(kind: Kind) {
-    let space = Space::new(kind);
+async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not() {
+    let space = Space::new();
     let client = space.client().await;
     let body = soon(zklock::scope(client.clone(), by_path())).await;
     assert_eq!(failed(body), (400, "the body".to_owned()));
@@ -70,10 +68,9 @@ async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not(kind: Kind)
     assert!(code == 503 && text.contains("lost"), "{text}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn errors_of_an_election_are_mapped(kind: Kind) {
-    let space = Space::new(kind);
+async fn errors_of_an_election_are_mapped() {
+    let space = Space::new();
     let (leader, follower) = (space.client().await, space.client().await);
     until_leads(&leader, "/elected").await;
     assert_eq!(soon(zklock::scope(leader.clone(), led())).await.unwrap(), 7);

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use rstest_reuse::apply;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use zklock::{FencingToken, LockError, WriteGuard, distributed_lock};
 
 use super::Room;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/catalogue", mode = read, guard = held)]
 async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
@@ -16,10 +15,9 @@ async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
     Ok(held.fencing_token())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_run_together(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_run_together() {
+    let space = Space::new();
     let (one, other) = (space.client().await, space.client().await);
     let others = Barrier::new(3);
     let calls = async {
@@ -47,10 +45,9 @@ async fn watch(room: Arc<Room>) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writers_run_alone(kind: Kind) {
-    let space = Space::new(kind);
+async fn writers_run_alone() {
+    let space = Space::new();
     let (room, mut calls) = (Arc::new(Room::default()), JoinSet::new());
     for client in [space.client().await, space.client().await] {
         for _ in 0..8 {
@@ -73,10 +70,9 @@ async fn change(space: &Space) -> Result<(), LockError> {
     held.verify().await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender() {
+    let space = Space::new();
     soon(zklock::scope(space.client().await, change(&space))).await.unwrap();
     space.until_empty("/catalogue").await;
 }
@@ -90,10 +86,9 @@ async fn write(depth: u32, space: &Space) -> Result<FencingToken, LockError> {
     Ok(held.fencing_token())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writing_call_inside_of_a_writing_one_enters_without_another_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writing_call_inside_of_a_writing_one_enters_without_another_contender() {
+    let space = Space::new();
     soon(zklock::scope(space.client().await, write(2, &space))).await.unwrap();
     space.until_empty("/catalogue").await;
 }
@@ -106,10 +101,9 @@ async fn upgrade(space: &Space) -> Result<LockError, LockError> {
     Ok(error)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
+    let space = Space::new();
     // The inner call would wait for longer than `soon` does.
     let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
     assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
@@ -126,10 +120,9 @@ async fn write_shelf(name: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_in_either_mode_waits_for_as_long_as_it_says(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_in_either_mode_waits_for_as_long_as_it_says() {
+    let space = Space::new();
     let client = space.client().await;
     let shelf = client.rwlock("/shelves/a").unwrap();
 
@@ -156,10 +149,9 @@ async fn lock_inside() -> Result<LockError, LockError> {
     Ok(failed(lock().await))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_path_with_and_without_a_mode_is_an_error_and_no_deadlock(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_path_with_and_without_a_mode_is_an_error_and_no_deadlock() {
+    let space = Space::new();
     let error = soon(zklock::scope(space.client().await, lock_inside())).await.unwrap();
     assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == "/catalogue"), "{error}");
     space.until_empty("/catalogue").await;
@@ -175,10 +167,9 @@ async fn write_at(path: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_bad_path_is_refused_in_either_mode_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_bad_path_is_refused_in_either_mode_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     for call in [
         failed(zklock::scope(client.clone(), read_at("a")).await),

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{LockError, LossReason, distributed_lock};
 
 use super::Tracer;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/migration", on_lost = finish, guard = held)]
 async fn migrate(space: &Space, is_done: &AtomicBool) -> Result<u8, LockError> {
@@ -19,10 +18,9 @@ async fn migrate(space: &Space, is_done: &AtomicBool) -> Result<u8, LockError> {
     Ok(7)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_ends_although_its_lock_is_lost_and_the_call_says_so(kind: Kind) {
-    let (space, is_done) = (Space::new(kind), AtomicBool::new(false));
+async fn a_body_ends_although_its_lock_is_lost_and_the_call_says_so() {
+    let (space, is_done) = (Space::new(), AtomicBool::new(false));
     let error = failed(soon(zklock::scope(space.client().await, migrate(&space, &is_done))).await);
     assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
     assert!(is_done.load(Ordering::SeqCst));
@@ -39,10 +37,9 @@ async fn inner() -> Result<zklock::FencingToken, LockError> {
     Ok(held.fencing_token())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_inside_of_a_body_that_runs_to_its_end_enters_its_lock_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_inside_of_a_body_that_runs_to_its_end_enters_its_lock_again() {
+    let space = Space::new();
     assert!(soon(zklock::scope(space.client().await, outer())).await.unwrap());
     space.until_empty("/outer").await;
 }
@@ -53,10 +50,9 @@ async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), Lo
     std::future::pending().await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn dropping_the_call_drops_the_body_that_would_run_to_its_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn dropping_the_call_drops_the_body_that_would_run_to_its_end() {
+    let space = Space::new();
     let ((tracer, dropped), (start, started)) = (Tracer::new(), oneshot::channel());
     let call = zklock::scope(space.client().await, endless(start, tracer));
     tokio::select! {

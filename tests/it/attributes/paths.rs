@@ -3,10 +3,9 @@
 use std::cell::Cell;
 use std::fmt;
 
-use rstest_reuse::apply;
 use zklock::{LockError, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers};
+use crate::support::{Space, failed};
 
 struct Order<'a> {
     shop: &'a str,
@@ -26,10 +25,9 @@ impl Order<'_> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn constants_fields_and_calls_become_segments(kind: Kind) {
-    let space = Space::new(kind);
+async fn constants_fields_and_calls_become_segments() {
+    let space = Space::new();
     let client = space.client().await;
     let order = Order { shop: "hay", id: 7 };
     assert_eq!(zklock::scope(client, order.queue(&space)).await.unwrap(), 1);
@@ -51,10 +49,9 @@ fn check(
     async move { assert!(call.await.unwrap().iter().any(|child| child == node), "{value:?}") }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn values_are_encoded_so_that_none_leaves_its_segment(kind: Kind) {
-    let space = Space::new(kind);
+async fn values_are_encoded_so_that_none_leaves_its_segment() {
+    let space = Space::new();
     let client = space.client().await;
     check(&space, &client, "7", "7").await;
     check(&space, &client, "a/b", "a%2Fb").await;
@@ -67,10 +64,9 @@ async fn values_are_encoded_so_that_none_leaves_its_segment(kind: Kind) {
     assert_eq!(space.children("/values").await.len(), 7);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_empty_value_is_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_empty_value_is_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     let error = failed(zklock::scope(client, locked_values("", &space)).await);
     assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
@@ -82,10 +78,9 @@ async fn computed(path: String) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_computed_path_is_checked_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_computed_path_is_checked_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     for path in ["", "jobs", "/", "//jobs", "/jobs/", "/jobs/../x", "/jobs\0"] {
         let error = failed(zklock::scope(client.clone(), computed(path.to_owned())).await);
@@ -108,10 +103,9 @@ async fn constant_in_array(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_computed_path_with_text_in_braces_is_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_computed_path_with_text_in_braces_is_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     let one = failed(zklock::scope(client.clone(), constant(7)).await);
     let expected = "invalid path \"/orders/{id}\": `{id}` is replaced only in a path that is a string literal in the \
@@ -133,10 +127,9 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_value_is_formatted_once_and_when_the_future_is_first_polled(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
+    let space = Space::new();
     let client = space.client().await;
     let times = Cell::new(0);
     let call = locked_values(Counted(&times), &space);

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use rstest_reuse::apply;
 use tokio::sync::{Barrier, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
 use zklock::{Client, FencingToken, LockError, Permits, SemaphoreGuard, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/connections";
 
@@ -45,10 +44,9 @@ async fn of_a_shared_number() -> Result<u8, LockError> {
     Ok(7)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn as_many_calls_run_at_a_time_as_there_are_permits(kind: Kind) {
-    let space = Space::new(kind);
+async fn as_many_calls_run_at_a_time_as_there_are_permits() {
+    let space = Space::new();
     let (barrier, mut calls) = (Arc::new(Barrier::new(3)), JoinSet::new());
     for nth in 0..3 {
         let (barrier, fourth) = (barrier.clone(), space.client().await);
@@ -61,10 +59,9 @@ async fn as_many_calls_run_at_a_time_as_there_are_permits(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_takes_all_of_its_permits_or_none(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_takes_all_of_its_permits_or_none() {
+    let space = Space::new();
     let ((taken, first), (end, ended)) = (oneshot::channel(), oneshot::channel());
     let two = tokio::spawn(zklock::scope(space.client().await, take_two(taken, ended)));
     let token = soon(first).await.unwrap();
@@ -84,10 +81,9 @@ async fn a_call_takes_all_of_its_permits_or_none(kind: Kind) {
     assert!(token.zxid() > 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_number_of_permits_may_be_shared_in_a_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_number_of_permits_may_be_shared_in_a_node() {
+    let space = Space::new();
     let client = space.client().await;
     let semaphore = client.semaphore("/shared", Permits::shared("/shared-number", 1)).unwrap();
     let held = soon(semaphore.acquire()).await.unwrap();
@@ -96,10 +92,9 @@ async fn the_number_of_permits_may_be_shared_in_a_node(kind: Kind) {
     assert_eq!(soon(zklock::scope(client, of_a_shared_number())).await.unwrap(), 7);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn impossible_numbers_are_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn impossible_numbers_are_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     for wanted in [0, 4] {
         let error = failed(soon(zklock::scope(client.clone(), take(wanted))).await);

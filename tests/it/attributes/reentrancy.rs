@@ -1,11 +1,10 @@
 //! Holds follow the logical call.
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{FencingToken, LockError, distributed_lock};
 
 use super::Room;
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 type Token = Result<FencingToken, LockError>;
 
@@ -22,19 +21,17 @@ async fn outer(space: &Space) -> Result<(FencingToken, FencingToken), LockError>
     Ok((held.fencing_token(), token))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_nested_call_enters_the_same_lock_without_another_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_nested_call_enters_the_same_lock_without_another_contender() {
+    let space = Space::new();
     let (outside, inside) = zklock::scope(space.client().await, outer(&space)).await.unwrap();
     assert_eq!(outside, inside);
     space.until_empty("/ledger").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_inside_of_a_guards_scope_enters_the_same_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_inside_of_a_guards_scope_enters_the_same_lock() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex("/ledger").unwrap().lock().await.unwrap();
     let token = zklock::scope(client, guard.scope(inner())).await.unwrap();
@@ -52,10 +49,9 @@ async fn descend(depth: u32, space: &Space) -> Result<Vec<FencingToken>, LockErr
     Ok(tokens)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn recursion_enters_the_same_lock_at_every_depth(kind: Kind) {
-    let space = Space::new(kind);
+async fn recursion_enters_the_same_lock_at_every_depth() {
+    let space = Space::new();
     let tokens = zklock::scope(space.client().await, descend(5, &space)).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 6]);
     space.until_empty("/depth").await;
@@ -74,10 +70,9 @@ async fn parent(room: &Room) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_under_one_holder_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn siblings_under_one_holder_exclude_each_other() {
+    let space = Space::new();
     soon(zklock::scope(space.client().await, parent(&Room::default()))).await.unwrap();
 }
 
@@ -92,19 +87,17 @@ async fn spawning<F: Fn() -> JoinHandle<Token>>(spawn: F) -> Result<(FencingToke
     Ok((held.fencing_token(), spawned))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_task_of_zklock_inherits_the_lock_and_the_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_task_of_zklock_inherits_the_lock_and_the_client() {
+    let space = Space::new();
     let call = spawning(|| zklock::spawn(task()));
     let (token, spawned) = zklock::scope(space.client().await, call).await.unwrap();
     assert_eq!(token, spawned.unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_task_of_tokio_is_a_stranger_and_waits(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_task_of_tokio_is_a_stranger_and_waits() {
+    let space = Space::new();
     let client = space.client().await;
     let call = spawning(|| tokio::spawn(zklock::scope(client.clone(), task())));
     let (_, spawned) = zklock::scope(client.clone(), call).await.unwrap();

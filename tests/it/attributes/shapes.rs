@@ -6,10 +6,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rstest_reuse::apply;
 use zklock::{LockError, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers};
+use crate::support::{Space, failed};
 
 struct Ledger<T> {
     name: &'static str,
@@ -44,10 +43,9 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn methods_have_any_receiver(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn methods_have_any_receiver() {
+    let client = Space::new().client().await;
     let mut ledger = Ledger { name: "a", entries: vec![1] };
     *zklock::scope(client.clone(), ledger.add(2)).await.unwrap() += 1;
     let ledger = Arc::new(ledger);
@@ -68,10 +66,9 @@ async fn chained<'a, T: Display, const N: usize>(
     Ok(std::iter::repeat_n(name, kept))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn functions_have_generics_lifetimes_and_opaque_types(kind: Kind) {
-    let space = Space::new(kind);
+async fn functions_have_generics_lifetimes_and_opaque_types() {
+    let space = Space::new();
     let name = String::from("a");
     let call = chained(&name, [1, 22, 333], |other| other.len() > 1);
     let chained = zklock::scope(space.client().await, call).await.unwrap();
@@ -102,10 +99,9 @@ async fn parse(id: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
     Ok(id.parse()?)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn errors_of_the_body_and_of_the_lock_share_the_functions_error_type(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn errors_of_the_body_and_of_the_lock_share_the_functions_error_type() {
+    let client = Space::new().client().await;
     let calls =
         |id| async move { (failed(settle(id).await), failed(read(id).await), failed(parse(id).await)) };
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local};
 use zklock::{Client, FencingToken, LockError, Phase, distributed_lock};
 
 use super::Tracer;
 use crate::requests::{PATIENCE, requests};
-use crate::support::{Kind, Server, Space, failed, on_both_servers, soon};
+use crate::support::{Server, Space, failed, soon};
 
 const PATH: &str = "/ledger";
 
@@ -71,10 +70,9 @@ fn places() -> [Place; 8] {
     ]
 }
 
-#[apply(on_both_servers)]
 #[test]
-fn a_call_waits_for_its_lock_in_every_place_that_may_block(kind: Kind) {
-    let (space, outside) = (Space::new(kind), current_thread());
+fn a_call_waits_for_its_lock_in_every_place_that_may_block() {
+    let (space, outside) = (Space::new(), current_thread());
     let (holder, client) = outside.block_on(async { (space.client().await, space.client().await) });
     for (place, take) in places() {
         let guard = outside.block_on(holder.mutex(PATH).unwrap().lock()).unwrap();
@@ -89,12 +87,11 @@ fn a_call_waits_for_its_lock_in_every_place_that_may_block(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[test]
-fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker(kind: Kind) {
+fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker() {
     let runtime = one_worker();
     let ends = runtime.spawn(async move {
-        let space = Arc::new(Space::new(kind));
+        let space = Arc::new(Space::new());
         let client = space.client().await;
         let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
         let releases = tokio::spawn({
@@ -110,10 +107,9 @@ fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker(kind: Kin
     runtime.block_on(soon(ends)).unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
+    let server = Server::start_granting(PATIENCE);
     let config =
         zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
     let client = config.connect().await.unwrap();
@@ -133,10 +129,9 @@ async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent(kind:
     assert_eq!(requests(&server, calls).await, 0);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_leaves_nothing() {
+    let space = Space::new();
     let client = space.client().await;
     let call = async { spawn_local(async move { take(&client) }).await };
     let panic = failed(soon(LocalSet::new().run_until(call)).await).into_panic();
@@ -164,10 +159,9 @@ fn count(client: &Client, counter: &AtomicU32) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_of_both_kinds_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_of_both_kinds_exclude_each_other() {
+    let space = Space::new();
     let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
     for client in [space.client().await, space.client().await] {
         for _ in 0..10 {
@@ -200,10 +194,9 @@ async fn outer(space: &Space) -> Result<Vec<FencingToken>, LockError> {
     Ok(tokens)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nested_call_enters_the_same_lock_without_another_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_nested_call_enters_the_same_lock_without_another_contender() {
+    let space = Space::new();
     let client = space.client().await;
     let tokens = zklock::scope(client.clone(), async { descend(3, &space) }).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 4]);
@@ -227,10 +220,9 @@ fn balance(client: &Client) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_locks_and_both_modes_are_taken(kind: Kind) {
-    let space = Space::new(kind);
+async fn several_locks_and_both_modes_are_taken() {
+    let space = Space::new();
     assert_eq!(transfer(&space.client().await, &[&space]).unwrap(), 2);
     for path in ["/from", "/to"] {
         space.until_empty(path).await;
@@ -245,10 +237,9 @@ fn losing(space: &Space, went_on: &AtomicBool, _tracer: Tracer) -> Result<(), Lo
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_lost_its_lock_ends_and_the_call_says_so(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_lost_its_lock_ends_and_the_call_says_so() {
+    let space = Space::new();
     let (went_on, (tracer, dropped)) = (AtomicBool::new(false), Tracer::new());
     let call = async { losing(&space, &went_on, tracer) };
     let error = failed(zklock::scope(space.client().await, call).await);
@@ -265,10 +256,9 @@ fn parse(client: &Client, text: &str) -> std::io::Result<u8> {
     Ok(number)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_a_body_ends_the_lock_is_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn however_a_body_ends_the_lock_is_released() {
+    let space = Space::new();
     let client = space.client().await;
     for (text, expected) in [("none", Some(0)), ("7", Some(7)), ("seven", None)] {
         assert_eq!(parse(&client, text).ok(), expected);
@@ -281,10 +271,9 @@ fn panicking(client: &Client) -> Result<(), LockError> {
     panic!("out of hay");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_goes_on_and_the_lock_is_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_panic_goes_on_and_the_lock_is_released() {
+    let space = Space::new();
     let client = space.client().await;
     let panic = failed(soon(spawn_blocking(move || panicking(&client))).await).into_panic();
     assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
@@ -296,10 +285,9 @@ fn for_millis(client: &Client, millis: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_that_ends_names_the_path_and_leaves_no_node() {
+    let space = Space::new();
     let client = space.client().await;
     let holder = client.mutex(PATH).unwrap().lock().await.unwrap();
     let error = failed(soon(spawn_blocking(move || for_millis(&client, 500))).await.unwrap());

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LockError, MutexGuard, Phase, distributed_lock};
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/nightly";
 
@@ -41,10 +40,9 @@ fn assert_timed_out(result: Result<(), LockError>, within: Duration) {
     assert_eq!((&path[..], *waited, *phase), (PATH, within, Phase::Queued));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_that_ends_names_the_path_and_leaves_no_node() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let result = zklock::scope(space.client().await, in_a_hurry("nightly")).await;
     assert_timed_out(result, Duration::from_secs(3));
@@ -52,10 +50,9 @@ async fn a_wait_that_ends_names_the_path_and_leaves_no_node(kind: Kind) {
     assert!(holder.is_held());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_may_be_computed_from_the_arguments(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_may_be_computed_from_the_arguments() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let client = space.client().await;
     let result = zklock::scope(client.clone(), for_millis("nightly", 3_000)).await;
@@ -65,19 +62,17 @@ async fn a_wait_may_be_computed_from_the_arguments(kind: Kind) {
     zklock::scope(client, for_millis("nightly", u64::MAX)).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent() {
+    let space = Space::new();
     let error = failed(zklock::scope(space.client().await, for_millis("nightly", 0)).await);
     assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
     assert_eq!(space.children("").await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn forever_outlasts_the_default_of_the_client(kind: Kind) {
-    let space = Space::new(kind);
+async fn forever_outlasts_the_default_of_the_client() {
+    let space = Space::new();
     let holder = taken(&space).await;
     let short = Duration::from_secs(3);
     let client = space.config().default_wait(short).connect().await.unwrap();

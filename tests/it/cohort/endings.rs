@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::runtime;
 use tokio::task::JoinSet;
 use zklock::{Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
@@ -12,12 +11,11 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
 use super::{PATH, lock_and_wait_behind, requests_for_locks, spawn_lock, until_in_line};
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until};
+use crate::support::{SOON, Space, failed, soon, until};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiters = Vec::new();
@@ -41,10 +39,9 @@ async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request(kind: Ki
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_last_call_that_is_dropped_takes_the_node_with_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_last_call_that_is_dropped_takes_the_node_with_it() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
     let waiters = [spawn_lock(&client), spawn_lock(&client)];
@@ -57,10 +54,9 @@ async fn the_last_call_that_is_dropped_takes_the_node_with_it(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay() {
+    let space = Space::new();
     let client = space.client().await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     let mutex = client.mutex(PATH).unwrap();
@@ -71,10 +67,9 @@ async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kin
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards() {
+    let space = Space::new();
     for is_session in [false, true] {
         let client = space.client().await;
         let mut events = client.events();
@@ -115,10 +110,9 @@ async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards(
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
-    let space = Space::new(kind);
+async fn nothing_is_passed_on_while_the_connection_is_broken() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     let token = guard.fencing_token();
@@ -138,11 +132,10 @@ async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[test]
-fn a_grant_goes_on_from_a_runtime_that_is_gone(kind: Kind) {
+fn a_grant_goes_on_from_a_runtime_that_is_gone() {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let space = Space::new(kind);
+    let space = Space::new();
     let (client, guard, last) = runtime.block_on(async {
         let client = space.client().await;
         let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -175,10 +168,9 @@ fn a_grant_goes_on_from_a_runtime_that_is_gone(kind: Kind) {
     });
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on() {
+    let space = Space::new();
     let client = space.client().await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     let mutex = client.mutex(PATH).unwrap();
@@ -193,10 +185,9 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on(kind: Kind)
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either() {
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     // No bound ends the turn of the client.
     let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
@@ -222,10 +213,9 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_end_of_the_client_is_told_to_all_calls_in_line_and_to_later_ones(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_end_of_the_client_is_told_to_all_calls_in_line_and_to_later_ones() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiters = [spawn_lock(&client), spawn_lock(&client), spawn_lock(&client)];
@@ -239,12 +229,11 @@ async fn the_end_of_the_client_is_told_to_all_calls_in_line_and_to_later_ones(ki
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_to_the_next(kind: Kind) {
+async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_to_the_next() {
     const WAIT: Duration = Duration::from_millis(4);
     const STEP: Duration = Duration::from_micros(1);
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let (mut granted, mut late) = (0_u32, 0_u32);
@@ -277,10 +266,9 @@ async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_computing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_computing() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let (next, has_begun) = (mutex.clone(), Arc::new(AtomicBool::new(false)));
@@ -301,10 +289,9 @@ async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_comp
     soon(tasks.join_all()).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_mutex_and_a_selector_of_one_client_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_mutex_and_a_selector_of_one_client_exclude_each_other() {
+    let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();

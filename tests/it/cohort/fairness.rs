@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zklock::{FencingToken, Queueing};
 
 use super::{PATH, spawn_lock, until_in_line};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 /// The tokens of the holders, in their order.
 type Record = Arc<Mutex<Vec<FencingToken>>>;
@@ -29,10 +28,9 @@ async fn take_turns_through(mutex: zklock::Mutex, record: Record, mut open: watc
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_others_wait_behind_gives_way_after_64_grants(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_others_wait_behind_gives_way_after_64_grants() {
+    let space = Space::new();
     // The bound of time does not end a turn before that of the grants.
     let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
     let client = space.config().queueing(queueing).connect().await.unwrap();
@@ -72,11 +70,10 @@ fn turns(record: &Record) -> Vec<usize> {
     record.chunk_by(|a, b| a.zxid() == b.zxid()).map(<[_]>::len).collect()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn clients_with_long_bodies_alternate(kind: Kind) {
+async fn clients_with_long_bodies_alternate() {
     const CALLS: usize = 4;
-    let space = Space::new(kind);
+    let space = Space::new();
     let clients = [space.client().await, space.client().await];
     let (holds, mut holders) = mpsc::unbounded_channel();
     let mut guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
@@ -101,10 +98,9 @@ async fn clients_with_long_bodies_alternate(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound() {
+    let space = Space::new();
     let client = space.client().await;
     let ((gate, open), record) = (watch::channel(false), Record::default());
     let mut tasks = JoinSet::new();
@@ -122,10 +118,9 @@ async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound(kind: 
     tasks.shutdown().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn without_time_a_client_gives_way_after_each_grant(kind: Kind) {
-    let space = Space::new(kind);
+async fn without_time_a_client_gives_way_after_each_grant() {
+    let space = Space::new();
     let queueing = Queueing::Process { turns: 64, within: Duration::ZERO };
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let other = space.client().await;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, ReadGuard, RwLock, WriteGuard};
 
 use super::requests_for_locks;
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/shelf";
 
@@ -38,10 +37,9 @@ async fn roles(space: &Space) -> Vec<&'static str> {
     nodes.iter().map(|node| if node.contains("__READ__") { "read" } else { "write" }).collect()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let first = shelf(&client).read().await.unwrap();
     let requests = requests_for_locks(&proxy);
@@ -62,10 +60,9 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests(kind
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn writers_and_readers_follow_each_other_under_one_writers_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn writers_and_readers_follow_each_other_under_one_writers_node() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = shelf(&client).write().await.unwrap();
     let readers = [spawn_read(&client), spawn_read(&client)];
@@ -90,10 +87,9 @@ async fn writers_and_readers_follow_each_other_under_one_writers_node(kind: Kind
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
+    let space = Space::new();
     let client = space.client().await;
     let reader = shelf(&client).read().await.unwrap();
     let writing = spawn_write(&client);
@@ -109,10 +105,9 @@ async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken(kind: K
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let writer = shelf(&client).write().await.unwrap();
     let reading = spawn_read(&client);
@@ -129,10 +124,9 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let mut readers = vec![shelf(&client).read().await.unwrap()];
     let foreign = shelf(&other).read().await.unwrap();
@@ -150,10 +144,9 @@ async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_re
     space.until_queued(PATH, 0).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let writer = shelf(&client).write().await.unwrap();
     let writing = spawn_write(&client);

@@ -9,14 +9,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::Client;
 use zklock_testkit::{How, Proxy};
 
 use self::executor::Executor;
 use self::work::{Desk, LOCKS};
+use crate::support::Space;
 use crate::support::random::Random;
-use crate::support::{Kind, Space, on_both_servers};
 
 /// The number of schedules on each server.
 const SEEDS: u64 = 12;
@@ -27,11 +26,10 @@ const TASKS: u64 = 12;
 /// A time that is much longer than one schedule takes.
 const LONG: Duration = Duration::from_secs(60);
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn calls_exclude_each_other_in_any_order_and_leave_nothing(kind: Kind) {
+async fn calls_exclude_each_other_in_any_order_and_leave_nothing() {
     for seed in 1..=SEEDS {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (proxy, shared) = space.proxied().await;
         let proxy = Arc::new(proxy);
         let clients = [shared.clone(), shared, space.client().await];

@@ -1,18 +1,16 @@
 //! Guarded writes of a holder that has passed the lock on.
 
-use rstest_reuse::apply;
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const DATA: &str = "/data";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_write_under_way_delays_the_next_holder_until_it_is_answered() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     guard.create(DATA, "first").await.unwrap();
@@ -40,10 +38,9 @@ async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kin
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     guard.create(DATA, "first").await.unwrap();
@@ -58,11 +55,10 @@ async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node(kind
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn no_write_of_an_earlier_holder_is_applied_under_a_later_token(kind: Kind) {
+async fn no_write_of_an_earlier_holder_is_applied_under_a_later_token() {
     const ROUNDS: u32 = 500;
-    let space = Space::new(kind);
+    let space = Space::new();
     let client = space.client().await;
     let first = client.mutex(PATH).unwrap().lock().await.unwrap();
     first.create(DATA, "0").await.unwrap();

@@ -14,27 +14,18 @@ use zklock::{
 
 use crate::support::{Space, until, until_in_line};
 
-// Runs a test on each kind of server for each lock.
+// Runs a test for each lock.
 #[template]
 #[rstest::rstest]
-#[case::embedded(Kind::Embedded)]
-#[case::real(Kind::Real)]
 pub(super) fn every_lock(
-    #[case] kind: Kind,
     #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore, Face::Multi)] face: Face,
 ) {
 }
 
-// Runs a test on each kind of server for each lock that a call may enter again.
+// Runs a test for each lock that a call may enter again.
 #[template]
 #[rstest::rstest]
-#[case::embedded(Kind::Embedded)]
-#[case::real(Kind::Real)]
-pub(super) fn every_reentrant_lock(
-    #[case] kind: Kind,
-    #[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face,
-) {
-}
+pub(super) fn every_reentrant_lock(#[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face) {}
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug)]

@@ -7,12 +7,11 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use zklock::{Acl, Client, Config, Events, LockError, LockEventKind, LossReason, Policy};
 use zklock_testkit::How;
 
 use super::ledger::{Listener, name};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/ends/1";
 
@@ -26,10 +25,9 @@ async fn end(events: &mut Events) -> LockEventKind {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = other.mutex(PATH).unwrap().lock().await.unwrap();
     let mut events = client.events();
@@ -85,10 +83,9 @@ async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
     guard
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let least = Duration::from_millis(20);
@@ -121,10 +118,9 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time(kind: Kind) {
     assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them(kind: Kind) {
-    let space = Space::new(kind);
+async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let semaphore = client.semaphore("/ends/room", 3).unwrap();
@@ -141,10 +137,9 @@ async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them
     assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_of_a_group_have_lives_of_their_own_and_its_id(kind: Kind) {
-    let space = Space::new(kind);
+async fn members_of_a_group_have_lives_of_their_own_and_its_id() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     client.lock_all(["/ends/a", "/ends/b"]).await.unwrap().release().await.unwrap();
@@ -161,10 +156,9 @@ async fn members_of_a_group_have_lives_of_their_own_and_its_id(kind: Kind) {
     assert_eq!(single.group, None);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_last(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_last() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mut events = client.events();
     let latch = client.election("/ends/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
@@ -183,10 +177,9 @@ async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_las
     assert!(matches!(end(&mut events).await, LockEventKind::Withdrawn { .. }));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_the_servers_refuse_is_rejected_and_withdraws(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_that_the_servers_refuse_is_rejected_and_withdraws() {
+    let space = Space::new();
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
     owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
     let client = space.client().await;
@@ -229,10 +222,9 @@ async fn all_that_a_client_without_servers_has_begun_ends_with_it() {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued() {
+    let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
     let selector = client.leader_selector("/ends/once", |_| async {}).unwrap();

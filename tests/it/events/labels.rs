@@ -1,9 +1,8 @@
 //! The names of locks in events, which have no value of a path in them.
 
-use rstest_reuse::apply;
 use zklock::{Client, Events, LockError, LockEventKind, Member, Mode, distributed_lock, leader_only};
 
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 #[distributed_lock(path = "/orders/{id}", client = client)]
 async fn settle(client: &Client, id: u64) -> Result<(), LockError> {
@@ -50,10 +49,9 @@ async fn check(events: &mut Events, path: &str, label: &str, mode: Mode) {
     assert_eq!(begun(events).await, (path.to_owned(), label.to_owned(), mode));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_annotated_function_names_its_locks_after_its_template_or_its_name(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn an_annotated_function_names_its_locks_after_its_template_or_its_name() {
+    let client = Space::new().client().await;
     let mut events = client.events();
     settle(&client, 7).await.unwrap();
     check(&mut events, "/orders/7", "/orders/{id}", Mode::Exclusive).await;
@@ -74,10 +72,9 @@ async fn an_annotated_function_names_its_locks_after_its_template_or_its_name(ki
     check(&mut events, "/others/5", "other leaders", Mode::Leader).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_handle_has_the_name_that_it_is_given(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn a_handle_has_the_name_that_it_is_given() {
+    let client = Space::new().client().await;
     let mut events = client.events();
     client.mutex("/a").unwrap().named("first").lock().await.unwrap().release().await.unwrap();
     check(&mut events, "/a", "first", Mode::Exclusive).await;

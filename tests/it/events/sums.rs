@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zklock::{Client, Guard, LockError, Member};
@@ -11,7 +10,7 @@ use zklock_testkit::How;
 use super::ledger::Listener;
 use crate::support::random::Random;
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, on_both_servers, polled, soon, until};
+use crate::support::{Space, polled, soon, until};
 
 const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/room"];
 const TASKS: u64 = 20;
@@ -67,10 +66,9 @@ async fn work(client: Client, mut random: Random) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_a_thousand_attempts_begins_and_ends_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_of_a_thousand_attempts_begins_and_ends_once() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let listener = Listener::start(&client);
     let mut random = Random::new(7);
@@ -122,10 +120,9 @@ async fn delete_a_child(space: &Space, path: &str) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_term_of_many_candidates_begins_and_ends_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_term_of_many_candidates_begins_and_ends_once() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let listener = Listener::start(&client);
     let mut candidates = JoinSet::new();

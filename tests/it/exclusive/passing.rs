@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LockError, Queueing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::{exclusive, lock, spawn_lock, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until_in_line};
+use crate::support::{Space, failed, soon, until_in_line};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_error_meanwhile(kind: Kind) {
+async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_error_meanwhile() {
     const CALLS: usize = 20;
-    let space = Space::new(kind);
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
     let client = space.config_at(proxy.connect_string()).queueing(queueing).connect().await.unwrap();
@@ -49,10 +47,9 @@ async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_er
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
-    let space = Space::new(kind);
+async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
+    let space = Space::new();
     let mutex = exclusive(&space.client().await).queueing_by_task();
     let guard = mutex.lock().await.unwrap();
     space.until_empty(super::GATE).await;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
-
 use super::{HEADER, PATH, Victim, until_works};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 /// Returns a frame: its length, and what follows.
 fn frame(length: i32, body: &[u8]) -> Vec<u8> {
@@ -26,10 +24,9 @@ fn broken_frames() -> [(&'static str, Vec<u8>); 6] {
     ]
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold(kind: Kind) {
-    let victim = Victim::new(kind).await;
+async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold() {
+    let victim = Victim::new().await;
     for (wrong, bytes) in broken_frames() {
         let before = victim.relay.connections();
         victim.relay.inject(&bytes);
@@ -60,11 +57,10 @@ const DISTORTIONS: [(&str, Distortion); 7] = [
 ];
 
 /// Distorts each answer that a client gets while it takes and releases a lock, one after the other.
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender(kind: Kind) {
+async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender() {
     for (name, distortion) in DISTORTIONS {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         for n in 1.. {
             let struck = proxy.on_any_reply().nth(n).rewrite(distortion);
@@ -92,10 +88,9 @@ async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender(kind: 
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_answer_that_is_cut_with_its_connection_leaves_no_contender(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_answer_that_is_cut_with_its_connection_leaves_no_contender() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     for keep in [0, 3, HEADER, HEADER + 3] {
         for n in 1..=3 {

@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
-
 use super::relay::Answers;
 use super::{PATH, Victim};
 use crate::support::events::{CONNECTED, event};
-use crate::support::{Kind, on_both_servers, soon, until};
+use crate::support::{soon, until};
 
 /// Created, deleted, data changed, children changed; then those that tell of the ends of watches, and unknown ones.
 const TYPES: [i32; 10] = [1, 2, 3, 4, -1, 5, 6, 7, 0, 99];
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_event_of_any_type_and_state_neither_ends_a_hold_nor_the_client(kind: Kind) {
-    let victim = Victim::new(kind).await;
+async fn an_event_of_any_type_and_state_neither_ends_a_hold_nor_the_client() {
+    let victim = Victim::new().await;
     let lock = victim.space.full(PATH);
     let own = format!("{lock}/{}", victim.space.children(PATH).await[0]);
     let paths = [lock.as_str(), own.as_str(), "/", "", "nonsense", "\u{e9}", "/unknown/node"];
@@ -32,10 +29,9 @@ async fn an_event_of_any_type_and_state_neither_ends_a_hold_nor_the_client(kind:
     victim.assert_served().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn endless_events_keep_no_request_from_its_answer(kind: Kind) {
-    let victim = Victim::new(kind).await;
+async fn endless_events_keep_no_request_from_its_answer() {
+    let victim = Victim::new().await;
     let lock = victim.space.full(PATH);
     let own = format!("{lock}/{}", victim.space.children(PATH).await[0]);
     let kinds = [1, 2, 3, 4].map(|kind| {

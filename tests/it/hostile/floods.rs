@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::time::{sleep, timeout};
 use zklock::LossReason;
 
 use super::relay::Answers;
 use super::{STALL, Victim};
 use crate::support::events::{CONNECTED, event};
-use crate::support::{Kind, on_both_servers};
 
 /// Attacks a holder, and checks that leases and deadlines end as if the server were silent.
-async fn attacked(kind: Kind, first: &[u8], again: Vec<u8>, pause: Duration) {
-    let victim = Victim::new(kind).await;
+async fn attacked(first: &[u8], again: Vec<u8>, pause: Duration) {
+    let victim = Victim::new().await;
     let attack = victim.relay.attack_after(first, again, pause, Answers::Vanish);
     victim.assert_calls_end().await;
     assert_eq!(victim.told().await, LossReason::LeaseExpired);
@@ -22,23 +20,20 @@ async fn attacked(kind: Kind, first: &[u8], again: Vec<u8>, pause: Duration) {
     drop(attack);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_trickle_that_never_ends_its_frame_extends_no_lease(kind: Kind) {
-    attacked(kind, &i32::MAX.to_be_bytes(), vec![0; 16], Duration::from_millis(10)).await;
+async fn a_trickle_that_never_ends_its_frame_extends_no_lease() {
+    attacked(&i32::MAX.to_be_bytes(), vec![0; 16], Duration::from_millis(10)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn events_instead_of_answers_extend_no_lease(kind: Kind) {
-    attacked(kind, &[], event(3, CONNECTED, "/unknown/node").repeat(10), Duration::from_millis(1)).await;
+async fn events_instead_of_answers_extend_no_lease() {
+    attacked(&[], event(3, CONNECTED, "/unknown/node").repeat(10), Duration::from_millis(1)).await;
 }
 
-/// The client library reads such a flood without a pause, and the client's thread does nothing else: docs/upstream.md.
-#[apply(on_both_servers)]
+/// The client library reads such a flood without a pause, and the client's thread does nothing else: docs/zookeeper-client.md.
 #[tokio::test]
-async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease(kind: Kind) {
-    let victim = Victim::new(kind).await;
+async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease() {
+    let victim = Victim::new().await;
     let events = event(3, CONNECTED, "/unknown/node").repeat(1_000);
     let attack = victim.relay.attack(events, Duration::ZERO, Answers::Vanish);
     let ended = timeout(Duration::from_secs(10) + STALL, async {
@@ -53,8 +48,7 @@ async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease(kind: Kind
     victim.told().await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_flood_within_one_frame_extends_no_lease(kind: Kind) {
-    attacked(kind, &i32::MAX.to_be_bytes(), vec![0; 1 << 10], Duration::from_micros(100)).await;
+async fn a_flood_within_one_frame_extends_no_lease() {
+    attacked(&i32::MAX.to_be_bytes(), vec![0; 1 << 10], Duration::from_micros(100)).await;
 }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock_testkit::wire::{Opcode, Writer};
 use zklock_testkit::{Proxy, RuleBuilder};
 
 use super::{HEADER, OTHER, PATH, STALL, until_works};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 /// Far more contenders than any queue has.
 const MANY: i32 = 100_000;
@@ -49,8 +48,8 @@ fn lists(proxy: &Proxy) -> RuleBuilder<'_> {
 }
 
 /// Checks that each kind of call ends while the lists are false, and that all work again with true ones.
-async fn misled(kind: Kind, falsify: impl Fn(&Proxy)) {
-    let space = Space::new(kind);
+async fn misled(falsify: impl Fn(&Proxy)) {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -80,17 +79,15 @@ async fn misled(kind: Kind, falsify: impl Fn(&Proxy)) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_end_in_front_of_a_hundred_thousand_strange_contenders(kind: Kind) {
-    misled(kind, |proxy| drop(lists(proxy).rewrite(|answer| listing(answer, strangers())))).await;
+async fn calls_end_in_front_of_a_hundred_thousand_strange_contenders() {
+    misled(|proxy| drop(lists(proxy).rewrite(|answer| listing(answer, strangers())))).await;
 }
 
 /// Each participant is asked for. The requests that prove leases do not wait behind all of them.
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_outlasts_a_list_of_a_hundred_thousand_participants(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_hold_outlasts_a_list_of_a_hundred_thousand_participants() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -105,8 +102,7 @@ async fn a_hold_outlasts_a_list_of_a_hundred_thousand_participants(kind: Kind) {
     soon(kept.release()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_end_if_names_are_no_text(kind: Kind) {
-    misled(kind, |proxy| drop(lists(proxy).rewrite(|answer| listing(answer, nonsense())))).await;
+async fn calls_end_if_names_are_no_text() {
+    misled(|proxy| drop(lists(proxy).rewrite(|answer| listing(answer, nonsense())))).await;
 }

@@ -3,14 +3,13 @@
 use std::io::{BufRead, BufReader, stdin};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::Config;
 
 use super::relay::{Answers, Attack, Relay};
 use super::{PATH, STALL};
 use crate::support::events::{CONNECTED, event};
 use crate::support::process::{Orders, Process, kibibytes, report};
-use crate::support::{Kind, Server, TICK, on_both_servers};
+use crate::support::{Server, TICK};
 
 /// The test that runs as the client in another process.
 const VICTIM: &str = "hostile::memory::victim_process";
@@ -46,8 +45,8 @@ fn memory() -> u64 {
 }
 
 /// Attacks a client with these bytes until it has taken so many of them, and returns the growth of its memory in KiB.
-async fn growth(kind: Kind, first: &[u8], again: Vec<u8>, pause: Duration, taken: u64) -> u64 {
-    let server = Server::start_granting(kind, SESSION);
+async fn growth(first: &[u8], again: Vec<u8>, pause: Duration, taken: u64) -> u64 {
+    let server = Server::start_granting(SESSION);
     let relay = Relay::start(server.address());
     let mut process = Process::start_at(VICTIM, (&relay.connect_string(), "/memory"), []);
     let lines = BufReader::new(process.output()).lines().map_while(Result::ok);
@@ -72,21 +71,19 @@ async fn until_written(attack: &Attack, bytes: u64) {
     tokio::time::timeout(STALL * 5, is_written).await.expect("the client takes the bytes");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_frame_takes_no_memory_for_the_length_that_it_claims(kind: Kind) {
+async fn a_frame_takes_no_memory_for_the_length_that_it_claims() {
     let (claim, again, pause) = (i32::MAX, vec![0; 1 << 16], Duration::from_millis(1));
     // More than the buffers of both sockets have, so that the client has read a part of the frame.
-    let grown = growth(kind, &claim.to_be_bytes(), again, pause, 32 << 20).await;
+    let grown = growth(&claim.to_be_bytes(), again, pause, 32 << 20).await;
     // Half of the claim.
     assert!(grown < 1 << 20, "{grown} KiB");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn endless_events_take_no_memory(kind: Kind) {
+async fn endless_events_take_no_memory() {
     let events = [1, 2, 3, 4].map(|kind| event(kind, CONNECTED, "/unknown/node")).concat().repeat(10);
     // Slowly enough that a busy server answers the requests that each of them causes.
-    let grown = growth(kind, &[], events, Duration::from_millis(4), 8 << 20).await;
+    let grown = growth(&[], events, Duration::from_millis(4), 8 << 20).await;
     assert!(grown < GROWTH, "{grown} KiB");
 }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rstest_reuse::apply;
 use zklock::Config;
 use zklock_testkit::wire::{ConnectResponse, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
 use super::{PATH, until_works};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 type Change = fn(&mut ConnectResponse);
 
@@ -41,11 +40,10 @@ fn config(space: &Space, proxy: &Proxy) -> Config {
     space.config_at(proxy.connect_string()).connect_timeout(Duration::from_secs(3))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_given_a_strange_session_fails_or_works_and_works_in_the_end(kind: Kind) {
+async fn a_client_that_is_given_a_strange_session_fails_or_works_and_works_in_the_end() {
     let cases = STRANGE.map(async |(name, change)| {
-        let space = Space::new(kind);
+        let space = Space::new();
         let proxy = Proxy::start(space.server().address()).unwrap();
         strange(&proxy, change);
         if let Err(error) = soon(config(&space, &proxy).connect()).await {
@@ -62,11 +60,10 @@ async fn a_client_that_is_given_a_strange_session_fails_or_works_and_works_in_th
     join_all(cases).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_that_is_given_a_strange_session_keeps_its_lock_or_is_told(kind: Kind) {
+async fn a_holder_that_is_given_a_strange_session_keeps_its_lock_or_is_told() {
     let cases = STRANGE.map(async |(name, change)| {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         let mutex = client.mutex(PATH).unwrap();
         let guard = mutex.lock().await.unwrap();

@@ -6,13 +6,12 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use zklock::{Client, FencingToken, LockError, Standing, leader_only};
 
 use super::refused::{close_path, open_path};
 use crate::attributes::Tracer;
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{Server, Space, TICK, failed, soon, until, until_leads};
 
 #[leader_only(guard = term)]
 async fn epoch() -> Option<FencingToken> {
@@ -39,10 +38,9 @@ async fn two_replicas(space: &Space, path: &str) -> (Client, Client) {
     (leader, follower)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_of_three_replicas_runs_and_another_one_when_its_session_has_ended(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_of_three_replicas_runs_and_another_one_when_its_session_has_ended() {
+    let space = Space::new();
     let replicas = [space.client().await, space.client().await, space.client().await];
     until_leads(&replicas[0], PATH).await;
     let first = epochs(&replicas).await;
@@ -76,10 +74,9 @@ async fn tock(ran: &AtomicUsize) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_first_calls_of_a_lone_replica_run_and_share_one_candidate(kind: Kind) {
-    let (space, ran) = (Space::new(kind), AtomicUsize::new(0));
+async fn the_first_calls_of_a_lone_replica_run_and_share_one_candidate() {
+    let (space, ran) = (Space::new(), AtomicUsize::new(0));
     let calls = async {
         let begun = Instant::now();
         tokio::join!(tick(&ran), tick(&ran), tock(&ran)).2.unwrap();
@@ -126,10 +123,9 @@ async fn redirected(id: u8) -> Result<u8, LockError> {
     unreachable!("{id}")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_returns_what_its_type_or_the_attribute_says(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_follower_returns_what_its_type_or_the_attribute_says() {
+    let space = Space::new();
     let (_leader, follower) = two_replicas(&space, "/skipped/7").await;
     let calls = async {
         nothing(7).await;
@@ -149,10 +145,9 @@ async fn waits() -> Result<bool, LockError> {
     Ok(zklock::is_leader("/waits"))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_waits_until_it_leads_if_told_to(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_follower_waits_until_it_leads_if_told_to() {
+    let space = Space::new();
     let (leader, follower) = two_replicas(&space, "/waits").await;
     let mut call = tokio::spawn(zklock::scope(follower, waits()));
     // Each of these is a round trip, during which a call that does not wait would end.
@@ -182,10 +177,9 @@ async fn endless_nothing(name: &str, started: oneshot::Sender<()>) {
     pending().await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_when_leadership_is_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_is_dropped_when_leadership_is_lost() {
+    let space = Space::new();
     let client = space.client().await;
     let (tracer, dropped) = Tracer::new();
     let ((a, in_a), (b, in_b), (c, in_c)) = (oneshot::channel(), oneshot::channel(), oneshot::channel());
@@ -204,10 +198,9 @@ async fn a_body_is_dropped_when_leadership_is_lost(kind: Kind) {
     assert!(dropped.load(Ordering::SeqCst));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead() {
+    let space = Space::new();
     let client = space.client().await;
     let (tracer, dropped) = Tracer::new();
     let (start, started) = oneshot::channel();
@@ -223,10 +216,9 @@ async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead(kind: Kind) {
     assert_eq!(leader.participants().await.unwrap().len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_follower_is_answered_while_no_server_answers() {
+    let server = Server::start();
     let connect = async || {
         let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
         config.tick_time(TICK).connect().await.unwrap()
@@ -243,10 +235,9 @@ async fn a_follower_is_answered_while_no_server_answers(kind: Kind) {
     drop(leader);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_is_dropped_leaves_its_elections(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_client_that_is_dropped_leaves_its_elections() {
+    let space = Space::new();
     let client = space.client().await;
     until_leads(&client, PATH).await;
     assert!(epochs([&client]).await[0].is_some());
@@ -254,10 +245,9 @@ async fn a_client_that_is_dropped_leaves_its_elections(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_whose_grace_is_over_ends_the_body_and_leads_no_more(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shutdown_whose_grace_is_over_ends_the_body_and_leads_no_more() {
+    let space = Space::new();
     let client = space.client().await;
     let (tracer, _) = Tracer::new();
     let (start, started) = oneshot::channel();
@@ -271,10 +261,9 @@ async fn a_shutdown_whose_grace_is_over_ends_the_body_and_leads_no_more(kind: Ki
     assert!(error.is_closed(), "{error}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_is_denied_says_so_to_each_call(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_that_is_denied_says_so_to_each_call() {
+    let space = Space::new();
     let owner =
         space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
     owner.mutex("/skipped").unwrap().lock().await.unwrap().release().await.unwrap();
@@ -294,10 +283,9 @@ async fn job(ran: &AtomicUsize) {
     ran.fetch_add(1, Ordering::SeqCst);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_function_whose_candidate_was_denied_runs_once_it_is_permitted(kind: Kind) {
-    let (space, ran) = (Space::new(kind), AtomicUsize::new(0));
+async fn a_function_whose_candidate_was_denied_runs_once_it_is_permitted() {
+    let (space, ran) = (Space::new(), AtomicUsize::new(0));
     close_path(&space).await;
     let client = space.client().await;
     zklock::scope(client.clone(), job(&ran)).await;
@@ -315,9 +303,8 @@ async fn anywhere(path: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_path_that_is_none_is_an_error_and_nothing_is_sent(kind: Kind) {
+async fn a_path_that_is_none_is_an_error_and_nothing_is_sent() {
     let calls = async {
         for path in ["", "a", "/a/", "/"] {
             assert!(matches!(failed(anywhere(path).await), LockError::InvalidPath { .. }), "{path}");
@@ -325,13 +312,12 @@ async fn a_path_that_is_none_is_an_error_and_nothing_is_sent(kind: Kind) {
             assert!(!zklock::is_leader(path));
         }
     };
-    zklock::scope(Space::new(kind).client().await, calls).await;
+    zklock::scope(Space::new().client().await, calls).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_resigns_runs_again_behind_the_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_resigns_runs_again_behind_the_others() {
+    let space = Space::new();
     let (first, second) = two_replicas(&space, PATH).await;
     let (one, two) = (first.leader(PATH).unwrap(), second.leader(PATH).unwrap());
     soon(one.resign()).await;
@@ -364,10 +350,9 @@ impl<T: Clone + Send + Sync> Sweeper<T> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn methods_have_any_receiver(kind: Kind) {
-    let client = Space::new(kind).client().await;
+async fn methods_have_any_receiver() {
+    let client = Space::new().client().await;
     until_leads(&client, "/sweeper/a").await;
     let mut sweeper = Sweeper { name: "a", swept: vec![1] };
     *zklock::scope(client.clone(), sweeper.sweep(2)).await.unwrap().unwrap() += 1;
@@ -391,10 +376,9 @@ fn blocks_for_a_while(client: &Client, wait: Duration) -> Option<u8> {
     Some(7)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_for_leadership_has_a_bound(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_for_leadership_has_a_bound() {
+    let space = Space::new();
     let (leader, follower) = two_replicas(&space, "/bounded").await;
     let error = failed(soon(zklock::scope(follower.clone(), waits_for_a_second())).await);
     let LockError::Timeout { path, waited, .. } = &error else { panic!("{error}") };
@@ -414,10 +398,9 @@ async fn or_by_a_closure() -> io::Result<u8> {
     Ok(7)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_returns_what_a_closure_makes_of_the_error(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_follower_returns_what_a_closure_makes_of_the_error() {
+    let space = Space::new();
     let (leader, follower) = two_replicas(&space, "/else").await;
     let error = failed(soon(zklock::scope(follower, or_by_a_closure())).await);
     assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);

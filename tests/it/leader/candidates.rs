@@ -6,20 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rstest_reuse::apply;
 use zklock::{Ended, LockError, LossReason, Policy, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How};
 
 use crate::support::session_end::end_session;
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn ten_candidates_see_the_same_list_and_one_leader(kind: Kind) {
-    let space = Space::new(kind);
+async fn ten_candidates_see_the_same_list_and_one_leader() {
+    let space = Space::new();
     let mut selectors = Vec::new();
     for index in 0..10 {
         let election = space.client().await.election(PATH).unwrap();
@@ -38,10 +36,9 @@ async fn ten_candidates_see_the_same_list_and_one_leader(kind: Kind) {
     assert_eq!(selectors[0].leader().await.unwrap().as_ref(), Some(leader));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone() {
+    let space = Space::new();
     let (leading, terms) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = Vec::new();
     for _ in 0..10 {
@@ -63,10 +60,9 @@ async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone(kind: Kind)
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nobody_leads_where_nobody_ran_yet(kind: Kind) {
-    let space = Space::new(kind);
+async fn nobody_leads_where_nobody_ran_yet() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let create = proxy.on_request(Opcode::CREATE2).always().hold();
     let latch = client.leader_latch(PATH).unwrap();
@@ -80,10 +76,9 @@ async fn nobody_leads_where_nobody_ran_yet(kind: Kind) {
     assert!(latch.leader().await.unwrap().is_some());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn participants_are_listed_while_they_come_and_go(kind: Kind) {
-    let space = Space::new(kind);
+async fn participants_are_listed_while_they_come_and_go() {
+    let space = Space::new();
     let leader = space.client().await.leader_latch(PATH).unwrap();
     soon(leader.leadership()).await.unwrap();
     let client = space.client().await;
@@ -102,10 +97,9 @@ async fn participants_are_listed_while_they_come_and_go(kind: Kind) {
     churn.await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_path_that_is_none_is_refused_before_anything_is_sent(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_path_that_is_none_is_refused_before_anything_is_sent() {
+    let space = Space::new();
     let client = space.client().await;
     for path in ["", "relative", "/a//b", "/a/../b", "/a/"] {
         assert!(client.leader_latch(path).is_err(), "{path:?}");
@@ -113,10 +107,9 @@ async fn a_path_that_is_none_is_refused_before_anything_is_sent(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_does_not_run_where_latches_do(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_does_not_run_where_latches_do() {
+    let space = Space::new();
     let latch = space.client().await.leader_latch(PATH).unwrap();
     soon(latch.leadership()).await.unwrap();
     let selector = space.client().await.election(PATH).unwrap().select(|_| pending::<()>());
@@ -125,10 +118,9 @@ async fn a_selector_does_not_run_where_latches_do(kind: Kind) {
     space.until_queued(PATH, 1).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let latch = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
@@ -142,10 +134,9 @@ async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_
     assert_eq!(space.children(PATH).await.len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_does_not_lead_with_the_node_of_its_last_session(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -160,10 +151,9 @@ async fn a_leader_does_not_lead_with_the_node_of_its_last_session(kind: Kind) {
     assert_eq!(next.fencing_token(), listed[1].fencing_token);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_idle_leader_is_demoted_before_its_session_can_expire(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_idle_leader_is_demoted_before_its_session_can_expire() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
     let latch = election.latch();
@@ -178,10 +168,9 @@ async fn an_idle_leader_is_demoted_before_its_session_can_expire(kind: Kind) {
     assert!(next.fencing_token() > term.fencing_token());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_that_is_closed_leaves_the_leader_and_a_leader_that_is_hands_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_follower_that_is_closed_leaves_the_leader_and_a_leader_that_is_hands_on() {
+    let space = Space::new();
     let mut selectors = Vec::new();
     for count in 1..=3 {
         selectors.push(space.client().await.election(PATH).unwrap().select(|_| pending::<()>()));
@@ -195,10 +184,9 @@ async fn a_follower_that_is_closed_leaves_the_leader_and_a_leader_that_is_hands_
     assert_eq!(space.children(PATH).await.len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_create_whose_reply_is_lost_leaves_one_node_and_none_afterwards(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_create_whose_reply_is_lost_leaves_one_node_and_none_afterwards() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let cut = proxy.on_reply(Opcode::CREATE2).cut(How::Rst);
     let selector = client.election(PATH).unwrap().auto_requeue().select(|_| pending::<()>());
@@ -212,10 +200,9 @@ async fn a_create_whose_reply_is_lost_leaves_one_node_and_none_afterwards(kind: 
     next.close().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_whose_session_ended_run_again_when_asked(kind: Kind) {
-    let space = Space::new(kind);
+async fn candidates_whose_session_ended_run_again_when_asked() {
+    let space = Space::new();
     let client = space.client().await;
     let first = client.election(PATH).unwrap().select(|_| pending::<()>());
     until(|| async { first.has_leadership() }, "it leads").await;

@@ -1,16 +1,14 @@
 //! Candidates whose requests cross: a reply is held back while the queue changes.
 
-use rstest_reuse::apply;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/sweeper";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
+    let space = Space::new();
     let ((leading, one), (following, other)) = (space.proxied().await, space.proxied().await);
     let first = one.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
@@ -50,10 +48,9 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead(kind: Ki
     soon(first.leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_predecessor_that_goes_behind_the_back_of_a_list_costs_neither_another_list_nor_a_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_predecessor_that_goes_behind_the_back_of_a_list_costs_neither_another_list_nor_a_node() {
+    let space = Space::new();
     let other = space.client().await;
     let first = other.leader_latch(PATH).unwrap();
     soon(first.leadership()).await.unwrap();
@@ -70,10 +67,9 @@ async fn a_predecessor_that_goes_behind_the_back_of_a_list_costs_neither_another
     assert_eq!(space.children(PATH).await.len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes(kind: Kind) {
-    let space = Space::new(kind);
+async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     soon(first.leadership()).await.unwrap();
     let ((one, a), (other, b)) = (space.proxied().await, space.proxied().await);

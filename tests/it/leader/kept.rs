@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use zklock::LossReason;
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/sweeper";
 
@@ -31,10 +30,9 @@ async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
     assert_eq!(sent.last(), Some(&0), "a client without a lease sends requests: {sent:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -43,10 +41,9 @@ async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats(kind
     assert_eq!(soon(term.lost()).await, LossReason::Resigned);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
@@ -55,10 +52,9 @@ async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats(kin
     assert!(!guard.is_held());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_term_that_is_kept_after_its_latch_was_closed_does_not_delay_a_shutdown(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_term_that_is_kept_after_its_latch_was_closed_does_not_delay_a_shutdown() {
+    let space = Space::new();
     let mut fastest = Duration::MAX;
     for _ in 0..3 {
         let client = space.client().await;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LeaderLatch, LockError, LossReason, Mode, Policy, Standing};
 
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{Server, Space, TICK, failed, soon, until, until_leads};
 
 const PATH: &str = "/sweeper";
 /// A session timeout that outlasts the restart of a real server on a busy machine.
@@ -18,10 +17,9 @@ async fn leader_of(latches: &[LeaderLatch]) -> usize {
     leaders[0]
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start(kind: Kind) {
-    let space = Space::new(kind);
+async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start() {
+    let space = Space::new();
     let mut latches = Vec::new();
     for count in 1..=5 {
         latches.push(space.client().await.leader_latch(PATH).unwrap());
@@ -39,10 +37,9 @@ async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start(kind: 
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_in_the_middle_that_leaves_does_not_make_the_next_one_lead(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_in_the_middle_that_leaves_does_not_make_the_next_one_lead() {
+    let space = Space::new();
     let mut latches = Vec::new();
     for count in 1..=3 {
         latches.push(space.client().await.leader_latch(PATH).unwrap());
@@ -55,10 +52,9 @@ async fn a_candidate_in_the_middle_that_leaves_does_not_make_the_next_one_lead(k
     soon(latches[0].leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader(kind: Kind) {
-    let space = Space::new(kind);
+async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
+    let space = Space::new();
     let candidate =
         async |id: &str| space.client().await.election(PATH).unwrap().identity(id).unwrap().latch();
     let first = candidate("first").await;
@@ -78,10 +74,9 @@ async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader(kind: Ki
     assert!(space.children(PATH).await.iter().all(|name| name.contains("-latch-")));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_follow(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_follow() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     soon(first.settled()).await.unwrap();
     assert!(first.is_leader());
@@ -90,10 +85,9 @@ async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_
     assert!(!second.is_leader());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later() {
+    let server = Server::start();
     let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
     let client = config.tick_time(TICK).connect().await.unwrap();
     server.pause().unwrap();
@@ -105,10 +99,9 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
     assert!(latch.is_leader());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
+    let server = Server::start();
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     server.pause().unwrap();
     let leader = client.leader(PATH).unwrap();
@@ -120,10 +113,9 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended(kind: Kind
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_that_its_client_left_has_ended(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_leader_that_its_client_left_has_ended() {
+    let server = Server::start();
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     until_leads(&client, PATH).await;
     let leader = client.leader(PATH).unwrap();
@@ -133,10 +125,9 @@ async fn a_leader_that_its_client_left_has_ended(kind: Kind) {
     assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others() {
+    let space = Space::new();
     let (one, two) = (space.client().await, space.client().await);
     let first = one.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
@@ -154,10 +145,9 @@ async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others(ki
     assert!(again.fencing_token() > next.fencing_token());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_that_resigns_goes_to_the_tail(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_that_resigns_goes_to_the_tail() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
     let second = space.client().await.leader_latch(PATH).unwrap();
@@ -172,10 +162,9 @@ async fn a_leader_that_resigns_goes_to_the_tail(kind: Kind) {
     soon(first.leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
     let second = space.client().await.leader_latch(PATH).unwrap();
@@ -190,10 +179,9 @@ async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins(
     assert!(failed(term.set_data(PATH, "").await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
+    let server = Server::start_granting(PATIENCE);
     let connect = async || {
         let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
         config.tick_time(TICK).connect().await.unwrap()
@@ -217,10 +205,9 @@ async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays(kind: Kin
     assert_eq!(nodes().await, before);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn changes_are_told_and_end_with_the_latch(kind: Kind) {
-    let space = Space::new(kind);
+async fn changes_are_told_and_end_with_the_latch() {
+    let space = Space::new();
     let latch = space.client().await.leader_latch(PATH).unwrap();
     let mut changes = latch.changes();
     soon(latch.leadership()).await.unwrap();
@@ -230,30 +217,27 @@ async fn changes_are_told_and_end_with_the_latch(kind: Kind) {
     assert_eq!(soon(changes.next()).await, None);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_latch_that_is_dropped_leaves_the_election(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_latch_that_is_dropped_leaves_the_election() {
+    let space = Space::new();
     let latch = space.client().await.leader_latch(PATH).unwrap();
     soon(latch.leadership()).await.unwrap();
     drop(latch);
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_rest_of_a_wait_that_is_over_does_not_delay_a_shutdown(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_rest_of_a_wait_that_is_over_does_not_delay_a_shutdown() {
+    let space = Space::new();
     let client = space.client().await;
     let (latch, long) = (client.leader_latch(PATH).unwrap(), Duration::from_secs(600));
     soon(latch.leadership_timeout(long)).await.unwrap();
     soon(client.shutdown(long)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_resigns(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shutdown_resigns() {
+    let space = Space::new();
     let client = space.client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();

@@ -3,20 +3,18 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use zklock::{Client, Ended, LeaderLatch, LockError, Standing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::refused::close_path;
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until_leads};
+use crate::support::{Space, failed, soon, until_leads};
 
 const PATH: &str = "/sweeper";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn to_join_twice_is_to_join_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn to_join_twice_is_to_join_once() {
+    let space = Space::new();
     let client = space.client().await;
     let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
     let (one, other) = soon(async { tokio::join!(leader.join(), again.join()) }).await;
@@ -27,10 +25,9 @@ async fn to_join_twice_is_to_join_once(kind: Kind) {
     assert_eq!(space.children(PATH).await.len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn to_requeue_twice_is_to_run_once_more(kind: Kind) {
-    let space = Space::new(kind);
+async fn to_requeue_twice_is_to_run_once_more() {
+    let space = Space::new();
     let (tell, mut terms) = tokio::sync::mpsc::unbounded_channel();
     let selector = space.client().await.election(PATH).unwrap().select(move |term| {
         tell.send(term).unwrap();
@@ -51,10 +48,9 @@ async fn to_requeue_twice_is_to_run_once_more(kind: Kind) {
     assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn two_latches_of_one_client_are_two_candidates(kind: Kind) {
-    let space = Space::new(kind);
+async fn two_latches_of_one_client_are_two_candidates() {
+    let space = Space::new();
     let client = space.client().await;
     let first = client.leader_latch(PATH).unwrap();
     soon(first.leadership()).await.unwrap();
@@ -67,10 +63,9 @@ async fn two_latches_of_one_client_are_two_candidates(kind: Kind) {
     soon(second.leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_already(kind: Kind) {
-    let space = Space::new(kind);
+async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_already() {
+    let space = Space::new();
     let client = space.client().await;
     let (latch, dropped) = (client.leader_latch("/a").unwrap(), client.leader_latch("/b").unwrap());
     let selector = client.election("/c").unwrap().select(|_| pending::<()>());
@@ -107,10 +102,9 @@ fn requests(proxy: &Proxy) -> u64 {
     proxy.requests_total() - proxy.requests(Opcode::PING)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_candidate_asks_again_after_pauses_that_grow(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_denied_candidate_asks_again_after_pauses_that_grow() {
+    let space = Space::new();
     let owner = close_path(&space).await;
     let (proxy, client) = space.proxied().await;
     let (before, started) = (requests(&proxy), Instant::now());

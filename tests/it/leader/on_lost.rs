@@ -3,13 +3,12 @@
 use std::pin::pin;
 
 use futures_util::poll;
-use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, FencingToken, LockError, LossReason, Policy, leader_only};
 use zklock_testkit::How;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{Space, failed, soon, until, until_leads};
 
 const PATH: &str = "/leader";
 
@@ -53,10 +52,9 @@ async fn assert_kept(space: &Space, next: &Client) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let work = Work::begin(&first).await;
     assert!(!second.leader(PATH).unwrap().join().await.unwrap());
@@ -68,10 +66,9 @@ async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended(kind: K
     soon(second.leader(PATH).unwrap().leadership()).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body() {
+    let space = Space::new();
     let ((proxy, first), second) = (space.proxied().await, space.client().await);
     let latch = first.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
@@ -91,10 +88,9 @@ async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body(kind:
     assert!(!second.leader(PATH).unwrap().is_leader());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let work = Work::begin(&first).await;
     let next = second.leader(PATH).unwrap();
@@ -115,10 +111,9 @@ fn begins() {
     unreachable!("it begins")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn in_a_term_that_is_over_nothing_begins(kind: Kind) {
-    let space = Space::new(kind);
+async fn in_a_term_that_is_over_nothing_begins() {
+    let space = Space::new();
     let latch = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     assert_eq!(term.run_to_end(async { 7 }).await.unwrap(), 7);

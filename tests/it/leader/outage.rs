@@ -3,13 +3,12 @@
 use std::future::pending;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::mpsc;
 use zklock::{Client, Config, Health, Leadership, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Server, Space, TICK, on_both_servers, soon, until};
+use crate::support::{Server, Space, TICK, soon, until};
 
 const PATH: &str = "/sweeper";
 /// A session timeout that outlasts the restart of a real server on a busy machine.
@@ -27,10 +26,9 @@ async fn children(server: &Server) -> usize {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_outage_ends_a_callback_or_not_by_the_policy(kind: Kind) {
-    let server = Server::start(kind);
+async fn an_outage_ends_a_callback_or_not_by_the_policy() {
+    let server = Server::start();
     let select = async |path: &str, policy| {
         let (told, led) = mpsc::unbounded_channel();
         let election = connect(&server, Duration::from_secs(4)).await.election(path).unwrap();
@@ -50,10 +48,9 @@ async fn an_outage_ends_a_callback_or_not_by_the_policy(kind: Kind) {
     assert!(!patient.has_leadership());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -66,10 +63,9 @@ async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise(kind:
     assert_eq!(latch.current().unwrap().fencing_token(), term.fencing_token(), "in the same term");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_interruption_during_an_outage_leaves_no_node_afterwards(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
+    let server = Server::start_granting(PATIENCE);
     let client = connect(&server, PATIENCE).await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
     let selector = election.select(|_| pending::<()>());
@@ -83,10 +79,9 @@ async fn an_interruption_during_an_outage_leaves_no_node_afterwards(kind: Kind) 
     until(|| async { children(&server).await == 0 }, "the node is gone").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on() {
+    let server = Server::start_granting(PATIENCE);
     let mut selectors = Vec::new();
     for _ in 0..2 {
         let election = connect(&server, PATIENCE).await.election(PATH).unwrap().auto_requeue();
@@ -109,10 +104,9 @@ async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on(kind: Kin
     until(|| async { selectors[0].has_leadership() }, "the other one leads").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_is_back(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_is_back() {
+    let server = Server::start_granting(PATIENCE);
     let mut latches = Vec::new();
     for _ in 0..10 {
         let election = connect(&server, PATIENCE).await.election(PATH).unwrap();
@@ -127,10 +121,9 @@ async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_i
     assert_eq!(children(&server).await, 10);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
+    let server = Server::start();
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
     server.kill().unwrap();
     let client = config.start().unwrap();
@@ -147,10 +140,9 @@ async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one(kind: 
     assert!(client.mutex("/closed").unwrap().participants().await.unwrap().is_empty());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped() {
+    let server = Server::start();
     let latch = connect(&server, Duration::from_secs(4)).await.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     server.kill().unwrap();
@@ -160,11 +152,10 @@ async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped(kind: Kind) {
     assert_eq!(children(&server).await, 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_down_makes_one_change_of_many_short_outages(kind: Kind) {
+async fn a_hold_down_makes_one_change_of_many_short_outages() {
     const HOLD_DOWN: Duration = Duration::from_secs(6);
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended);
     let latch = election.hold_down(HOLD_DOWN).latch();

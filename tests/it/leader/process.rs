@@ -9,7 +9,6 @@ use std::future::pending;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::NamedTempFile;
@@ -18,13 +17,12 @@ use zklock::{Client, Config, LeaderLatch, LeaderSelector, Leadership};
 
 use crate::support::process::{Orders, Process};
 use crate::support::session_end::end_session;
-use crate::support::{Kind, QUICK_TICK, SOON, Space, on_both_servers};
+use crate::support::{QUICK_TICK, SOON, Space};
 
 /// The recipes, each with its own election.
 const RECIPES: [&str; 2] = ["/selector", "/latch"];
 /// The test that runs as a candidate in another process, where its case does not matter.
-const CANDIDATE: &str =
-    "leader::process::one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term::case_1_embedded";
+const CANDIDATE: &str = "leader::process::one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term";
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
 const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
@@ -251,13 +249,12 @@ async fn leaders_change(space: &Space, recipe: &str) {
     space.until_empty(recipe).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term(kind: Kind) {
+async fn one_of_three_processes_is_at_work_at_a_time_whatever_ends_its_term() {
     if let Some(orders) = Orders::read([RECIPE, LOG, NAME]) {
         return run_for_office(orders).await;
     }
-    let space = Space::quick(kind);
+    let space = Space::quick();
     let [selectors, latches] = RECIPES.map(|recipe| leaders_change(&space, recipe));
     tokio::join!(selectors, latches);
 }

@@ -3,12 +3,11 @@
 use std::future::pending;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Acl, Client, Config, LockError};
 use zklock_testkit::ZooKeeper;
 use zookeeper_client as zk;
 
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, outsider_at, soon, until};
+use crate::support::{SOON, Space, failed, outsider_at, soon, until};
 
 const PATH: &str = "/closed/leader";
 
@@ -26,10 +25,9 @@ pub(super) async fn open_path(space: &Space) {
     outsider.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_latch_that_was_denied_leads_once_it_is_permitted(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
+    let space = Space::new();
     close_path(&space).await;
     let latch = space.client().await.leader_latch(PATH).unwrap();
     for _ in 0..2 {
@@ -49,10 +47,9 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
+    let space = Space::new();
     close_path(&space).await;
     let client = space.client().await;
     let leader = client.leader(PATH).unwrap();
@@ -69,10 +66,9 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted(kind: Kin
     assert_eq!(space.children(PATH).await.len(), 1);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_that_always_runs_again_leads_once_it_is_permitted(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_that_always_runs_again_leads_once_it_is_permitted() {
+    let space = Space::new();
     close_path(&space).await;
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
     let selector = election.select(|_| pending::<()>());
@@ -84,10 +80,9 @@ async fn a_selector_that_always_runs_again_leads_once_it_is_permitted(kind: Kind
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone() {
+    let space = Space::new();
     let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();
     let leader = space.client().await.leader("/shared").unwrap();
     for _ in 0..2 {
@@ -98,10 +93,9 @@ async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone(kind: Ki
     until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed() {
+    let space = Space::new();
     close_path(&space).await;
     let client = space.client().await;
     let (latch, other) = (client.leader_latch(PATH).unwrap(), client.leader_latch(PATH).unwrap());
@@ -115,10 +109,9 @@ async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed(kind
     assert!(failed(soon(other.leadership()).await).is_closed());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_is_over(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_is_over() {
+    let space = Space::new();
     close_path(&space).await;
     let election = space.client().await.election(PATH).unwrap();
     let latch = election.handover(Duration::from_secs(3_600)).latch();

@@ -4,19 +4,17 @@ use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rstest_reuse::apply;
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LockError};
 
 use super::refused::close_path;
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked() {
+    let space = Space::new();
     let terms = Arc::new(AtomicUsize::new(0));
     let count = terms.clone();
     let selector = space.client().await.leader_selector(PATH, move |_| {
@@ -33,10 +31,9 @@ async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked(k
     assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn candidates_lead_in_turn_with_rising_epochs(kind: Kind) {
-    let space = Space::new(kind);
+async fn candidates_lead_in_turn_with_rising_epochs() {
+    let space = Space::new();
     let (told, mut led) = mpsc::unbounded_channel();
     let mut selectors = Vec::new();
     for index in 0..4 {
@@ -64,10 +61,9 @@ async fn candidates_lead_in_turn_with_rising_epochs(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does() {
+    let space = Space::new();
     let (told, mut led) = mpsc::unbounded_channel();
     let selector = space.client().await.election(PATH).unwrap().auto_requeue().select(move |_| {
         told.send(()).unwrap();
@@ -83,10 +79,9 @@ async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_whose_session_ends_is_dropped_and_another_leads(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_callback_whose_session_ends_is_dropped_and_another_leads() {
+    let space = Space::new();
     let client = space.client().await;
     let (told, mut led) = mpsc::unbounded_channel();
     let first = client.election(PATH).unwrap().select(move |term: Leadership| {
@@ -109,10 +104,9 @@ async fn a_callback_whose_session_ends_is_dropped_and_another_leads(kind: Kind) 
     assert!(next.fencing_token() > term.fencing_token());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_that_fails_or_panics_is_reported_and_gives_leadership_up(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_callback_that_fails_or_panics_is_reported_and_gives_leadership_up() {
+    let space = Space::new();
     let election = async || space.client().await.election(PATH).unwrap();
     let failing = election().await.select(async |_| Err::<(), _>("no disk"));
     until(|| async { failing.last_failure().is_some() }, "it failed").await;
@@ -128,19 +122,17 @@ fn space_is_odd() -> bool {
     std::hint::black_box(false)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_denied_selector_that_runs_once_ends_and_says_why(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_denied_selector_that_runs_once_ends_and_says_why() {
+    let space = Space::new();
     close_path(&space).await;
     let selector = space.client().await.election("/closed/leader").unwrap().select(async |_| {});
     assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_id_that_is_too_long_or_reserved_is_refused(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_id_that_is_too_long_or_reserved_is_refused() {
+    let space = Space::new();
     let election = space.client().await.election(PATH).unwrap();
     for id in ["x".repeat(2_000), "__REVOKE__".to_owned()] {
         let error = failed(election.clone().identity(id));

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{block_in_place, spawn_blocking};
 use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
 
 use crate::requests::{PATIENCE, requests};
-use crate::support::{Kind, SOON, Server, Space, failed, on_both_servers, soon, until_leads};
+use crate::support::{SOON, Server, Space, failed, soon, until_leads};
 
 const PATH: &str = "/leader";
 
@@ -40,10 +39,9 @@ fn waits(client: &Client) -> Result<bool, LockError> {
     Ok(client.leader(PATH)?.is_leader())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to() {
+    let space = Space::new();
     let (leader, follower) = (space.client().await, space.client().await);
     let begun = Instant::now();
     // It waits for two seconds, which a busy server may need.
@@ -67,10 +65,9 @@ async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to(kind: Kind) 
     assert!(soon(call).await.unwrap().unwrap());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads() {
+    let server = Server::start_granting(PATIENCE);
     let config =
         zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
     let client = config.connect().await.unwrap();
@@ -103,10 +100,9 @@ fn work(
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_keeps_the_office_until_it_returns(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_keeps_the_office_until_it_returns() {
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let ((begin, begun), (end, ends)) = (oneshot::channel(), mpsc::channel());
     let has_ended = Arc::new(AtomicBool::new(false));
@@ -141,10 +137,9 @@ fn losing(client: &Client, space: &Space, went_on: &AtomicBool) -> Result<(), Lo
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_lost_the_office_ends_and_the_call_says_so(kind: Kind) {
-    let (space, went_on) = (Space::new(kind), AtomicBool::new(false));
+async fn a_body_that_lost_the_office_ends_and_the_call_says_so() {
+    let (space, went_on) = (Space::new(), AtomicBool::new(false));
     let client = space.client().await;
     until_leads(&client, PATH).await;
     assert!(failed(losing(&client, &space, &went_on)).is_lost());
@@ -157,10 +152,9 @@ fn panicking(client: &Client) {
     panic!("out of hay");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_panic_goes_on_and_the_office_can_be_given_up(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_panic_goes_on_and_the_office_can_be_given_up() {
+    let space = Space::new();
     let client = space.client().await;
     until_leads(&client, PATH).await;
     let panics = client.clone();

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LossReason};
 use zookeeper_client as zk;
 
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 /// Longer than the grace period of a body that is no longer polled.
@@ -27,10 +26,9 @@ fn block_until(condition: impl Fn() -> bool) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() {
+    let space = Space::new();
     let client = space.client().await;
     let has_run = Arc::new(AtomicBool::new(false));
     let run = has_run.clone();
@@ -45,10 +43,9 @@ async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs(ki
     assert!(!has_run.load(Ordering::SeqCst));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_callback_that_panics_before_it_makes_a_future_is_reported_and_gives_leadership_up(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_callback_that_panics_before_it_makes_a_future_is_reported_and_gives_leadership_up() {
+    let space = Space::new();
     let selector = space.client().await.election(PATH).unwrap().select(|_| {
         assert!(!std::hint::black_box(true), "a bug");
         ready(())
@@ -61,10 +58,9 @@ async fn a_callback_that_panics_before_it_makes_a_future_is_reported_and_gives_l
     selector.close().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_whose_runtime_ended_leaves_the_election(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_whose_runtime_ended_leaves_the_election() {
+    let space = Space::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
     let (told, mut led) = mpsc::unbounded_channel();
@@ -83,10 +79,9 @@ async fn a_selector_whose_runtime_ended_leaves_the_election(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() {
+    let space = Space::new();
     let client = space.client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -102,10 +97,9 @@ async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end(ki
     assert_eq!(soon(term.lost()).await, LossReason::Resigned);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_down_follows_a_loss_and_not_a_resignation(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_hold_down_follows_a_loss_and_not_a_resignation() {
+    let space = Space::new();
     let client = space.client().await;
     let first = client.election(PATH).unwrap().hold_down(AN_HOUR).latch();
     soon(first.leadership()).await.unwrap().resign();
@@ -120,10 +114,9 @@ async fn a_hold_down_follows_a_loss_and_not_a_resignation(kind: Kind) {
     first.close().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_it_is_closed(kind: Kind) {
-    let (space, pause) = (Space::new(kind), Duration::from_millis(300));
+async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_it_is_closed() {
+    let (space, pause) = (Space::new(), Duration::from_millis(300));
     let client = space.client().await;
     let elected = Instant::now();
     let first = client.election(PATH).unwrap().handover(pause).latch();
@@ -140,10 +133,9 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn waits_that_are_over_do_not_delay_a_shutdown(kind: Kind) {
-    let space = Space::new(kind);
+async fn waits_that_are_over_do_not_delay_a_shutdown() {
+    let space = Space::new();
     let client = space.config().default_wait(AN_HOUR).connect().await.unwrap();
     let latch = client.leader_latch(PATH).unwrap();
     latch.leadership_timeout(AN_HOUR).await.unwrap();
@@ -154,10 +146,9 @@ async fn waits_that_are_over_do_not_delay_a_shutdown(kind: Kind) {
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_never_yields_keeps_the_office_until_it_ends(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
     let second = space.client().await.leader_latch(PATH).unwrap();
@@ -183,10 +174,9 @@ async fn a_body_that_never_yields_keeps_the_office_until_it_ends(kind: Kind) {
     assert!(failed(body.join().unwrap().expect("it ended in its first step")).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
+    let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
     let mut body = pin!(term.run(pending::<()>()));
@@ -198,10 +188,9 @@ async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever(kin
     assert!(failed(body.await).is_lost());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_with_a_callback_that_never_yields_is_closed_when_it_ends(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_with_a_callback_that_never_yields_is_closed_when_it_ends() {
+    let space = Space::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
     let is_at_work = Arc::new(AtomicBool::new(true));
@@ -225,10 +214,9 @@ async fn a_selector_with_a_callback_that_never_yields_is_closed_when_it_ends(kin
     runtime.shutdown_background();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns() {
+    let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
     let leader = space.client().await.leader_latch(PATH).unwrap();
     soon(leader.leadership()).await.unwrap();
@@ -249,10 +237,9 @@ async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns(kind: Kin
     assert!(leader.is_leader());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_selector_that_always_runs_again_survives_the_end_of_its_sessions(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_selector_that_always_runs_again_survives_the_end_of_its_sessions() {
+    let space = Space::new();
     let client = space.client().await;
     let (told, mut led) = mpsc::unbounded_channel();
     let selector = client.election(PATH).unwrap().auto_requeue().select(move |term: Leadership| {
@@ -271,10 +258,9 @@ async fn a_selector_that_always_runs_again_survives_the_end_of_its_sessions(kind
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn failures_of_a_callback_are_followed_by_pauses_that_grow(kind: Kind) {
-    let space = Space::new(kind);
+async fn failures_of_a_callback_are_followed_by_pauses_that_grow() {
+    let space = Space::new();
     let (told, mut led) = mpsc::unbounded_channel();
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
     let selector = election.select(move |_| {

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Member, MultiGuard};
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
+async fn one_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
-        let scene = Interrupted::new(kind).await;
+        let scene = Interrupted::new().await;
         let other = scene.space.client().await;
         let work = || {
             let multi = scene.client.multi([C, A, B]).unwrap();
@@ -29,11 +27,10 @@ async fn one_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_that_takes_its_members_one_by_one_leaves_no_node_if_it_is_dropped(kind: Kind) {
+async fn one_that_takes_its_members_one_by_one_leaves_no_node_if_it_is_dropped() {
     for frame in Frame::BOTH {
-        let scene = Interrupted::new(kind).await;
+        let scene = Interrupted::new().await;
         let work = || {
             // Not one transaction: the last member is not one place in one queue.
             let members = [Member::mutex(A), Member::mutex(B), Member::exclusive(E)];
@@ -50,10 +47,9 @@ async fn one_that_takes_its_members_one_by_one_leaves_no_node_if_it_is_dropped(k
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_that_is_dropped_while_it_waits_leaves_all_queues(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_that_is_dropped_while_it_waits_leaves_all_queues() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     for taken in [A, B, C] {
         let single = other.mutex(taken).unwrap().lock().await.unwrap();
@@ -66,12 +62,11 @@ async fn one_that_is_dropped_while_it_waits_leaves_all_queues(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_cut_off_at_any_request_or_reply_has_all_members_once(kind: Kind) {
+async fn one_cut_off_at_any_request_or_reply_has_all_members_once() {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
-            let scene = Interrupted::new(kind).await;
+            let scene = Interrupted::new().await;
             let other = scene.space.client().await;
             let work = || {
                 let multi = scene.client.multi([A, B]).unwrap();

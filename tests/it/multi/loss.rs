@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason};
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon, until};
+use crate::support::{Server, Space, TICK, failed, soon, until};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_loss_of_any_member_is_the_loss_of_all(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_loss_of_any_member_is_the_loss_of_all() {
+    let space = Space::new();
     let client = space.client().await;
     for lost in [A, B, C] {
         let guard = lock(&client, &[A, B, C]).await;
@@ -28,10 +26,9 @@ async fn the_loss_of_any_member_is_the_loss_of_all(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_is_dropped_when_any_member_is_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_is_dropped_when_any_member_is_lost() {
+    let space = Space::new();
     let client = space.client().await;
     for lost in [A, B, C] {
         let multi = client.multi([A, B, C]).unwrap();
@@ -52,10 +49,9 @@ async fn a_body_is_dropped_when_any_member_is_lost(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_all_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_all_others() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let mut events = client.events();
@@ -81,10 +77,9 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_session_ends_is_told_and_the_next_gets_all(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_whose_session_ends_is_told_and_the_next_gets_all() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = lock(&client, &[A, B, C]).await;
     let waiting = spawn_lock(&other, &[C, B, A]);
@@ -98,10 +93,9 @@ async fn a_holder_whose_session_ends_is_told_and_the_next_gets_all(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_that_waits_when_its_session_ends_takes_all_members_in_the_next(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_that_waits_when_its_session_ends_takes_all_members_in_the_next() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(C).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(&client, &[A, B, C]);
@@ -121,10 +115,9 @@ async fn one_that_waits_when_its_session_ends_takes_all_members_in_the_next(kind
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn losses_do_not_prolong_the_deadline(kind: Kind) {
-    let space = Space::new(kind);
+async fn losses_do_not_prolong_the_deadline() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let multi = client.multi([A, B]).unwrap();
@@ -143,11 +136,10 @@ async fn losses_do_not_prolong_the_deadline(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_was_taken_is_not_waited_for_past_the_deadline(kind: Kind) {
+async fn what_was_taken_is_not_waited_for_past_the_deadline() {
     let long = Duration::from_secs(60);
-    let server = Server::start_granting(kind, long);
+    let server = Server::start_granting(long);
     let connect = async || {
         let config = Config::new(server.connect_string()).session_timeout(long).default_wait(long);
         config.tick_time(TICK).connect().await.unwrap()

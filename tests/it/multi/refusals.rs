@@ -1,11 +1,10 @@
 //! Members that the server does not let a client acquire or release.
 
-use rstest_reuse::apply;
 use zklock::{LockError, Member};
 use zookeeper_client as zk;
 
 use super::{A, B, C, lock, queues};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until_before_expiry};
+use crate::support::{Space, failed, soon, until_before_expiry};
 
 /// Gives everyone only these permissions on the middle member's node, and returns a connection that has all.
 async fn restrict_middle(space: &Space, permission: zk::Permission) -> zk::Client {
@@ -19,10 +18,9 @@ async fn restrict_middle(space: &Space, permission: zk::Permission) -> zk::Clien
     outsider
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_tried(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_tried() {
+    let space = Space::new();
     let _outsider = restrict_middle(&space, zk::Permission::READ).await;
     let client = space.client().await;
     let multi = client.multi([A, B, C]).unwrap();
@@ -36,10 +34,9 @@ async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_trie
     assert_eq!(stat().await.cversion, untouched, "the last member was not tried");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_member_of_another_recipe_is_told_and_the_others_are_released(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_member_of_another_recipe_is_told_and_the_others_are_released() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let writer = other.rwlock(B).unwrap().write().await.unwrap();
     let error = failed(soon(client.lock_all([A, B, C])).await);
@@ -54,10 +51,9 @@ async fn a_member_of_another_recipe_is_told_and_the_others_are_released(kind: Ki
     assert_eq!(other.rwlock(B).unwrap().participants().await.unwrap(), []);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_member_that_cannot_be_released_does_not_keep_the_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_member_that_cannot_be_released_does_not_keep_the_others() {
+    let space = Space::new();
     let outsider = restrict_middle(&space, zk::Permission::READ | zk::Permission::CREATE).await;
     let client = space.client().await;
     let guard = lock(&client, &[A, B, C]).await;
@@ -70,10 +66,9 @@ async fn a_member_that_cannot_be_released_does_not_keep_the_others(kind: Kind) {
     until_before_expiry(async || middle().await == 0, "the node is gone").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_whose_member_cannot_be_released_keeps_its_result(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_whose_member_cannot_be_released_keeps_its_result() {
+    let space = Space::new();
     let _outsider = restrict_middle(&space, zk::Permission::READ | zk::Permission::CREATE).await;
     let client = space.client().await;
     let value = soon(client.multi([A, B, C]).unwrap().run(async |_| 7)).await;

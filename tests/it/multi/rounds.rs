@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, FencingToken};
 
 use super::{A, B, C, until_nothing_is_left};
-use crate::support::{Kind, Space, on_both_servers};
+use crate::support::Space;
 
 /// The locks of each session, in the order in which it names them.
 const GROUPS: [&[&str]; 4] = [&[A, B], &[B, A], &[A, B, C], &[C, B, A]];
@@ -26,14 +25,8 @@ enum Manner {
     OneByOne,
 }
 
-/// Returns the number of rounds of all sessions together: all ten thousand on the embedded server, and fewer
-/// on a real one, which writes each round to disk.
-fn rounds(kind: Kind) -> usize {
-    match kind {
-        Kind::Embedded => 10_240,
-        Kind::Real => 2_400,
-    }
-}
+/// The number of rounds of all sessions together.
+const ROUNDS: usize = if cfg!(soak) { 10_240 } else { 960 };
 
 /// The holds of each lock, as its holders know them.
 #[derive(Default)]
@@ -96,15 +89,15 @@ async fn round(client: &Client, group: &[&str], manner: Manner, ledger: &Ledger)
     }
 }
 
-async fn many_rounds(kind: Kind, manners: [Manner; 4]) {
-    let space = Space::new(kind);
+async fn many_rounds(manners: [Manner; 4]) {
+    let space = Space::new();
     let (ledger, mut tasks) = (Arc::new(Ledger::default()), JoinSet::new());
     for (group, manner) in GROUPS.into_iter().zip(manners) {
         let client = space.client().await;
         for _ in 0..TASKS {
             let (client, ledger) = (client.clone(), ledger.clone());
             tasks.spawn(async move {
-                for _ in 0..rounds(kind) / GROUPS.len() / TASKS {
+                for _ in 0..ROUNDS / GROUPS.len() / TASKS {
                     round(&client, group, manner, &ledger).await;
                 }
             });
@@ -122,21 +115,19 @@ async fn many_rounds(kind: Kind, manners: [Manner; 4]) {
             }
         }
     }
-    assert_eq!(ledger.rounds(), rounds(kind));
+    assert_eq!(ledger.rounds(), ROUNDS);
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock(kind: Kind) {
-    many_rounds(kind, [Manner::Together; 4]).await;
+async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock() {
+    many_rounds([Manner::Together; 4]).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_rounds_end_although_half_of_the_sessions_take_their_locks_one_by_one(kind: Kind) {
+async fn ten_thousand_rounds_end_although_half_of_the_sessions_take_their_locks_one_by_one() {
     use Manner::{OneByOne, Together};
-    many_rounds(kind, [Together, OneByOne, OneByOne, Together]).await;
+    many_rounds([Together, OneByOne, OneByOne, Together]).await;
 }
 
 /// The longest time without any round.

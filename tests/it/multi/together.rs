@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Acl, Client, Config, Member};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::{A, B, C, lock, queues, until_nothing_is_left};
 use crate::requests::{PATIENCE, quiet_client, quiet_client_at, requests};
-use crate::support::{Kind, Server, Space, on_both_servers, soon, until};
+use crate::support::{Server, Space, soon, until};
 
 /// A client behind a proxy, at a server on which the locks were held before.
 struct Scene {
@@ -19,8 +18,8 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(kind: Kind) -> Self {
-        let server = Server::start_granting(kind, PATIENCE);
+    async fn new() -> Self {
+        let server = Server::start_granting(PATIENCE);
         let other = quiet_client(&server).await;
         lock(&other, &[A, B, C]).await.release().await.unwrap();
         let proxy = Proxy::start(server.address()).unwrap();
@@ -43,10 +42,9 @@ impl Scene {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn two_free_members_cost_four_requests_then_six_and_then_two(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn two_free_members_cost_four_requests_then_six_and_then_two() {
+    let scene = Scene::new().await;
     let multi = scene.client.multi([A, B]).unwrap();
     // The second time, the client also watches the nodes of the queues, and then it goes by its numbers.
     for (cost, lists) in [(4, 2), (6, 2), (2, 0), (2, 0), (2, 0)] {
@@ -61,10 +59,9 @@ async fn two_free_members_cost_four_requests_then_six_and_then_two(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_that_another_client_had_meanwhile_are_listed_again(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn members_that_another_client_had_meanwhile_are_listed_again() {
+    let scene = Scene::new().await;
     let other = quiet_client(&scene.server).await;
     let (multi, mut last) = (scene.client.multi([A, B]).unwrap(), None);
     for nth in 0..6 {
@@ -83,10 +80,9 @@ async fn members_that_another_client_had_meanwhile_are_listed_again(kind: Kind) 
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_client_that_may_not_write_its_nodes_goes_by_its_numbers_too(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_client_that_may_not_write_its_nodes_goes_by_its_numbers_too() {
+    let scene = Scene::new().await;
     let config = Config::new(scene.proxy.connect_string()).session_timeout(PATIENCE);
     let config = config.server_timeout(PATIENCE / 3).acl(Acl::entries(["world:anyone:cdr"]));
     let client = config.connect().await.unwrap();
@@ -99,10 +95,9 @@ async fn a_client_that_may_not_write_its_nodes_goes_by_its_numbers_too(kind: Kin
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_that_is_dropped_after_its_transaction_was_overtaken_leaves_nothing(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn one_that_is_dropped_after_its_transaction_was_overtaken_leaves_nothing() {
+    let scene = Scene::new().await;
     let other = quiet_client(&scene.server).await;
     let multi = scene.client.multi([A, B]).unwrap();
     for _ in 0..3 {
@@ -120,10 +115,9 @@ async fn one_that_is_dropped_after_its_transaction_was_overtaken_leaves_nothing(
     until(async || is_empty(A).await && is_empty(B).await, "nothing is left").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_members_of_a_dropped_guard_are_deleted_by_one_transaction(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn the_members_of_a_dropped_guard_are_deleted_by_one_transaction() {
+    let scene = Scene::new().await;
     let dropped = async {
         let [one, other] = [&[A, B, C][..], &[A, B]].map(|paths| async { lock(&scene.client, paths).await });
         drop(one.await);
@@ -134,10 +128,9 @@ async fn the_members_of_a_dropped_guard_are_deleted_by_one_transaction(kind: Kin
     assert_eq!(scene.cost_of(dropped).await, [4, 0, 0, 5, 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_under_several_members_costs_two_transactions(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_body_under_several_members_costs_two_transactions() {
+    let scene = Scene::new().await;
     let body = async {
         scene.client.multi([A, B]).unwrap().run(async |_| ()).await.unwrap();
         scene.client.shutdown(Duration::from_secs(20)).await;
@@ -145,19 +138,17 @@ async fn a_body_under_several_members_costs_two_transactions(kind: Kind) {
     assert_eq!(scene.cost_of(body).await, [2, 0, 0, 2, 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn queues_that_do_not_exist_are_created_and_then_entered_together(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn queues_that_do_not_exist_are_created_and_then_entered_together() {
+    let scene = Scene::new().await;
     let first = async { lock(&scene.client, &[A, "/new/b", "/new/c"]).await.release().await.unwrap() };
     // The first transaction is refused, and the queues are created as containers.
     assert_eq!(scene.cost_of(first).await, [3, 0, 0, 6, 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn members_that_the_client_holds_or_waits_for_are_taken_one_by_one(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn members_that_the_client_holds_or_waits_for_are_taken_one_by_one() {
+    let scene = Scene::new().await;
     let held = scene.client.mutex(B).unwrap().lock().await.unwrap();
     let waiting = async {
         let client = scene.client.clone();
@@ -175,10 +166,9 @@ async fn members_that_the_client_holds_or_waits_for_are_taken_one_by_one(kind: K
     assert_eq!((transactions, creates), (0, 1));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_calls_of_the_client_get_members_that_were_taken_together(kind: Kind) {
-    let space = Space::new(kind);
+async fn other_calls_of_the_client_get_members_that_were_taken_together() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client, &[A, B]).await;
     let token = guard.fencing_token(B);
@@ -195,10 +185,9 @@ async fn other_calls_of_the_client_get_members_that_were_taken_together(kind: Ki
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_member_that_is_entered_again_inside_stays_when_the_others_are_given_back(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_member_that_is_entered_again_inside_stays_when_the_others_are_given_back() {
+    let space = Space::new();
     let client = space.client().await;
     let guard = client.lock_all([Member::mutex(A), Member::write(B), Member::mutex(C)]).await.unwrap();
     let again = guard.scope(async { client.rwlock(B).unwrap().read().await.unwrap() }).await;

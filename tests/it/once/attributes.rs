@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, distributed_lock, leader_only};
 use zklock_testkit::How;
@@ -10,17 +9,16 @@ use zklock_testkit::wire::Opcode;
 
 use super::HOUR;
 use crate::requests::{PATIENCE, quiet_client, requests};
-use crate::support::{Kind, Server, Space, failed, on_both_servers, soon, until_leads};
+use crate::support::{Server, Space, failed, soon, until_leads};
 
 #[distributed_lock(path = "/jobs/{id}", once_per = "1h")]
 async fn job(id: u8) -> Result<Option<u8>, LockError> {
     Ok(Some(id))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick() {
+    let space = Space::new();
     let calls = async || {
         let first = job(7).await.unwrap();
         (first, job(7).await.unwrap(), job(8).await.unwrap())
@@ -33,10 +31,9 @@ async fn a_locked_function_starts_once_per_path_and_leaves_nothing_but_its_tick(
     assert_eq!(ticks, ["jobs%2F7", "jobs%2F8"]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_period_that_is_known_to_have_begun_costs_no_lock(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_period_that_is_known_to_have_begun_costs_no_lock() {
+    let server = Server::start_granting(PATIENCE);
     let client = quiet_client(&server).await;
     let calls = async {
         assert_eq!(job(7).await.unwrap(), Some(7));
@@ -57,10 +54,9 @@ async fn busy() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun() {
+    let space = Space::new();
     let client = space.client().await;
     // A holder that never starts may have died.
     let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
@@ -77,10 +73,9 @@ async fn slow() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period() {
+    let space = Space::new();
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     let waits = tokio::spawn(zklock::scope(space.client().await, slow()));
     space.until_queued("/slow", 2).await;
@@ -92,10 +87,9 @@ async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period(k
     space.until_queued("/slow", 1).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_look_at_the_tick_that_breaks_off_is_repeated(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_look_at_the_tick_that_breaks_off_is_repeated() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     assert!(holder.once_per(SLOW, HOUR).await.unwrap());
@@ -106,10 +100,9 @@ async fn a_look_at_the_tick_that_breaks_off_is_repeated(kind: Kind) {
     holder.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
+    let space = Space::new();
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     let client = space.client().await;
     let waits = tokio::spawn(zklock::scope(client.clone(), slow()));
@@ -125,10 +118,9 @@ async fn inherited() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_turn_of_a_holder_that_died_before_it_started_is_taken_by_the_next(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_turn_of_a_holder_that_died_before_it_started_is_taken_by_the_next() {
+    let space = Space::new();
     let (proxy, dead) = space.proxied().await;
     let holder = dead.mutex("/inherited").unwrap().lock().await.unwrap();
     proxy.refuse();
@@ -142,10 +134,9 @@ async fn failing() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     Err("it failed".into())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_start_counts_whatever_becomes_of_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_start_counts_whatever_becomes_of_it() {
+    let space = Space::new();
     let error = failed(zklock::scope(space.client().await, failing()).await);
     assert_eq!(error.to_string(), "it failed");
     zklock::scope(space.client().await, failing()).await.unwrap();
@@ -171,10 +162,9 @@ async fn same(name: &str) -> Result<Option<u8>, LockError> {
     Ok(Some(4))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn functions_count_for_themselves_unless_they_name_one_tick(kind: Kind) {
-    let space = Space::new(kind);
+async fn functions_count_for_themselves_unless_they_name_one_tick() {
+    let space = Space::new();
     let calls = async {
         assert_eq!(both().await.unwrap(), Some(1));
         assert_eq!(both().await.unwrap(), None);
@@ -189,10 +179,9 @@ async fn functions_count_for_themselves_unless_they_name_one_tick(kind: Kind) {
     assert_eq!(ticks, ["x", "y"]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_period_of_nothing_is_an_error_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_period_of_nothing_is_an_error_and_leaves_nothing() {
+    let space = Space::new();
     let error = failed(zklock::scope(space.client().await, named(Duration::ZERO, "x")).await);
     assert!(matches!(error, LockError::InvalidConfig { setting: "once_per", .. }), "{error}");
     let error = failed(zklock::scope(space.client().await, named(HOUR, "")).await);
@@ -259,10 +248,9 @@ impl<T: Sync> Reports<T> {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters(kind: Kind) {
-    let space = Space::new(kind);
+async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters() {
+    let space = Space::new();
     let client = space.client().await;
     let (invoices, reports) = (Invoices(client.clone()), Reports(client.clone(), 7_u8));
     assert_eq!(invoices.send().await.unwrap(), Some(1));
@@ -279,10 +267,9 @@ async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn namesakes_are_refused_until_they_name_their_ticks(kind: Kind) {
-    let space = Space::new(kind);
+async fn namesakes_are_refused_until_they_name_their_ticks() {
+    let space = Space::new();
     let client = space.client().await;
     // The order of the tests decides which of the two comes first.
     let sent = [Invoices::collect(&client).await, Reports::<u8>::collect(&client).await];
@@ -317,10 +304,9 @@ fn blocking_too(client: &Client) -> Result<Option<u8>, LockError> {
     Ok(Some(3))
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_leader_starts_once_and_a_follower_never() {
+    let space = Space::new();
     let (leader, follower) = (space.client().await, space.client().await);
     until_leads(&leader, "/office").await;
     let calls = async || (sweep().await, sweep().await, strict().await, strict().await);
@@ -336,10 +322,9 @@ async fn the_leader_starts_once_and_a_follower_never(kind: Kind) {
     assert_eq!(zklock::scope(follower, sweep()).await, None);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn functions_that_are_not_async_start_once_too(kind: Kind) {
-    let space = Space::new(kind);
+async fn functions_that_are_not_async_start_once_too() {
+    let space = Space::new();
     let client = space.client().await;
     until_leads(&client, "/office").await;
     let blocked = client.clone();

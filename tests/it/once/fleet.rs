@@ -8,7 +8,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use rustix::process::Signal;
 use tempfile::NamedTempFile;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -16,11 +15,10 @@ use zklock::{Config, LockError, distributed_lock, leader_only};
 use zookeeper_client as zk;
 
 use crate::support::process::{Orders, Process};
-use crate::support::{Kind, Space, TICK, on_both_servers, outsider_at, until};
+use crate::support::{Space, TICK, outsider_at, until};
 
 /// The test that runs as a replica in another process, where its case does not matter.
-const REPLICA: &str =
-    "once::fleet::work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed::case_1_embedded";
+const REPLICA: &str = "once::fleet::work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed";
 const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
 const NAME: &str = "ZKLOCK_TEST_REPLICA_NAME";
 const WORK: &str = "ZKLOCK_TEST_REPLICA_WORK";
@@ -104,8 +102,8 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn new(kind: Kind, work: &'static str) -> Self {
-        Self { space: Space::new(kind), work, log: NamedTempFile::new().unwrap() }
+    fn new(work: &'static str) -> Self {
+        Self { space: Space::new(), work, log: NamedTempFile::new().unwrap() }
     }
 
     fn replica(&self, name: usize) -> Process {
@@ -157,8 +155,8 @@ async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Process>]) -> usize {
     name
 }
 
-async fn starts_once_per_second(kind: Kind, work: &'static str) -> Vec<Start> {
-    let fleet = Fleet::new(kind, work);
+async fn starts_once_per_second(work: &'static str) -> Vec<Start> {
+    let fleet = Fleet::new(work);
     let mut replicas: Vec<_> = (0..REPLICAS).map(|name| Some(fleet.replica(name))).collect();
     fleet.until_started(SECONDS / 2).await;
     let killed = kill_last(&fleet, &mut replicas).await;
@@ -181,21 +179,19 @@ fn longest_gap(starts: &[Start]) -> i64 {
     starts.windows(2).map(|pair| pair[1].at - pair[0].at).max().expect("there are several starts")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed(kind: Kind) {
+async fn work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed() {
     if let Some(orders) = Orders::read([LOG, NAME, WORK]) {
         return sweep(orders).await;
     }
-    let starts = starts_once_per_second(kind, "lock").await;
+    let starts = starts_once_per_second("lock").await;
     // No turn is missed, because no replica waits for the one that was killed.
     assert!(longest_gap(&starts) < 8_000, "{starts:?}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn work_of_a_leader_starts_once_per_second_but_for_the_time_of_an_election(kind: Kind) {
-    let starts = starts_once_per_second(kind, "leader").await;
+async fn work_of_a_leader_starts_once_per_second_but_for_the_time_of_an_election() {
+    let starts = starts_once_per_second("leader").await;
     let election = SESSION.as_millis() as i64 + 8_000;
     assert!(longest_gap(&starts) < 1_000 + election, "{starts:?}");
 }

@@ -4,14 +4,13 @@ use std::io::Read;
 use std::process::exit;
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{Config, LockError, distributed_lock};
 
 use crate::support::process::{Orders, Process};
-use crate::support::{Kind, Server, Space, on_both_servers, until};
+use crate::support::{Server, Space, until};
 
 /// The test that runs in another process, where its case does not matter.
-const CALLER: &str = "process::exit::calling_process::case_1_embedded";
+const CALLER: &str = "process::exit::calling_process";
 /// The path of the lock, which is different in each process.
 const PATH: &str = "ZKLOCK_TEST_EXIT_PATH";
 /// The number of processes on each kind of server.
@@ -25,11 +24,10 @@ async fn brief(path: &str) -> Result<usize, LockError> {
 }
 
 /// Makes one call for the parent process, if there is one, and ends.
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calling_process(kind: Kind) {
+async fn calling_process() {
     let Some((orders, [path])) = Orders::read([PATH]) else {
-        return a_call_in_this_process_leaves_nothing(kind).await;
+        return a_call_in_this_process_leaves_nothing().await;
     };
     let config = Config::new(orders.connect).namespace(orders.namespace).session_timeout(SESSION);
     let client = config.connect().await.unwrap();
@@ -37,16 +35,15 @@ async fn calling_process(kind: Kind) {
     exit(if called.unwrap() == path.len() { 0 } else { 1 });
 }
 
-async fn a_call_in_this_process_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_in_this_process_leaves_nothing() {
+    let space = Space::new();
     assert_eq!(zklock::scope(space.client().await, brief("/brief")).await.unwrap(), 6);
     space.until_empty("/brief").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_process_that_ends_right_after_a_call_leaves_nothing(kind: Kind) {
-    let server = Server::start_granting(kind, SESSION);
+async fn a_process_that_ends_right_after_a_call_leaves_nothing() {
+    let server = Server::start_granting(SESSION);
     let outsider = server.outsider().await;
     for number in 0..PROCESSES {
         let path = format!("/exits/{number}");

@@ -6,31 +6,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ::fork::{Fork, fork, waitpid_nohang};
-use rstest_reuse::apply;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::{Builder, Runtime};
 use zklock::{Client, Config, Health, LeaderLatch, LeaseState, LockError, MutexGuard, WriteGuard};
 
 use crate::support::process::{Orders, Process, report};
-use crate::support::{Kind, SOON, Space, on_both_servers};
+use crate::support::{SOON, Space};
 
 /// The test that runs in another process, where its case does not matter.
-const FORKS: &str =
-    "process::fork::a_fork_is_answered_at_once_and_leaves_locks_to_its_parent::case_1_embedded";
+const FORKS: &str = "process::fork::a_fork_is_answered_at_once_and_leaves_locks_to_its_parent";
 /// A time that no call of the child needs.
 const LONG: Duration = Duration::from_secs(300);
 
 /// Runs itself again in a process that forks.
-#[apply(on_both_servers)]
 #[test]
-fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent(kind: Kind) {
+fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent() {
     if let Some((orders, [])) = Orders::read([]) {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let parent = runtime.block_on(Parent::start(orders));
         return parent.fork(&runtime);
     }
     let mut output = String::new();
-    Process::start(FORKS, &Space::new(kind), []).output().read_to_string(&mut output).unwrap();
+    Process::start(FORKS, &Space::new(), []).output().read_to_string(&mut output).unwrap();
     let told: Vec<_> =
         output.lines().filter_map(|line| line.split_once("fork: ")).map(|(_, told)| told).collect();
     let expected = ["the state is told", "25 calls are refused", "all is dropped", "the parent holds"];

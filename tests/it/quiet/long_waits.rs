@@ -2,19 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use zklock::LockError;
 
 use super::{Loud, logged};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 const AFTER: Duration = Duration::from_millis(50);
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_waits_long_is_logged_again_and_again_with_the_holder(kind: Kind) {
+async fn a_call_that_waits_long_is_logged_again_and_again_with_the_holder() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let [path, silent] = ["line", "silent"].map(|name| format!("{}-{name}", space.namespace));
     let other = space.config().identity("billing-7").connect().await.unwrap();
     let client = space.config().warn_after(AFTER).connect().await.unwrap();
@@ -41,11 +39,10 @@ async fn a_call_that_waits_long_is_logged_again_and_again_with_the_holder(kind: 
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn many_calls_with_nodes_of_their_own_share_the_lines_of_their_path(kind: Kind) {
+async fn many_calls_with_nodes_of_their_own_share_the_lines_of_their_path() {
     Loud::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let path = format!("{}-task", space.namespace);
     let held = space.client().await.mutex(&path).unwrap().lock().await.unwrap();
     let client = space.config().warn_after(AFTER).connect().await.unwrap();

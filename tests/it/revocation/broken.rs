@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LossReason, Mode, Standing};
 
 use super::{PATH, holder, listen, lock, participants, spawn_lock};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lock_that_is_broken_is_a_loss_for_its_holder_and_let_to_the_next(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lock_that_is_broken_is_a_loss_for_its_holder_and_let_to_the_next() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let guard = lock(&a).await;
     let called = listen(&guard);
@@ -29,10 +27,9 @@ async fn a_lock_that_is_broken_is_a_loss_for_its_holder_and_let_to_the_next(kind
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail() {
+    let space = Space::new();
     let [a, b, c] = [space.client().await, space.client().await, space.client().await];
     let guard = lock(&a).await;
     let expelled = spawn_lock(&b);
@@ -53,10 +50,9 @@ async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail(kind: Kind)
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_broken_reader_lets_the_writer_in(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_broken_reader_lets_the_writer_in() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let (reading, writing) = (a.rwlock(PATH).unwrap(), b.rwlock(PATH).unwrap());
     let reader = reading.write().await.unwrap().downgrade().await.unwrap();

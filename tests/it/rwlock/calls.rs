@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::{Barrier, oneshot};
 use zklock::{LockError, Phase, RwLock};
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, SHORT, queue, rwlock};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 #[track_caller]
 fn check_upgrade(error: &LockError) {
@@ -18,10 +17,9 @@ fn check_upgrade(error: &LockError) {
     assert!(error.is_invalid() && !error.is_contended());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_side_is_entered_again_with_the_same_node_and_token(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_side_is_entered_again_with_the_same_node_and_token() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let reader = lock.read().await.unwrap();
     let inside = reader.scope(async {
@@ -54,10 +52,9 @@ async fn each_side_is_entered_again_with_the_same_node_and_token(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_enters_again_although_a_writer_waits(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_enters_again_although_a_writer_waits() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let lock = rwlock(&client);
     let reader = lock.read().await.unwrap();
@@ -71,10 +68,9 @@ async fn a_reader_enters_again_although_a_writer_waits(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_reads_may_not_write_and_is_told_at_once(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_reads_may_not_write_and_is_told_at_once() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let reader = lock.read().await.unwrap();
     let inside = reader.scope(async {
@@ -92,10 +88,9 @@ async fn who_reads_may_not_write_and_is_told_at_once(kind: Kind) {
     lock.write().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_reads_inside_of_a_write_may_not_write_there_either(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_reads_inside_of_a_write_may_not_write_there_either() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let run = lock.run_write(async |writer| {
         let reader = lock.read().await.unwrap();
@@ -108,10 +103,9 @@ async fn who_reads_inside_of_a_write_may_not_write_there_either(kind: Kind) {
     soon(run).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_locks_in_between_hide_no_reader(kind: Kind) {
-    let space = Space::new(kind);
+async fn other_locks_in_between_hide_no_reader() {
+    let space = Space::new();
     let client = space.client().await;
     let (lock, other) = (rwlock(&client), client.rwlock("/elsewhere").unwrap());
     let reader = lock.read().await.unwrap();
@@ -122,10 +116,9 @@ async fn other_locks_in_between_hide_no_reader(kind: Kind) {
     assert_eq!(again.fencing_token(), reader.fencing_token());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_tasks_clients_and_guards_without_their_scope_are_strangers(kind: Kind) {
-    let space = Space::new(kind);
+async fn other_tasks_clients_and_guards_without_their_scope_are_strangers() {
+    let space = Space::new();
     let (client, other) = (space.client().await, rwlock(&space.client().await));
     let lock = rwlock(&client);
     let reader = lock.read().await.unwrap();
@@ -151,10 +144,9 @@ async fn meet(lock: &RwLock, both: &Barrier) -> Result<(), LockError> {
     run.await
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_that_read_are_there_at_the_same_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn siblings_that_read_are_there_at_the_same_time() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let both = Barrier::new(2);
     let under_a_read = lock.run_read(async |_| tokio::join!(meet(&lock, &both), meet(&lock, &both)));
@@ -179,20 +171,18 @@ async fn alone(lock: &RwLock, inside: &AtomicUsize) -> usize {
     run.await.unwrap()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn siblings_that_write_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn siblings_that_write_exclude_each_other() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let inside = AtomicUsize::new(0);
     let siblings = lock.run_write(async |_| tokio::join!(alone(&lock, &inside), alone(&lock, &inside)));
     assert_eq!(soon(siblings).await.unwrap(), (0, 0));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_out(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_out() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let run = lock.run_write(async |writer| {
         let reader = lock.read().await.unwrap();
@@ -227,10 +217,9 @@ async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_ou
     soon(run).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_lost_lock_is_not_entered_again_on_either_side(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_lost_lock_is_not_entered_again_on_either_side() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let reader = lock.read().await.unwrap();
     space.delete_children(PATH).await;
@@ -244,10 +233,9 @@ async fn a_lost_lock_is_not_entered_again_on_either_side(kind: Kind) {
     lock.write().await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_waits_for_the_server_although_a_call_inside_looks_at_the_lock(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_release_waits_for_the_server_although_a_call_inside_looks_at_the_lock() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let lock = rwlock(&client);
     for round in 0..100 {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::RwLock;
 use zklock_testkit::Proxy;
 
 use super::{PATH, watchers_on};
 use crate::requests::{PATIENCE, quiet_client, quiet_client_at, requests};
-use crate::support::{Kind, Server, on_both_servers, soon, until};
+use crate::support::{Server, soon, until};
 
 /// Returns a lock of a client whose session sends no heartbeat within the time of a test.
 async fn quiet(server: &Server) -> RwLock {
@@ -21,10 +20,9 @@ async fn quiet_at(connect: &str) -> RwLock {
     lock
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn either_side_of_a_free_lock_costs_three_requests_then_four_and_then_two(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn either_side_of_a_free_lock_costs_three_requests_then_four_and_then_two() {
+    let server = Server::start_granting(PATIENCE);
     let _other = quiet(&server).await;
     let lock = quiet_client(&server).await.rwlock(PATH).unwrap();
     // On a busy machine, a lock may be held for so long that its node is watched.
@@ -38,10 +36,9 @@ async fn either_side_of_a_free_lock_costs_three_requests_then_four_and_then_two(
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_is_entered_again_and_what_may_not_be_cost_nothing(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn what_is_entered_again_and_what_may_not_be_cost_nothing() {
+    let server = Server::start_granting(PATIENCE);
     let lock = quiet(&server).await;
     let is_watched = || async {
         let own = lock.participants().await.unwrap().remove(0).node;
@@ -69,10 +66,9 @@ async fn what_is_entered_again_and_what_may_not_be_cost_nothing(kind: Kind) {
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_that_finds_others_costs_three_requests(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn a_try_that_finds_others_costs_three_requests() {
+    let server = Server::start_granting(PATIENCE);
     let (holder, other) = (quiet(&server).await, quiet(&server).await);
     let writer = holder.write().await.unwrap();
     assert!(other.try_read().await.unwrap().is_none());
@@ -86,10 +82,9 @@ async fn a_try_that_finds_others_costs_three_requests(kind: Kind) {
     writer.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn to_listen_for_revocation_costs_one_request_and_none_after_a_loss() {
+    let server = Server::start_granting(PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();
     let lock = quiet_at(proxy.connect_string()).await;
     let listens = async {

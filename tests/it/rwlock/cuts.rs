@@ -1,6 +1,5 @@
 //! Downgrades whose connection breaks at their transaction, and requests on the lock meanwhile.
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, LossReason, ReadGuard, WriteGuard};
 use zklock_testkit::How;
@@ -8,7 +7,7 @@ use zklock_testkit::wire::Opcode;
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::cuts::{Caller, Cut, Meanwhile, Scene, for_all};
-use crate::support::{Kind, failed, on_both_servers, soon, until};
+use crate::support::{failed, soon, until};
 
 type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
 
@@ -53,8 +52,8 @@ async fn check_gone(scene: &Scene, waiting: JoinHandle<WriteGuard>) {
     soon(write(&scene.client)).await.release().await.unwrap();
 }
 
-async fn break_while_downgrading(kind: Kind, cut: Cut, meanwhile: Meanwhile, caller: Caller) {
-    let scene = Scene::new(kind).await;
+async fn break_while_downgrading(cut: Cut, meanwhile: Meanwhile, caller: Caller) {
+    let scene = Scene::new().await;
     let (writer, node, waiting) = write_and_let_wait(&scene).await;
     let broken = scene.cut(cut);
     let downgrade: Downgrade = tokio::spawn(writer.downgrade());
@@ -77,18 +76,16 @@ async fn break_while_downgrading(kind: Kind, cut: Cut, meanwhile: Meanwhile, cal
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_that_is_cut_off_leaves_one_reader_or_nothing(kind: Kind) {
+async fn a_downgrade_that_is_cut_off_leaves_one_reader_or_nothing() {
     for cut in Cut::both(Opcode::MULTI) {
-        for_all(async |meanwhile, caller| break_while_downgrading(kind, cut, meanwhile, caller).await).await;
+        for_all(async |meanwhile, caller| break_while_downgrading(cut, meanwhile, caller).await).await;
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once() {
+    let scene = Scene::new().await;
     let (writer, node, waiting) = write_and_let_wait(&scene).await;
     let first = scene.proxy.on_request(Opcode::MULTI).times(2).cut(How::Fin);
     let second = scene.proxy.on_reply(Opcode::MULTI).times(2).cut(How::Rst);
@@ -97,11 +94,10 @@ async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once(kind: Kind
     check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost(kind: Kind) {
+async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
     for cut in Cut::both(Opcode::MULTI) {
-        let scene = Scene::new(kind).await;
+        let scene = Scene::new().await;
         let writer = write(&scene.client).await;
         let broken = scene.cut(cut);
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
@@ -115,11 +111,10 @@ async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost(kind: Kin
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_that_downgrades_is_cut_off_like_a_downgrade(kind: Kind) {
+async fn a_release_that_downgrades_is_cut_off_like_a_downgrade() {
     for cut in Cut::both(Opcode::MULTI) {
-        let scene = Scene::new(kind).await;
+        let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         let reader = writer.scope(rwlock(&scene.client).read()).await.unwrap();
         let broken = scene.cut(cut);
@@ -142,11 +137,10 @@ fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
     })
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
+async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
     for is_applied in [false, true] {
-        let scene = Scene::new(kind).await;
+        let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         writer.create("/ledger", "").await.unwrap();
         let [before, during] = [
@@ -179,11 +173,10 @@ async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss(kind: Kind) {
+async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
     for cut in Cut::both(Opcode::MULTI) {
-        let scene = Scene::new(kind).await;
+        let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         let asking = writer.scope(rwlock(&scene.client).read()).await.unwrap();
         let broken = scene.cut(cut);
@@ -201,10 +194,9 @@ async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss(kind: Kind
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_that_race_with_downgrades_are_all_applied(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn writes_that_race_with_downgrades_are_all_applied() {
+    let scene = Scene::new().await;
     let guard = write(&scene.other).await;
     guard.create("/ledger", "").await.unwrap();
     guard.release().await.unwrap();
@@ -229,10 +221,9 @@ async fn readers_inside(writer: &WriteGuard, client: &Client) -> Vec<ReadGuard> 
     readers
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_that_nobody_waits_for_any_more_releases(kind: Kind) {
-    let scene = Scene::new(kind).await;
+async fn a_downgrade_that_nobody_waits_for_any_more_releases() {
+    let scene = Scene::new().await;
     for is_applied in [false, true] {
         let (writer, _, waiting) = write_and_let_wait(&scene).await;
         let held = match is_applied {
@@ -247,11 +238,10 @@ async fn a_downgrade_that_nobody_waits_for_any_more_releases(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_or_writer_whose_create_is_cut_off_enters_once(kind: Kind) {
+async fn a_reader_or_writer_whose_create_is_cut_off_enters_once() {
     for cut in Cut::both(Opcode::CREATE2) {
-        let scene = Scene::new(kind).await;
+        let scene = Scene::new().await;
         write(&scene.other).await.release().await.unwrap();
         let broken = scene.cut(cut);
         let reading = spawn_read(&scene.client);

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
 
 use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 /// Waits until the writer's node, the first one of the queue, has become a reader's, and returns its name.
 async fn until_downgraded(space: &Space) -> String {
@@ -14,10 +13,9 @@ async fn until_downgraded(space: &Space) -> String {
     queue(space).await.remove(0)
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place(kind: Kind) {
-    let space = Space::new(kind);
+async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place() {
+    let space = Space::new();
     let client = space.config().identity("node-7").connect().await.unwrap();
     write(&client).await.release().await.unwrap();
     let writer = write(&client).await;
@@ -40,10 +38,9 @@ async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place(ki
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;
     let token = writer.fencing_token();
@@ -63,10 +60,9 @@ async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had(kind: Kind) {
     next.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_gone(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_gone() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let writer = write(&a).await;
     let writing = spawn_write(&b);
@@ -86,10 +82,9 @@ async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_next_writer_are_not(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_next_writer_are_not() {
+    let space = Space::new();
     let [a, b, c, d] =
         [space.client().await, space.client().await, space.client().await, space.client().await];
     let writer = write(&a).await;
@@ -112,10 +107,9 @@ async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_nex
     soon(last).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_that_reads_and_stops_writing_reads_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_that_reads_and_stops_writing_reads_on() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     for is_dropped in [false, true] {
         let writer = write(&a).await;
@@ -140,10 +134,9 @@ async fn a_writer_that_reads_and_stops_writing_reads_on(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;
     writer.scope(rwlock(&client).read()).await.unwrap().release().await.unwrap();
@@ -152,10 +145,9 @@ async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time() {
+    let space = Space::new();
     let client = space.client().await;
     for _ in 0..30 {
         let writer = write(&client).await;
@@ -167,10 +159,9 @@ async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time(kind: Kind
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn strangers_neither_read_nor_downgrade_while_a_task_writes(kind: Kind) {
-    let space = Space::new(kind);
+async fn strangers_neither_read_nor_downgrade_while_a_task_writes() {
+    let space = Space::new();
     let client = space.client().await;
     let lock = rwlock(&client);
     let writer = lock.write().await.unwrap();
@@ -184,10 +175,9 @@ async fn strangers_neither_read_nor_downgrade_while_a_task_writes(kind: Kind) {
     writer.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn inside_of_another_write_guard_the_lock_stays_a_writers(kind: Kind) {
-    let space = Space::new(kind);
+async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
+    let space = Space::new();
     let client = space.client().await;
     let outer = write(&client).await;
     let inner = outer.scope(rwlock(&client).write()).await.unwrap();
@@ -200,10 +190,9 @@ async fn inside_of_another_write_guard_the_lock_stays_a_writers(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_waits_for_writers_inside_and_says_so(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_waits_for_writers_inside_and_says_so() {
+    let space = Space::new();
     let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
     let outer = write(&client).await;
     let inner = outer.scope(rwlock(&client).write()).await.unwrap();
@@ -218,10 +207,9 @@ async fn a_downgrade_waits_for_writers_inside_and_says_so(kind: Kind) {
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgraded_guard_has_a_readers_scope(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgraded_guard_has_a_readers_scope() {
+    let space = Space::new();
     let client = space.client().await;
     let (lock, token) = (rwlock(&client), write(&client).await);
     let reader = token.downgrade().await.unwrap();
@@ -237,10 +225,9 @@ async fn a_downgraded_guard_has_a_readers_scope(kind: Kind) {
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn what_is_lost_is_not_downgraded(kind: Kind) {
-    let space = Space::new(kind);
+async fn what_is_lost_is_not_downgraded() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;
     space.delete_children(PATH).await;
@@ -249,10 +236,9 @@ async fn what_is_lost_is_not_downgraded(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_that_is_denied_says_so_and_releases(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_that_is_denied_says_so_and_releases() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;
     space.forbid_creates(PATH).await;
@@ -261,10 +247,9 @@ async fn a_downgrade_that_is_denied_says_so_and_releases(kind: Kind) {
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_they_end(kind: Kind) {
-    let space = Space::new(kind);
+async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_they_end() {
+    let space = Space::new();
     let client = space.client().await;
     for last in 0..3 {
         let writer = write(&client).await;

@@ -1,11 +1,10 @@
 //! Contenders of Curator in the queue, as since 5.5 and as before.
 
-use rstest_reuse::apply;
 use zklock::{LockError, Standing};
 use zookeeper_client as zk;
 
 use super::{PATH, queue, read, rwlock, spawn_read, spawn_write, until_waiting};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 const UUID: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
@@ -44,10 +43,9 @@ impl Curator {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn curators_readers_and_writers_are_waited_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn curators_readers_and_writers_are_waited_for() {
+    let space = Space::new();
     let (curator, client) = (Curator::new(&space).await, space.client().await);
     let reader = curator.enter("__READ__").await;
     read(&client).await.release().await.unwrap();
@@ -62,10 +60,9 @@ async fn curators_readers_and_writers_are_waited_for(kind: Kind) {
     soon(reading).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_by_todays_curator_lets_our_readers_in_and_keeps_our_writers_out(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_by_todays_curator_lets_our_readers_in_and_keeps_our_writers_out() {
+    let space = Space::new();
     let (curator, other) = (Curator::new(&space).await, space.client().await);
     let client = space.client().await;
     let writer = curator.enter("__WRIT__").await;
@@ -90,10 +87,9 @@ async fn a_downgrade_by_todays_curator_lets_our_readers_in_and_keeps_our_writers
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn our_writer_waits_for_both_nodes_of_a_curator_that_writes_and_reads(kind: Kind) {
-    let space = Space::new(kind);
+async fn our_writer_waits_for_both_nodes_of_a_curator_that_writes_and_reads() {
+    let space = Space::new();
     for leaves_first in ["__READ__", "__WRIT__"] {
         let (curator, client) = (Curator::new(&space).await, space.client().await);
         let writer = curator.enter("__WRIT__").await;
@@ -109,10 +105,9 @@ async fn our_writer_waits_for_both_nodes_of_a_curator_that_writes_and_reads(kind
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_by_an_old_curator_is_a_reader_at_the_tail(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_downgrade_by_an_old_curator_is_a_reader_at_the_tail() {
+    let space = Space::new();
     let (curator, client) = (Curator::new(&space).await, space.client().await);
     let writer = curator.enter("__WRIT__").await;
     let reader = curator.enter("__READ__").await;
@@ -127,10 +122,9 @@ async fn a_downgrade_by_an_old_curator_is_a_reader_at_the_tail(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn names_without_protection_have_their_place_too(kind: Kind) {
-    let space = Space::new(kind);
+async fn names_without_protection_have_their_place_too() {
+    let space = Space::new();
     let (curator, client) = (Curator::new(&space).await, space.client().await);
     let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
     let created = curator.zk.create(&format!("{}/__WRIT__", curator.dir), b"", &options).await.unwrap();
@@ -139,10 +133,9 @@ async fn names_without_protection_have_their_place_too(kind: Kind) {
     read(&client).await.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_mutex_at_the_path_of_a_read_write_lock_is_an_error_and_no_race(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_mutex_at_the_path_of_a_read_write_lock_is_an_error_and_no_race() {
+    let space = Space::new();
     let client = space.client().await;
     let reader = read(&client).await;
     let error = failed(client.mutex(PATH).unwrap().lock().await);

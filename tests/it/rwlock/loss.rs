@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use zklock::{Client, Config, LeaseState, LockError, LossReason, ReadGuard, RwLock, WriteGuard};
 
 use super::{PATH, queue, read, rwlock, spawn_read, write};
-use crate::support::{Kind, Server, Space, TICK, failed, on_both_servers, soon};
+use crate::support::{Server, Space, TICK, failed, soon};
 
 /// A guard of either side.
 enum Held {
@@ -51,10 +50,9 @@ impl Held {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn holders_whose_nodes_are_deleted_are_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn holders_whose_nodes_are_deleted_are_told() {
+    let space = Space::new();
     let client = space.client().await;
     let held = Held::all(&client).await;
     for path in [PATH, "/other", "/third"] {
@@ -65,10 +63,9 @@ async fn holders_whose_nodes_are_deleted_are_told(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn holders_whose_session_is_ended_are_told_and_the_next_is_let_in(kind: Kind) {
-    let space = Space::new(kind);
+async fn holders_whose_session_is_ended_are_told_and_the_next_is_let_in() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = Held::all(&client).await;
     let writing = other.rwlock("/other").unwrap();
@@ -88,10 +85,9 @@ async fn holders_whose_session_is_ended_are_told_and_the_next_is_let_in(kind: Ki
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_loss_of_one_reader_is_none_of_the_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_loss_of_one_reader_is_none_of_the_others() {
+    let space = Space::new();
     let client = space.client().await;
     let (first, second) = (read(&client).await, read(&space.client().await).await);
     let node = space.full(&format!("{PATH}/{}", queue(&space).await[0]));
@@ -103,10 +99,9 @@ async fn the_loss_of_one_reader_is_none_of_the_others(kind: Kind) {
     second.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn everybody_inside_of_a_lost_write_is_told(kind: Kind) {
-    let space = Space::new(kind);
+async fn everybody_inside_of_a_lost_write_is_told() {
+    let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;
     let reader = writer.scope(rwlock(&client).read()).await.unwrap();
@@ -119,10 +114,9 @@ async fn everybody_inside_of_a_lost_write_is_told(kind: Kind) {
     next.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_that_reads_or_writes_is_dropped_when_the_lock_is_lost(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_body_that_reads_or_writes_is_dropped_when_the_lock_is_lost() {
+    let space = Space::new();
     let lock = rwlock(&space.client().await);
     let (begin, mut begun) = unbounded_channel();
     let never = async |begin: UnboundedSender<()>| {
@@ -148,10 +142,9 @@ async fn a_body_that_reads_or_writes_is_dropped_when_the_lock_is_lost(kind: Kind
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_downgrade_that_no_server_answers_ends_with_the_lease(kind: Kind) {
-    let server = Server::start(kind);
+async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
+    let server = Server::start();
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
     let client = config.connect().await.unwrap();
     let writer = write(&client).await;

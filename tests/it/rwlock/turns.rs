@@ -1,15 +1,13 @@
 //! The order of turns, and the waiters that are woken for them.
 
-use rstest_reuse::apply;
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, SHORT, queue, read, rwlock, spawn_read, spawn_write, until_waiting, watchers, write};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_behind_a_writer_that_waits_waits_too(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_behind_a_writer_that_waits_waits_too() {
+    let space = Space::new();
     let [a, b, c] = [space.client().await, space.client().await, space.client().await];
     let reader = read(&a).await;
     let writing = spawn_write(&b);
@@ -28,10 +26,9 @@ async fn a_reader_behind_a_writer_that_waits_waits_too(kind: Kind) {
     reader.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_waits_for_no_writer_behind_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_waits_for_no_writer_behind_it() {
+    let space = Space::new();
     let [a, b, c] = [space.client().await, space.client().await, space.client().await];
     let first = write(&a).await;
     let reading = spawn_read(&b);
@@ -46,10 +43,9 @@ async fn a_reader_waits_for_no_writer_behind_it(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecessor(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecessor() {
+    let space = Space::new();
     let mut clients = Vec::new();
     for _ in 0..6 {
         clients.push(space.client().await);
@@ -84,10 +80,9 @@ async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecess
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front() {
+    let space = Space::new();
     let [a, b, c] = [space.client().await, space.client().await, space.client().await];
     let reader = read(&a).await;
     let writing = spawn_write(&b);
@@ -102,10 +97,9 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front(k
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let each = rwlock(&a).queueing_by_task();
     let readers = [each.read().await.unwrap(), each.read().await.unwrap(), each.read().await.unwrap()];
@@ -124,10 +118,9 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone(kind: Kind) {
     soon(writing).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_that_leaves_wakes_its_follower_only() {
+    let space = Space::new();
     let holder = space.client().await;
     write(&holder).await.release().await.unwrap();
     let held = write(&holder).await;
@@ -165,10 +158,9 @@ async fn a_waiter_that_leaves_wakes_its_follower_only(kind: Kind) {
     assert_eq!(lists, [1, 1, 2, 2, 2]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_follower_goes_on_waiting_for_who_was_in_front_of_the_one_that_left(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_follower_goes_on_waiting_for_who_was_in_front_of_the_one_that_left() {
+    let space = Space::new();
     let [a, b, c] = [space.client().await, space.client().await, space.client().await];
     let held = write(&a).await;
     let leaves = spawn_write(&b);
@@ -184,10 +176,9 @@ async fn a_follower_goes_on_waiting_for_who_was_in_front_of_the_one_that_left(ki
     soon(waiting).await.unwrap().release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side() {
+    let space = Space::new();
     let [a, b, c, d] =
         [space.client().await, space.client().await, space.client().await, space.client().await];
     let held = write(&a).await;
@@ -229,10 +220,9 @@ async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side(
     space.until_empty(PATH).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_shares_with_a_downgraded_one() {
+    let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
     let reader = write(&a).await.downgrade().await.unwrap();
     let other = read(&b).await;
@@ -242,10 +232,9 @@ async fn a_reader_shares_with_a_downgraded_one(kind: Kind) {
     other.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_reader_that_does_not_wait_joins_one_of_its_client_that_is_only_entering(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_reader_that_does_not_wait_joins_one_of_its_client_that_is_only_entering() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     rwlock(&client).read().await.unwrap().release().await.unwrap();
     let created = proxy.on_reply(Opcode::CREATE2).hold();

@@ -1,11 +1,10 @@
 //! Participants agree on the number of permits, and on the recipe of the path.
 
-use rstest_reuse::apply;
 use zklock::LockError;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
 #[track_caller]
 fn check_differ(error: &LockError, expected: (u32, u32)) {
@@ -27,10 +26,9 @@ fn check_mixed(error: &LockError, own: &str, other: &str) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothing() {
+    let space = Space::new();
     let guard = take(&semaphore(&space.client().await, 3), 1).await;
     space.until_empty(GATE).await;
     let other = space.client().await;
@@ -48,10 +46,9 @@ async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothin
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_number_changes_when_nobody_has_a_permit(kind: Kind) {
-    let space = Space::new(kind);
+async fn the_number_changes_when_nobody_has_a_permit() {
+    let space = Space::new();
     let (old, new) = (space.client().await, space.client().await);
     for permits in [3, 5, 2] {
         let guard = take(&semaphore(&new, permits), permits).await;
@@ -64,10 +61,9 @@ async fn the_number_changes_when_nobody_has_a_permit(kind: Kind) {
     assert_eq!(stated, b"4");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody(kind: Kind) {
-    let space = Space::new(kind);
+async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody() {
+    let space = Space::new();
     let client = space.client().await;
     take(&semaphore(&client, 2), 1).await.release().await.unwrap();
     let outsider = space.outsider().await;
@@ -79,10 +75,9 @@ async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
@@ -97,10 +92,9 @@ async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it(k
     assert_eq!(mutex.participants().await.unwrap(), []);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_disturb_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_disturb_it() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let rwlock = client.rwlock(PATH).unwrap();
     let guard = rwlock.read().await.unwrap();
@@ -111,10 +105,9 @@ async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_di
     assert_eq!(rwlock.participants().await.unwrap(), []);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn other_locks_at_the_path_of_a_semaphore_are_refused_and_do_not_disturb_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn other_locks_at_the_path_of_a_semaphore_are_refused_and_do_not_disturb_it() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 2), 1).await;
     check_mixed(&failed(soon(other.mutex(PATH).unwrap().lock()).await), "a mutex", "a semaphore");
@@ -130,10 +123,9 @@ async fn other_locks_at_the_path_of_a_semaphore_are_refused_and_do_not_disturb_i
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let exclusive = other.exclusive(PATH).unwrap();
     let guard = take(&semaphore(&client, 1), 1).await;
@@ -148,11 +140,10 @@ async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_may_not_state_the_number_is_denied_and_leaves_nothing(kind: Kind) {
+async fn who_may_not_state_the_number_is_denied_and_leaves_nothing() {
     use zk::Permission as P;
-    let space = Space::new(kind);
+    let space = Space::new();
     let outsider = space.outsider().await;
     outsider.auth("digest", b"outsider:secret").await.unwrap();
     let anyone = zk::Acl::new(P::READ | P::CREATE | P::DELETE, zk::AuthId::anyone());

@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zklock::{Client, FencingToken, Permits, Queueing, Semaphore, Standing};
 
 use super::passing::{patient, until_in_line};
 use super::{GATE, LEASES, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, on_both_servers, soon, until};
+use crate::support::{Space, soon, until};
 
 /// The tokens of the holders, in their order.
 type Record = Arc<Mutex<Vec<FencingToken>>>;
@@ -35,10 +34,9 @@ fn turns(record: &Record) -> Vec<usize> {
     record.chunk_by(|a, b| a.zxid() == b.zxid()).map(<[_]>::len).collect()
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let outsider = semaphore(&space.client().await, 1).queueing_by_task();
     let ((barrier, open), record) = (watch::channel(false), Record::default());
@@ -76,10 +74,9 @@ async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn without_time_a_permit_is_released_after_each_grant(kind: Kind) {
-    let space = Space::new(kind);
+async fn without_time_a_permit_is_released_after_each_grant() {
+    let space = Space::new();
     let queueing = Queueing::Process { turns: 64, within: Duration::ZERO };
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let semaphore = semaphore(&client, 1);
@@ -94,11 +91,10 @@ async fn without_time_a_permit_is_released_after_each_grant(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are(kind: Kind) {
+async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
     const OF: u32 = 3;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (room, mut tasks) = (Room::default(), JoinSet::new());
     let clients = [space.client().await, space.client().await];
     for number in 0..40 {
@@ -142,11 +138,10 @@ fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
     busy
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end(kind: Kind) {
+async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end() {
     const OF: u32 = 3;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let mut busy = keep_busy(&client, OF, 10);
     until_in_line_at_all(&client, OF).await;
@@ -171,10 +166,9 @@ async fn until_in_line_at_all(client: &Client, of: u32) {
     until(waiting, "calls wait in line").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_falls_takes_effect_when_the_turns_of_the_permits_are_over(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_falls_takes_effect_when_the_turns_of_the_permits_are_over() {
+    let space = Space::new();
     let queueing = Queueing::Process { turns: 2, within: Duration::from_secs(60) };
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let semaphore = client.semaphore(PATH, Permits::shared("/limit", 2)).unwrap();

@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use zklock_testkit::wire::Opcode;
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_came_first_is_served_first_whatever_it_wants(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_came_first_is_served_first_whatever_it_wants() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let (one, two) = (semaphore(&client, 3).queueing_by_task(), semaphore(&other, 3));
     let first = take(&one, 2).await;
@@ -39,10 +37,9 @@ async fn who_came_first_is_served_first_whatever_it_wants(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass() {
+    let space = Space::new();
     let (holder, waiter) = (semaphore(&space.client().await, 2), semaphore(&space.client().await, 2));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
@@ -62,10 +59,9 @@ async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle(kind: Kind) {
-    let space = Space::new(kind);
+async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let holder = take(&semaphore(&client, 3), 3).await;
     space.until_empty(GATE).await;
@@ -95,10 +91,9 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let holder = take(&semaphore(&client, 2), 1).await;
     space.until_empty(GATE).await;
@@ -121,10 +116,9 @@ async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
+    let space = Space::new();
     let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
@@ -151,10 +145,9 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     let guard = take(&holder, 1).await;

@@ -1,23 +1,20 @@
 //! Acquisitions of permits that are dropped, or whose connection breaks, at each of their requests and
 //! replies.
 
-use rstest_reuse::apply;
-
 use std::time::Duration;
 
 use zklock::{LockError, SemaphoreGuard};
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 const OF: u32 = 3;
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_take_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
+async fn a_take_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
-        let scene = Interrupted::new(kind).await;
+        let scene = Interrupted::new().await;
         let work = || {
             let semaphore = semaphore(&scene.client, OF);
             async move { semaphore.acquire_many(2).await.unwrap() }
@@ -29,11 +26,10 @@ async fn a_take_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
+async fn a_try_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
-        let scene = Interrupted::new(kind).await;
+        let scene = Interrupted::new().await;
         let other = semaphore(&scene.space.client().await, OF);
         let held = take(&other, 2).await;
         scene.space.until_empty(GATE).await;
@@ -52,10 +48,9 @@ async fn a_try_dropped_at_any_request_or_reply_leaves_no_node(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_leave_no_node_when_they_are_dropped(kind: Kind) {
-    let space = Space::new(kind);
+async fn those_who_wait_leave_no_node_when_they_are_dropped() {
+    let space = Space::new();
     let (holder, waiter) = (semaphore(&space.client().await, OF), semaphore(&space.client().await, OF));
     let held = take(&holder, 2).await;
     space.until_empty(GATE).await;
@@ -72,10 +67,9 @@ async fn those_who_wait_leave_no_node_when_they_are_dropped(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_take_dropped_after_any_delay_leaves_no_node_and_no_watch(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_take_dropped_after_any_delay_leaves_no_node_and_no_watch() {
+    let space = Space::new();
     let (holder, waiter) = (semaphore(&space.client().await, OF), semaphore(&space.client().await, OF));
     let held = take(&holder, 2).await;
     for micros in (0..6_000).step_by(150) {
@@ -108,12 +102,11 @@ async fn check_two(scene: &Interrupted, meanwhile: Meanwhile, taken: Result<Sema
     until_nothing_is_left(&scene.space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_take_cut_off_at_any_request_or_reply_has_its_permits_once(kind: Kind) {
+async fn a_take_cut_off_at_any_request_or_reply_has_its_permits_once() {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
-            let scene = Interrupted::new(kind).await;
+            let scene = Interrupted::new().await;
             // This creates the parents.
             take(&semaphore(&scene.client, OF), 1).await.release().await.unwrap();
             let work = || {
@@ -127,12 +120,11 @@ async fn a_take_cut_off_at_any_request_or_reply_has_its_permits_once(kind: Kind)
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_release_cut_off_at_any_request_or_reply_gives_all_permits_back(kind: Kind) {
+async fn a_release_cut_off_at_any_request_or_reply_gives_all_permits_back() {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
-            let scene = Interrupted::new(kind).await;
+            let scene = Interrupted::new().await;
             let semaphore = semaphore(&scene.client, OF);
             let work = || {
                 let semaphore = semaphore.clone();

@@ -1,15 +1,13 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and waiters.
 
-use rstest_reuse::apply;
 use zklock::LossReason;
 
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_is_told_when_one_of_its_permits_is_deleted(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_is_told_when_one_of_its_permits_is_deleted() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let kept = take(&semaphore(&other, 3), 1).await;
     let before = space.children(LEASES).await;
@@ -28,10 +26,9 @@ async fn a_holder_is_told_when_one_of_its_permits_is_deleted(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 1), 1).await;
     let held = space.children(LEASES).await;
@@ -59,10 +56,9 @@ async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan(
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 3), 2).await;
     let held = space.children(LEASES).await;
@@ -85,10 +81,9 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew(kind
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 3), 3).await;
     let waiting = spawn_take(&semaphore(&other, 3), 3);
@@ -102,10 +97,9 @@ async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free(kind: Kind
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn those_who_wait_when_their_session_ends_enter_both_queues_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 2), 2).await;
     space.until_empty(GATE).await;

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, Config};
 
 use super::{Room, semaphore, take};
-use crate::support::{Kind, Server, TICK, on_both_servers, soon, until};
+use crate::support::{Server, TICK, soon, until};
 
 /// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -19,10 +18,9 @@ async fn connect(server: &Server) -> Client {
     config.connect().await.expect("the server accepts a client")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it(kind: Kind) {
-    let server = Server::start_granting(kind, PATIENCE);
+async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it() {
+    let server = Server::start_granting(PATIENCE);
     let (room, rounds, mut tasks) = (Room::default(), Arc::new(AtomicUsize::new(0)), JoinSet::new());
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let mut clients = Vec::new();
@@ -58,10 +56,9 @@ async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it(kin
     until(|| async { left.participants().await.unwrap().is_empty() }, "nothing is left").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew(kind: Kind) {
-    let server = Server::start_reaping(kind);
+async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew() {
+    let server = Server::start_reaping();
     let client = connect(&server).await;
     let outsider = server.outsider().await;
     for permits in [2, 5] {
@@ -76,10 +73,9 @@ async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew(ki
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn containers_that_vanish_at_any_moment_are_created_again(kind: Kind) {
-    let server = Server::start_reaping(kind);
+async fn containers_that_vanish_at_any_moment_are_created_again() {
+    let server = Server::start_reaping();
     let (client, other) = (connect(&server).await, connect(&server).await);
     let (one, two) = (semaphore(&client, 2), semaphore(&other, 2));
     let outsider = server.outsider().await;

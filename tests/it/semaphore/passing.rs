@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
 use super::{GATE, LEASES, Room, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const DATA: &str = "/data";
 
@@ -29,12 +28,11 @@ pub(super) async fn until_in_line(client: &Client, of: u32, count: u32) {
     until(async || waiting().await == Some(count), "the calls wait in line").await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_tasks_share_three_permits_with_hardly_a_request(kind: Kind) {
+async fn thirty_tasks_share_three_permits_with_hardly_a_request() {
     const TASKS: u64 = 30;
     const ROUNDS: u64 = 40;
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let (room, mut tasks) = (Room::default(), JoinSet::new());
     let before = proxy.requests_total();
@@ -56,10 +54,9 @@ async fn thirty_tasks_share_three_permits_with_hardly_a_request(kind: Kind) {
     assert!(requests <= grants / 4, "{requests} requests for {grants} permits");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_are_served_in_the_order_in_which_they_came_under_one_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_are_served_in_the_order_in_which_they_came_under_one_node() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let mut events = client.events();
     let guard = take(&semaphore(&client, 1), 1).await;
@@ -99,10 +96,9 @@ async fn calls_are_served_in_the_order_in_which_they_came_under_one_node(kind: K
     assert_eq!(given, expected);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_each(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_each() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let semaphore = semaphore(&client, 3);
     let first = take(&semaphore, 1).await;
@@ -128,10 +124,9 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_right_after_a_release_finds_no_contender_of_a_call_that_was_served(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_right_after_a_release_finds_no_contender_of_a_call_that_was_served() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let semaphore = semaphore(&client, 1);
     for _ in 0..20 {
@@ -146,10 +141,9 @@ async fn a_try_right_after_a_release_finds_no_contender_of_a_call_that_was_serve
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
-    let space = Space::new(kind);
+async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
+    let space = Space::new();
     let by_task = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let shared = space.client().await;
     for semaphore in [semaphore(&by_task, 1), semaphore(&shared, 1).queueing_by_task()] {
@@ -167,10 +161,9 @@ async fn with_queueing_by_task_each_call_has_a_node_of_its_own(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_write_under_way_delays_the_next_holder_until_it_is_answered() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let first = take(&semaphore(&client, 1), 1).await;
     let mut waiters = Vec::new();
@@ -209,10 +202,9 @@ async fn a_write_under_way_delays_the_next_holder_until_it_is_answered(kind: Kin
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let guard = take(&semaphore(&client, 1), 1).await;
     guard.create(DATA, "first").await.unwrap();
@@ -230,10 +222,9 @@ async fn a_write_of_unknown_outcome_makes_the_next_holder_take_another_node(kind
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
-    let space = Space::new(kind);
+async fn nothing_is_passed_on_while_the_connection_is_broken() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let guard = take(&semaphore(&client, 1), 1).await;
     let waiting = spawn_take(&semaphore(&client, 1), 1);
@@ -256,10 +247,9 @@ async fn nothing_is_passed_on_while_the_connection_is_broken(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_loss_is_told_to_the_holder_and_those_in_line_are_served_afterwards(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_loss_is_told_to_the_holder_and_those_in_line_are_served_afterwards() {
+    let space = Space::new();
     for is_session in [false, true] {
         let (_proxy, client) = patient(&space).await;
         let guard = take(&semaphore(&client, 1), 1).await;
@@ -293,10 +283,9 @@ async fn a_loss_is_told_to_the_holder_and_those_in_line_are_served_afterwards(ki
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_holder_that_is_asked_to_release_does_not_pass_its_permit_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_holder_that_is_asked_to_release_does_not_pass_its_permit_on() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let semaphore = semaphore(&client, 1);
     let guard = take(&semaphore, 1).await;
@@ -314,10 +303,9 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_its_permit_on(kind: Kin
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn calls_that_are_dropped_in_line_are_skipped_and_the_last_one_takes_the_contender_with_it(kind: Kind) {
-    let space = Space::new(kind);
+async fn calls_that_are_dropped_in_line_are_skipped_and_the_last_one_takes_the_contender_with_it() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let guard = take(&semaphore(&client, 1), 1).await;
     let mut waiters = Vec::new();
@@ -343,10 +331,9 @@ async fn calls_that_are_dropped_in_line_are_skipped_and_the_last_one_takes_the_c
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let semaphore = semaphore(&client, 1);
     let guard = take(&semaphore, 1).await;
@@ -364,10 +351,9 @@ async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay(kind: Kin
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shutdown_refuses_those_in_line_and_passes_nothing_on(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shutdown_refuses_those_in_line_and_passes_nothing_on() {
+    let space = Space::new();
     let (_proxy, client) = patient(&space).await;
     let guard = take(&semaphore(&client, 1), 1).await;
     let waiters = [(); 3].map(|()| spawn_take(&semaphore(&client, 1), 1));
@@ -385,10 +371,9 @@ async fn a_shutdown_refuses_those_in_line_and_passes_nothing_on(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_permit_that_waits_to_be_passed_on_is_released_when_its_client_is_shut_down(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_permit_that_waits_to_be_passed_on_is_released_when_its_client_is_shut_down() {
+    let space = Space::new();
     let (proxy, client) = patient(&space).await;
     let guard = take(&semaphore(&client, 1), 1).await;
     guard.create(DATA, "first").await.unwrap();
@@ -412,10 +397,9 @@ async fn a_permit_that_waits_to_be_passed_on_is_released_when_its_client_is_shut
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn an_error_of_a_contender_is_that_of_all_calls_in_line(kind: Kind) {
-    let space = Space::new(kind);
+async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&other, 3), 1).await;
     let (release, first) = {

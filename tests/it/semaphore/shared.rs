@@ -1,13 +1,12 @@
 //! A number of permits that is stored in a separate node, and changes.
 
-use rstest_reuse::apply;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Permits, Semaphore, SemaphoreGuard};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, SHORT, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const LIMIT: &str = "/limits/pool";
 
@@ -28,10 +27,9 @@ async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<Semap
     waiting
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
     let guard = take(&semaphore, 2).await;
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
@@ -44,10 +42,9 @@ async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_greater_number_lets_those_who_wait_in(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_greater_number_lets_those_who_wait_in() {
+    let space = Space::new();
     let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
     let guard = take(&holder, 1).await;
     let waiting = waiter(&space, &other).await;
@@ -67,10 +64,9 @@ async fn a_greater_number_lets_those_who_wait_in(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longer(kind: Kind) {
-    let space = Space::new(kind);
+async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longer() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 3);
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 2).await);
     semaphore.set_permits(1).await.unwrap();
@@ -85,10 +81,9 @@ async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longe
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_falls_while_somebody_waits_is_heeded() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2).queueing_by_task();
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);
     let waiting = waiter(&space, &semaphore).await;
@@ -106,10 +101,9 @@ async fn a_number_that_falls_while_somebody_waits_is_heeded(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&client, 2));
     let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
@@ -127,10 +121,9 @@ async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_momen
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_falls_while_a_permit_is_taken_is_heeded(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_falls_while_a_permit_is_taken_is_heeded() {
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (other, semaphore) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     take(&semaphore, 1).await.release().await.unwrap();
@@ -154,10 +147,9 @@ async fn assert_waits(space: &Space, waiting: &JoinHandle<Result<SemaphoreGuard,
     assert!(!waiting.is_finished());
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn more_than_there_are_now_are_waited_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn more_than_there_are_now_are_waited_for() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 1);
     let waiting = spawn_take(&semaphore, 3);
     space.until_queued(LEASES, 2).await;
@@ -168,10 +160,9 @@ async fn more_than_there_are_now_are_waited_for(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_of_zero_lets_nobody_in_until_it_rises(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_of_zero_lets_nobody_in_until_it_rises() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 0);
     assert!(semaphore.try_acquire().await.unwrap().is_none());
     assert!(failed(semaphore.acquire_timeout(SHORT).await).is_contended());
@@ -183,10 +174,9 @@ async fn a_number_of_zero_lets_nobody_in_until_it_rises(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 1);
     let guard = take(&semaphore, 1).await;
     let waiting = waiter(&space, &semaphore).await;
@@ -209,10 +199,9 @@ async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_is_deleted_is_seeded_again(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_is_deleted_is_seeded_again() {
+    let space = Space::new();
     let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 2));
     let guard = take(&holder, 1).await;
     let waiting = waiter(&space, &other).await;
@@ -225,10 +214,9 @@ async fn a_number_that_is_deleted_is_seeded_again(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn setting_a_number_creates_it_and_its_parents(kind: Kind) {
-    let space = Space::new(kind);
+async fn setting_a_number_creates_it_and_its_parents() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 1);
     semaphore.set_permits(4).await.unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 4]);
@@ -236,10 +224,9 @@ async fn setting_a_number_creates_it_and_its_parents(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 1);
     take(&semaphore, 1).await.release().await.unwrap();
     let outsider = space.outsider().await;
@@ -253,10 +240,9 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing(kind: Kind) 
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other(kind: Kind) {
-    let space = Space::new(kind);
+async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other() {
+    let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());
     let guard = take(&shared, 1).await;
@@ -271,10 +257,9 @@ async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other(kind:
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused() {
+    let space = Space::new();
     let client = space.client().await;
     let held = client.mutex(PATH).unwrap().lock().await.unwrap();
     let error = failed(soon(semaphore(&client, 3).acquire()).await);

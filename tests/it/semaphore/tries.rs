@@ -3,19 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rstest_reuse::apply;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use zklock::LockError;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, failed, on_both_servers, soon};
+use crate::support::{Space, failed, soon};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_takes_free_permits_and_leaves_taken_ones_without_a_trace(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_takes_free_permits_and_leaves_taken_ones_without_a_trace() {
+    let space = Space::new();
     let (client, other) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
     let guard = client.try_acquire_many(2).await.unwrap().expect("all are free");
     assert!(other.try_acquire_many(2).await.unwrap().is_none());
@@ -30,10 +28,9 @@ async fn a_try_takes_free_permits_and_leaves_taken_ones_without_a_trace(kind: Ki
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn as_many_tries_at_once_as_there_are_permits_all_succeed(kind: Kind) {
-    let space = Space::new(kind);
+async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
+    let space = Space::new();
     let (client, other) = (semaphore(&space.client().await, 10), semaphore(&space.client().await, 10));
     for _ in 0..3 {
         let (start, mut tasks) = (Arc::new(Barrier::new(10)), JoinSet::new());
@@ -58,10 +55,9 @@ async fn as_many_tries_at_once_as_there_are_permits_all_succeed(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
+    let space = Space::new();
     let (large, small) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
     let guard = take(&large, 2).await;
     space.until_empty(GATE).await;
@@ -78,10 +74,9 @@ async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss(kind: Kind) 
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_does_not_overtake_those_who_wait(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_does_not_overtake_those_who_wait() {
+    let space = Space::new();
     let (holder, waiter) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
@@ -94,10 +89,9 @@ async fn a_try_does_not_overtake_those_who_wait(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention() {
+    let space = Space::new();
     let outsider = space.outsider().await;
     let anyone = [zk::Acl::new(zk::Permission::CREATE | zk::Permission::DELETE, zk::AuthId::anyone())];
     for (path, acls) in [

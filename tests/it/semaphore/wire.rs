@@ -1,9 +1,7 @@
 //! The nodes on the server are those of Curator's `InterProcessSemaphoreV2`.
 
-use rstest_reuse::apply;
-
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 /// Checks a name such as `_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-0000000003`.
 #[track_caller]
@@ -17,10 +15,9 @@ fn check_name(name: &str, base: &str) {
     assert!(sequence.len() == 10 && sequence.chars().all(|c| c.is_ascii_digit()), "{name}");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn names_owners_and_data_are_those_of_curator(kind: Kind) {
-    let space = Space::new(kind);
+async fn names_owners_and_data_are_those_of_curator() {
+    let space = Space::new();
     let client = space.config().identity("10.0.0.7").connect().await.unwrap();
     let semaphore = semaphore(&client, 2);
     let guard = take(&semaphore, 2).await;
@@ -50,10 +47,9 @@ async fn names_owners_and_data_are_those_of_curator(kind: Kind) {
     until_nothing_is_left(&space).await;
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn each_permit_of_a_group_has_a_node_with_a_uuid_of_its_own(kind: Kind) {
-    let space = Space::new(kind);
+async fn each_permit_of_a_group_has_a_node_with_a_uuid_of_its_own() {
+    let space = Space::new();
     let guard = take(&semaphore(&space.client().await, 3), 3).await;
     let mut uuids: Vec<_> = space.children(LEASES).await.iter().map(|name| name[3..39].to_owned()).collect();
     uuids.sort();
@@ -62,10 +58,9 @@ async fn each_permit_of_a_group_has_a_node_with_a_uuid_of_its_own(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_permit_of_another_client_library_counts(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_permit_of_another_client_library_counts() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
     take(&semaphore, 1).await.release().await.unwrap();
     let other = space.outsider().await;
@@ -82,10 +77,9 @@ async fn a_permit_of_another_client_library_counts(kind: Kind) {
     guard.release().await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn somebody_of_another_client_library_in_the_gate_is_waited_for(kind: Kind) {
-    let space = Space::new(kind);
+async fn somebody_of_another_client_library_in_the_gate_is_waited_for() {
+    let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
     take(&semaphore, 1).await.release().await.unwrap();
     space.until_empty(GATE).await;

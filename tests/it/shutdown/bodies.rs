@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
@@ -17,7 +16,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::PATH;
-use crate::support::{Kind, SOON, Space, failed, on_both_servers, soon, until, until_leads};
+use crate::support::{SOON, Space, failed, soon, until, until_leads};
 
 /// The work of a body, which ends when the test says so.
 struct Work {
@@ -283,12 +282,11 @@ async fn selected(client: Client, work: Work) -> Result<u8, LockError> {
     outcome
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned(kind: Kind) {
+async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned() {
     let mut others = Vec::new();
     for (name, body) in LOCKED.iter().chain(LED) {
-        let space = Space::new(kind);
+        let space = Space::new();
         let client = space.client().await;
         let running = Running::begin(&client, body).await;
         let shutdown = begin_shutdown(&client).await;
@@ -319,11 +317,10 @@ async fn succeed(client: &Client, name: &str, is_alive: Arc<AtomicBool>) -> Join
     next
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_leader_begins_after_a_body_that_has_its_grace(kind: Kind) {
+async fn the_next_leader_begins_after_a_body_that_has_its_grace() {
     for (name, body) in LED {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (client, other) = (space.client().await, space.client().await);
         let running = Running::begin(&client, body).await;
         let next = succeed(&other, name, running.is_alive).await;
@@ -335,12 +332,11 @@ async fn the_next_leader_begins_after_a_body_that_has_its_grace(kind: Kind) {
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_leader_begins_after_a_body_that_is_dropped_at_the_end_of_its_grace(kind: Kind) {
+async fn the_next_leader_begins_after_a_body_that_is_dropped_at_the_end_of_its_grace() {
     // A task that a body has spawned is not a part of it.
     for (name, body) in LED.iter().filter(|(name, _)| *name != "led_for_task") {
-        let space = Space::new(kind);
+        let space = Space::new();
         let (client, other) = (space.client().await, space.client().await);
         let running = Running::begin(&client, body).await;
         let next = succeed(&other, name, running.is_alive).await;
@@ -370,10 +366,9 @@ async fn selected_next(client: &Client, is_alive: Arc<AtomicBool>) -> bool {
     overlaps
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for_another_body(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for_another_body() {
+    let space = Space::new();
     let client = space.client().await;
     let (latch, shared) = (client.leader_latch("/idle").unwrap(), client.leader("/shared").unwrap());
     let terms = [soon(latch.leadership()).await.unwrap(), soon(shared.leadership()).await.unwrap()];
@@ -390,10 +385,9 @@ async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for
     soon(shutdown).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
+    let space = Space::new();
     let client = space.client().await;
     let latch = client.leader_latch("/latch").unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -436,10 +430,9 @@ fn not_begun_blocking(client: &Client) -> Result<(), LockError> {
     unreachable!("it begins")
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_whose_period_begins_during_a_shutdown_runs(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_call_whose_period_begins_during_a_shutdown_runs() {
+    let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     // Heartbeats that are transactions could be taken for the beginning.
     let config = space.config_at(proxy.connect_string()).heartbeat(Heartbeat::Read);
@@ -459,10 +452,9 @@ async fn a_call_whose_period_begins_during_a_shutdown_runs(kind: Kind) {
     soon(shutdown).await.unwrap();
 }
 
-#[apply(on_both_servers)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_candidate_that_is_closed_during_the_grace_drops_its_body(kind: Kind) {
-    let space = Space::new(kind);
+async fn a_candidate_that_is_closed_during_the_grace_drops_its_body() {
+    let space = Space::new();
     let client = space.client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();

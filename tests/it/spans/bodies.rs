@@ -2,18 +2,16 @@
 
 use std::thread;
 
-use rstest_reuse::apply;
 use tracing::{Instrument, info, info_span};
 use zklock::{Client, LockError, distributed_lock, leader_only};
 
 use super::{PATH, Recorder, pair};
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_enters_its_lock_again_has_no_spans_and_stays_in_its_own(kind: Kind) {
+async fn a_call_that_enters_its_lock_again_has_no_spans_and_stays_in_its_own() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let again = async {
@@ -27,11 +25,10 @@ async fn a_call_that_enters_its_lock_again_has_no_spans_and_stays_in_its_own(kin
     assert_eq!(pair(recorder.take()).map(|span| span.parent), [None; 2]);
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_hold_that_outlives_the_outer_one_keeps_the_span_open(kind: Kind) {
+async fn a_hold_that_outlives_the_outer_one_keeps_the_span_open() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     let mutex = client.mutex(PATH).unwrap();
     let outer = mutex.lock().await.unwrap();
     let inner = outer.scope(mutex.lock()).await.unwrap();
@@ -41,11 +38,10 @@ async fn a_hold_that_outlives_the_outer_one_keeps_the_span_open(kind: Kind) {
     assert_eq!(pair(recorder.take())[1].end()[0], "ended");
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_body_inside_of_a_later_span_stays_there_and_one_without_a_span_is_in_that_of_the_lock(kind: Kind) {
+async fn a_body_inside_of_a_later_span_stays_there_and_one_without_a_span_is_in_that_of_the_lock() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     let locked = async { client.mutex(PATH).unwrap().lock().await.unwrap() };
     let guard = locked.instrument(info_span!("request")).await;
     let later = async { guard.run(async { info!("later") }).await.unwrap() };
@@ -84,11 +80,10 @@ async fn sweep(client: &Client) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn all_steps_of_an_annotated_body_that_enters_its_lock_again_are_in_the_same_span(kind: Kind) {
+async fn all_steps_of_an_annotated_body_that_enters_its_lock_again_are_in_the_same_span() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     let guard = client.mutex("/orders/7").unwrap().lock().await.unwrap();
     let body = async move { guard.scope(settle(&client, 7)).await };
     tokio::spawn(body).await.unwrap().unwrap();
@@ -97,11 +92,10 @@ async fn all_steps_of_an_annotated_body_that_enters_its_lock_again_are_in_the_sa
     }
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_bodies_of_annotated_functions_are_inside_of_the_span_of_the_hold(kind: Kind) {
+async fn the_bodies_of_annotated_functions_are_inside_of_the_span_of_the_hold() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     settle(&client, 7).instrument(info_span!("request")).await.unwrap();
     assert_eq!(recorder.around("settles 7"), Some("zklock.hold"));
     let [_, hold] = pair(recorder.take());

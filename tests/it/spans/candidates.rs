@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tracing::info;
 use zklock::Leadership;
 
 use super::{Recorder, pair};
-use crate::support::{Kind, Space, failed, on_both_servers, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_term(kind: Kind) {
+async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_term() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let (first, second) = (space.client().await, space.client().await);
     let latch = first.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -55,11 +53,10 @@ async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_ter
     assert_eq!((hold.end(), hold.field("zklock.reason")), (["lost", "lost", "ERROR"], "node_deleted"));
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn the_callback_of_a_selector_is_inside_of_a_span(kind: Kind) {
+async fn the_callback_of_a_selector_is_inside_of_a_span() {
     let (recorder, _listening) = Recorder::listen();
-    let client = Space::new(kind).client().await;
+    let client = Space::new().client().await;
     let selector = client.election(PATH).unwrap().select(|_: Leadership| async { info!("leads") });
     until(async || recorder.spans().iter().any(|span| span.is_closed), "the callback has ended").await;
     soon(selector.close()).await.unwrap();

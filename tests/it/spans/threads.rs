@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{Client, Guard, LockError, Member};
 use zklock_testkit::How;
 
 use super::Recorder;
 use crate::support::random::Random;
-use crate::support::{Kind, Space, on_both_servers, soon};
+use crate::support::{Space, soon};
 
 /// Ends a hold in one of the ways that there are.
 async fn end<K>(guard: Guard<K>, random: &mut Random) {
@@ -46,11 +45,10 @@ async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
     Ok(())
 }
 
-#[apply(on_both_servers)]
 #[tokio::test]
-async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers(kind: Kind) {
+async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new(kind);
+    let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let mut random = Random::new(7);
     let mut tasks = JoinSet::new();

@@ -6,7 +6,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, RuleBuilder};
 
 use super::session_end::end_session;
-use super::{Kind, Space, soon, until};
+use super::{Space, soon, until};
 
 /// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(crate) struct Interrupted {
 }
 
 impl Interrupted {
-    pub(crate) async fn new(kind: Kind) -> Self {
-        let space = Space::new(kind);
+    pub(crate) async fn new() -> Self {
+        let space = Space::new();
         let (proxy, client) = space.proxied().await;
         Self { space, client, proxy }
     }

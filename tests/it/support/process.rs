@@ -3,7 +3,6 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{self, Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -56,7 +55,7 @@ pub(crate) fn kibibytes(field: &str) -> u64 {
 }
 
 /// A process that runs one test. It is killed on drop.
-pub(crate) struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     /// Runs the test in the space, with additional environment variables.
@@ -93,11 +92,6 @@ impl Process {
     /// Returns the output of the process, which can be taken once.
     pub(crate) fn output(&mut self) -> ChildStdout {
         self.0.stdout.take().expect("the output was not taken before")
-    }
-
-    /// Waits for the end of the process, and returns the signal that ended it.
-    pub(crate) fn ended_by(&mut self) -> Option<i32> {
-        self.0.wait().unwrap().signal()
     }
 }
 

@@ -1,50 +1,45 @@
 //! The servers that tests run on: one in this process, and a real one.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rstest_reuse::template;
 use zklock_testkit::{EmbeddedServer, Error, ZooKeeper};
 
 /// The servers' tick. Sessions end at multiples of it.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 
-// Runs a test on each kind of server.
-#[template]
-#[rstest::rstest]
-#[case::embedded(Kind::Embedded)]
-#[case::real(Kind::Real)]
-pub(crate) fn on_both_servers(#[case] kind: Kind) {}
-
-#[derive(Clone, Copy, Debug)]
+/// The kind of all servers of this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Embedded,
     Real,
 }
 
-/// Returns the server of this kind that all tests of this binary share. It ends with the process.
-pub(crate) fn server(kind: Kind) -> &'static Server {
-    static EMBEDDED: OnceLock<Server> = OnceLock::new();
-    static REAL: OnceLock<Server> = OnceLock::new();
-    let shared = match kind {
-        Kind::Embedded => &EMBEDDED,
-        Kind::Real => &REAL,
-    };
-    shared.get_or_init(|| Server::start(kind))
+impl Kind {
+    /// Returns the kind that the environment asks for. Without the variable, tests need no Java.
+    pub(crate) fn of_this_run() -> Self {
+        match env::var("TEST_SERVER").as_deref() {
+            Err(_) | Ok("embedded") => Self::Embedded,
+            Ok("zookeeper") => Self::Real,
+            Ok(other) => panic!("TEST_SERVER is {other}, and neither embedded nor zookeeper"),
+        }
+    }
 }
 
-/// Returns the server of this kind shared by tests whose sessions must end soon. It ends with the process.
-pub(crate) fn quick_server(kind: Kind) -> &'static Server {
-    static EMBEDDED: OnceLock<Server> = OnceLock::new();
-    static REAL: OnceLock<Server> = OnceLock::new();
-    let shared = match kind {
-        Kind::Embedded => &EMBEDDED,
-        Kind::Real => &REAL,
-    };
-    shared.get_or_init(|| Server::start_with(kind, QUICK_TICK, 20 * QUICK_TICK, SELDOM))
+/// Returns the server that all tests of this binary share. It ends with the process.
+pub(crate) fn server() -> &'static Server {
+    static SHARED: OnceLock<Server> = OnceLock::new();
+    SHARED.get_or_init(Server::start)
+}
+
+/// Returns the server shared by tests whose sessions must end soon. It ends with the process.
+pub(crate) fn quick_server() -> &'static Server {
+    static SHARED: OnceLock<Server> = OnceLock::new();
+    SHARED.get_or_init(|| Server::start_with(QUICK_TICK, 20 * QUICK_TICK, SELDOM))
 }
 
 /// The tick of servers whose sessions must end soon.
@@ -61,22 +56,22 @@ pub(crate) enum Server {
 impl Server {
     /// Starts a server for one test, which may stop and kill it. It grants session timeouts of ten seconds at
     /// most.
-    pub(crate) fn start(kind: Kind) -> Self {
-        Self::start_granting(kind, 20 * TICK)
+    pub(crate) fn start() -> Self {
+        Self::start_granting(20 * TICK)
     }
 
     /// Starts a server that grants session timeouts of this length at most.
-    pub(crate) fn start_granting(kind: Kind, session: Duration) -> Self {
-        Self::start_with(kind, TICK, session, SELDOM)
+    pub(crate) fn start_granting(session: Duration) -> Self {
+        Self::start_with(TICK, session, SELDOM)
     }
 
     /// Starts a server that deletes used-up containers all the time, instead of once a minute.
-    pub(crate) fn start_reaping(kind: Kind) -> Self {
-        Self::start_with(kind, TICK, 20 * TICK, Duration::from_millis(10))
+    pub(crate) fn start_reaping() -> Self {
+        Self::start_with(TICK, 20 * TICK, Duration::from_millis(10))
     }
 
-    fn start_with(kind: Kind, tick: Duration, session: Duration, reaping: Duration) -> Self {
-        match kind {
+    fn start_with(tick: Duration, session: Duration, reaping: Duration) -> Self {
+        match Kind::of_this_run() {
             Kind::Embedded => {
                 let server = EmbeddedServer::builder().tick_time(tick).max_session_timeout(session);
                 server.container_check_interval(reaping).start().map(Self::Embedded)

@@ -1,0 +1,230 @@
+//! The servers of the tests, and the means to observe and change them as an outsider.
+
+pub(crate) mod events;
+pub(crate) mod frames;
+mod polls;
+pub(crate) mod process;
+pub(crate) mod random;
+mod server;
+pub(crate) mod session_end;
+mod waiting;
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::RwLock;
+use zklock::{Client, Config, LockError, Mutex};
+use zklock_testkit::Proxy;
+use zookeeper_client as zk;
+
+use session_end::end_session;
+
+pub(crate) use polls::polled;
+pub(crate) use server::{QUICK_TICK, Server, TICK, server};
+pub(crate) use waiting::{SOON, soon, until};
+
+/// The installed clients of this process. The tests that install one write it, and those that rely on there being none
+/// read it.
+pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
+
+/// The timeout of the sessions of most tests.
+const SESSION: Duration = Duration::from_secs(10);
+
+/// A test's namespace on a shared server.
+pub(crate) struct Space {
+    server: &'static Server,
+    pub(crate) namespace: String,
+}
+
+impl Space {
+    pub(crate) fn new() -> Self {
+        Self::of(server())
+    }
+
+    /// Returns a namespace on a server with [`QUICK_TICK`].
+    pub(crate) fn quick() -> Self {
+        Self::of(server::quick_server())
+    }
+
+    fn of(server: &'static Server) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let namespace = format!("/it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Self { server, namespace }
+    }
+
+    /// Returns a configuration for this namespace with a session timeout of ten seconds.
+    pub(crate) fn config(&self) -> Config {
+        self.config_at(self.server.connect_string())
+    }
+
+    /// Returns the same configuration with another address of the server.
+    pub(crate) fn config_at(&self, connect: &str) -> Config {
+        // The servers of the tests may stand still for some seconds.
+        Config::new(connect)
+            .namespace(&self.namespace)
+            .session_timeout(SESSION)
+            .server_timeout(SESSION * 2 / 5)
+            .tick_time(TICK)
+    }
+
+    pub(crate) fn server(&self) -> &'static Server {
+        self.server
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        self.config().connect().await.expect("the server accepts a client")
+    }
+
+    /// Connects a client through its own proxy.
+    pub(crate) async fn proxied(&self) -> (Proxy, Client) {
+        let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
+        let config = self.config_at(proxy.connect_string());
+        let client = config.connect().await.expect("the server accepts a client");
+        (proxy, client)
+    }
+
+    /// Opens a connection that does not use zklock.
+    pub(crate) async fn outsider(&self) -> zk::Client {
+        self.server.outsider().await
+    }
+
+    /// Ends a client's session, as its expiry would.
+    pub(crate) fn end_session_of(&self, client: &Client) {
+        end_session(self.server.address(), client.session_id().expect("the client has a session"));
+    }
+
+    /// Lists the nodes below a lock, as an outsider sees them.
+    pub(crate) async fn children(&self, path: &str) -> Vec<String> {
+        let deadline = Instant::now() + SOON;
+        loop {
+            match self.outsider().await.list_children(&self.full(path)).await {
+                Ok(children) => return children,
+                Err(zk::Error::NoNode) => return Vec::new(),
+                Err(zk::Error::ConnectionLoss) if Instant::now() < deadline => {}
+                Err(error) => panic!("the server does not list: {error}"),
+            }
+        }
+    }
+
+    /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
+    pub(crate) async fn change_children(&self, path: &str) {
+        let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
+        let mode = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
+        outsider.create(&self.full(&child), b"", &mode).await.expect("the lock has a node");
+        self.delete(&child).await;
+    }
+
+    /// Deletes the nodes below a lock, as an outsider might.
+    pub(crate) async fn delete_children(&self, path: &str) {
+        for child in self.children(path).await {
+            self.delete(&format!("{path}/{child}")).await;
+        }
+    }
+
+    /// Deletes the node of the contender that entered a lock first, as an outsider might.
+    pub(crate) async fn delete_first_child(&self, path: &str) {
+        let children = self.children(path).await;
+        let number = |child: &&String| child[child.len() - 10..].to_owned();
+        let first = children.iter().min_by_key(number).expect("a contender is in the queue");
+        self.delete(&format!("{path}/{first}")).await;
+    }
+
+    /// Deletes a node, which may be gone already.
+    async fn delete(&self, path: &str) {
+        let deleted = self.outsider().await.delete(&self.full(path), None).await;
+        assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}");
+    }
+
+    /// Forbids all clients to delete the nodes below a lock.
+    pub(crate) async fn forbid_deletes(&self, path: &str) {
+        self.permit(path, zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN).await;
+    }
+
+    pub(crate) async fn forbid_creates(&self, path: &str) {
+        use zk::Permission as P;
+        self.permit(path, P::READ | P::WRITE | P::DELETE | P::ADMIN).await;
+    }
+
+    pub(crate) async fn permit_all(&self, path: &str) {
+        self.permit(path, zk::Permission::ALL).await;
+    }
+
+    async fn permit(&self, path: &str, permission: zk::Permission) {
+        let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
+        self.outsider().await.set_acl(&self.full(path), &acl, None).await.expect("the node is there");
+    }
+
+    pub(crate) async fn until_empty(&self, path: &str) {
+        until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
+    }
+
+    /// Waits until no contender of a client that was shut down is left.
+    pub(crate) async fn until_withdrawn(&self, path: &str) {
+        until_before_expiry(async || self.children(path).await.is_empty(), "no contender is left").await;
+    }
+
+    /// Returns whether any client watches the data of a node.
+    pub(crate) fn is_watched(&self, path: &str) -> bool {
+        let watched = self.server.four_letter("wchp").expect("the server answers");
+        watched.lines().any(|line| line == self.full(path))
+    }
+
+    /// Waits until this many contenders are in the queue.
+    pub(crate) async fn until_queued(&self, path: &str, count: usize) {
+        until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
+    }
+
+    pub(crate) fn full(&self, path: &str) -> String {
+        format!("{}{path}", self.namespace)
+    }
+}
+
+impl Server {
+    /// Opens a connection that does not use zklock.
+    pub(crate) async fn outsider(&self) -> zk::Client {
+        outsider_at(self.connect_string()).await
+    }
+}
+
+/// Opens a connection that does not use zklock, and that a server keeps although it stands still for some seconds.
+pub(crate) async fn outsider_at(connect: &str) -> zk::Client {
+    let connector = zk::Client::connector().with_session_timeout(SESSION);
+    let connecting = connector.with_connection_timeout(SESSION * 3 / 5).connect(connect);
+    connecting.await.expect("the server accepts a client")
+}
+
+/// Waits until a condition holds, but not until a session that was left open would expire.
+pub(crate) async fn until_before_expiry<F: Future<Output = bool>>(condition: impl FnMut() -> F, what: &str) {
+    let in_time = tokio::time::timeout(SESSION / 2, until(condition, what)).await;
+    assert!(in_time.is_ok(), "timed out waiting until {what}");
+}
+
+/// Waits until a client leads. A first call waits for two seconds only, which a busy server may need.
+pub(crate) async fn until_leads(client: &Client, path: &str) {
+    soon(client.leader(path).unwrap().leadership()).await.unwrap();
+}
+
+/// Waits until this many calls of the mutex's client wait in its line.
+pub(crate) async fn until_in_line(mutex: &Mutex, count: u32) {
+    let waiting = async || mutex.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
+    until(async || waiting().await == Some(count), "the calls wait in line").await;
+}
+
+/// Returns the error of a call that must fail.
+#[track_caller]
+pub(crate) fn failed<T: Debug, E>(result: Result<T, E>) -> E {
+    match result {
+        Err(error) => error,
+        Ok(value) => panic!("the call did not fail: {value:?}"),
+    }
+}
+
+/// Checks the text of the error of a call whose wait ended behind others. It goes on with the holder if that is known.
+#[track_caller]
+pub(crate) fn assert_waited(error: &LockError, wait: &str, path: &str) {
+    let (text, expected) =
+        (error.to_string(), format!("timed out after {wait} waiting behind others for lock {path}"));
+    let holder = text.strip_prefix(&expected);
+    assert!(holder.is_some_and(|holder| holder.is_empty() || holder.starts_with(": held by ")), "{text}");
+}

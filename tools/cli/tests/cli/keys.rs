@@ -1,0 +1,138 @@
+//! The program on a terminal: its input, and the keys that interrupt and suspend it.
+//!
+//! The terminal is that of script(1), and the shell with job control is bash.
+
+use crate::running::{Running, foreground, state};
+use crate::support::Space;
+use crate::waiting::until;
+
+pub(crate) const INTERRUPT: &str = "\u{3}";
+pub(crate) const SUSPEND: &str = "\u{1a}";
+
+/// The command, in a shell that has it and the script of its program as variables.
+pub(crate) const EXEC: &str = "\"$ZKLOCK\" exec /a -- sh -c \"$SCRIPT\"";
+pub(crate) const SHELL: &str = "exec bash --norc --noprofile -i";
+
+/// Types a line into a shell with job control, and returns the shell and the process of the program, which tells it.
+fn job(space: &Space, line: &str, script: &str) -> (Running, i32) {
+    let mut terminal = space.zklock("").on_terminal(SHELL, script).start();
+    terminal.types(&format!("{line}\n"));
+    let ready = terminal.line_with("ready ");
+    (terminal, ready.rsplit(' ').next().unwrap().parse().unwrap())
+}
+
+async fn suspend_and_resume(terminal: &mut Running, program: i32) {
+    terminal.types(SUSPEND);
+    terminal.line_with("Stopped");
+    assert_eq!(state(program), Some('T'));
+    terminal.types("fg\n");
+    until(async || state(program).is_some_and(|state| state != 'T'), "the program goes on").await;
+}
+
+#[tokio::test]
+async fn a_program_reads_from_the_terminal_and_gets_its_keys() {
+    let space = Space::new();
+    let script = "trap 'echo interrupted; exit 3' INT; echo ready; read line; echo \"got $line\"; \
+                  while :; do sleep 0.01; done";
+    let mut terminal = space.zklock("").on_terminal(&format!("exec {EXEC}"), script).start();
+    terminal.line_with("ready");
+    terminal.types("a line\n");
+    terminal.line_with("got a line");
+    terminal.types(INTERRUPT);
+    terminal.line_with("interrupted");
+    assert_eq!(terminal.code().await, 3);
+    assert!(space.children("/a").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_program_in_a_pipeline_gets_the_terminal_when_it_reads_from_it() {
+    let space = Space::new();
+    let script = "echo ready >/dev/tty; read line </dev/tty; echo \"got $line\"";
+    let line = format!("{EXEC} | sed s/got/passed/");
+    let mut terminal = space.zklock("").on_terminal(&line, script).start();
+    terminal.line_with("ready");
+    terminal.types("a line\n");
+    terminal.line_with("passed a line");
+    assert_eq!(terminal.code().await, 0);
+}
+
+#[tokio::test]
+async fn a_suspended_program_goes_on_with_its_lock_when_the_shell_resumes_it() {
+    let space = Space::new();
+    let (mut terminal, program) = job(&space, EXEC, "echo ready $$; exec sleep 1000");
+    suspend_and_resume(&mut terminal, program).await;
+    assert_eq!(space.children("/a").await.len(), 1);
+    terminal.types(INTERRUPT);
+    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    terminal.types("echo code=$?; exit 0\n");
+    terminal.line_with("code=130");
+    assert_eq!(terminal.code().await, 0);
+}
+
+#[tokio::test]
+async fn a_job_in_the_background_stops_when_its_program_reads_and_goes_on_in_the_foreground() {
+    let space = Space::new();
+    let script = "echo ready $$; read line </dev/tty; echo \"got $line\"";
+    for command in [EXEC.to_owned(), format!("{EXEC} | cat")] {
+        let line = format!("{command} & while [ -z \"$(jobs -s)\" ]; do sleep 0.01; done; fg");
+        let (mut terminal, program) = job(&space, &line, script);
+        until(async || foreground(program) == Some(program), "the program has the terminal").await;
+        terminal.types("a line\n");
+        terminal.line_with("got a line");
+        until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+        terminal.types("exit 0\n");
+        assert_eq!(terminal.code().await, 0);
+    }
+}
+
+#[tokio::test]
+async fn messages_from_the_background_do_not_stop_the_command() {
+    let space = Space::new();
+    let mut terminal = space.zklock("").on_terminal(SHELL, "").start();
+    terminal.types("stty tostop; \"$ZKLOCK\" exec /a --json -- true &\n");
+    terminal.line_with("\"event\":\"released\"");
+    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    terminal.types("exit 0\n");
+    assert_eq!(terminal.code().await, 0);
+}
+
+#[tokio::test]
+async fn a_pipeline_is_suspended_and_resumed_as_a_whole() {
+    let space = Space::new();
+    let script = "echo ready $$ >/dev/tty; exec sleep 1000";
+    let (mut terminal, program) = job(&space, &format!("{EXEC} | cat"), script);
+    suspend_and_resume(&mut terminal, program).await;
+    terminal.types(INTERRUPT);
+    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    terminal.types("exit 0\n");
+    assert_eq!(terminal.code().await, 0);
+}
+
+#[tokio::test]
+async fn a_program_that_no_shell_could_resume_is_not_suspended() {
+    let space = Space::new();
+    let script = "echo ready; read line; echo \"got $line\"";
+    let mut terminal = space.zklock("").on_terminal(&format!("exec {EXEC}"), script).start();
+    terminal.line_with("ready");
+    terminal.types(SUSPEND);
+    terminal.types("a line\n");
+    terminal.line_with("got a line");
+    assert_eq!(terminal.code().await, 0);
+}
+
+#[tokio::test]
+async fn a_pipeline_that_no_shell_could_resume_is_not_suspended() {
+    let (space, directory) = (Space::new(), tempfile::tempdir().unwrap());
+    let end = directory.path().join("end");
+    let script = "echo ready >/dev/tty; until [ -e \"$END\" ]; do sleep 0.01; done; echo ended";
+    let line = format!("exec {EXEC} | cat");
+    let mut terminal = space.zklock("").env("END", &end).on_terminal(&line, script).start();
+    terminal.line_with("ready");
+    terminal.types(SUSPEND);
+    // The terminal shows the key when it has sent the signal.
+    terminal.types("\n");
+    terminal.line_with("^Z");
+    std::fs::write(&end, "").unwrap();
+    terminal.line_with("ended");
+    assert_eq!(terminal.code().await, 0);
+}

@@ -1,0 +1,37 @@
+//! Tests of the command `zklock` as a process, on the embedded server or on a real ZooKeeper.
+
+mod beat;
+mod bounds;
+mod codes;
+mod curator;
+mod cut;
+mod end;
+mod exec;
+mod first;
+mod force;
+mod guarded;
+mod keys;
+mod lead;
+mod looking;
+mod operations;
+#[path = "../../../e2e/interop/peer.rs"]
+#[allow(dead_code, reason = "the tests beside Curator use the rest")]
+mod peer;
+mod running;
+mod screen;
+mod scripts;
+mod secure;
+mod serve;
+#[path = "../../../../tests/it/support/server.rs"]
+#[allow(dead_code, reason = "nothing here restarts a server")]
+mod server;
+mod servers;
+mod settings;
+mod shell;
+mod signals;
+mod start;
+mod support;
+mod tmux;
+#[path = "../../../../tests/it/support/waiting.rs"]
+mod waiting;
+mod zklock;

@@ -1,0 +1,177 @@
+//! `zklock doctor`.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use zklock_testkit::Direction;
+use zklock_testkit::impostor::Impostor;
+use zklock_testkit::wire::Opcode;
+use zookeeper_client as zk;
+
+use crate::signals::catches;
+use crate::support::Space;
+use crate::waiting::until;
+use crate::zklock::Zklock;
+
+#[tokio::test]
+async fn a_doctor_finds_nothing_to_change_where_the_settings_fit_the_server() {
+    let space = Space::new();
+    let outsider = space.outsider().await;
+    // The doctor's node has a parent of its own.
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    outsider.mkdir(&space.namespace, &options).await.unwrap();
+    let ended = space.zklock("doctor --json").run();
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    // A machine under load may be slow.
+    let is_slow = |advice: &&Value| advice.as_str().unwrap().starts_with("a write takes longer");
+    let (slow, other): (Vec<_>, Vec<_>) = report["advice"].as_array().unwrap().iter().partition(is_slow);
+    assert!(other.is_empty(), "{}", ended.out);
+    assert_eq!(ended.code, if slow.is_empty() { 0 } else { 78 });
+    assert_eq!(
+        (&report["tick_time_ms"], &report["session"]["granted_ms"]),
+        (&500.0.into(), &60_000.0.into())
+    );
+    assert_eq!(
+        (&report["session"]["containers"], &report["mode"]),
+        (&"supported".into(), &"standalone".into())
+    );
+    assert!(report["session"]["reads"]["p50_ms"].as_f64().unwrap() > 0.0);
+    let left = outsider.list_children(&space.namespace).await.unwrap();
+    assert_eq!(left, [""; 0], "it leaves nothing behind");
+}
+
+#[tokio::test]
+async fn a_doctor_says_which_settings_do_not_fit_the_server() {
+    let space = Space::new();
+    let ended = space.zklock("doctor --tick-time 100ms --session-timeout 90s").run();
+    assert_eq!(ended.code, 78);
+    for advice in
+        ["set tick_time to 500ms, which is the server's; it is 100ms here", "set session_timeout to 60s"]
+    {
+        assert!(ended.out.contains(advice), "{}", ended.out);
+    }
+    // Clients are to be the first whose tick is raised.
+    let greater = space.zklock("doctor --tick-time 2s").run();
+    let note = "to look at  tick_time is 2s here and 500ms at the server: locks are lost that much earlier";
+    assert!(greater.out.contains(note) && !greater.out.contains("set tick_time"), "{}", greater.out);
+}
+
+#[tokio::test]
+async fn a_doctor_looks_at_each_server_and_tells_those_that_do_not_answer() {
+    let space = Space::new();
+    let servers = format!("{},127.0.0.1:1/chroot", space.connect_string());
+    let ended = space.zklock("doctor --connect-timeout 5s --connect").arg(servers).run();
+    assert_eq!(ended.code, 69, "{}", ended.err);
+    assert!(ended.out.contains("containers  supported"), "{}", ended.out);
+    let (_, second) = ended.out.split_once("127.0.0.1:1\n").expect("the second server is there");
+    assert!(second.contains("session     none: "), "{second}");
+}
+
+#[tokio::test]
+async fn a_doctor_measures_the_clock_of_the_servers() {
+    let space = Space::new();
+    let ended = space.zklock("doctor --json").run();
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    let rate = &report["session"]["clock_rate"];
+    let [least, most] = ["least", "most"].map(|bound| rate[bound].as_f64().unwrap());
+    // All clocks are those of this machine.
+    assert!(least <= 1.001 && most >= 0.999 && least < most, "{rate}");
+    let text = space.zklock("doctor").run().out;
+    assert!(
+        text.contains("clock       one second here is ") && text.contains("the tolerance of 1 %"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_doctor_says_which_permissions_the_namespace_lacks() {
+    let space = Space::new();
+    for (permission, advice) in [
+        (zk::Permission::READ | zk::Permission::DELETE, "permit this client to create nodes at"),
+        (zk::Permission::CREATE | zk::Permission::DELETE, "permit this client to read nodes at"),
+        (zk::Permission::CREATE | zk::Permission::READ, "permit this client to delete nodes at"),
+        (zk::Permission::ADMIN, "permit this client to create, read nodes at"),
+    ] {
+        let node = space.full(&format!("-{permission:?}").replace([' ', '|', '(', ')'], ""));
+        let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
+        let options = zk::CreateMode::Persistent.with_acls(acl.as_slice().into());
+        space.outsider().await.create(&node, b"", &options).await.unwrap();
+        let ended = space.zklock("doctor --namespace").arg(format!("{node}/app")).run();
+        assert_eq!(ended.code, 78, "{permission:?}: {}", ended.out);
+        assert!(ended.out.contains(&format!("{advice} {node}\n")), "{}", ended.out);
+    }
+    let ended = space.zklock("doctor").run();
+    assert!(
+        ended.out.contains("access      at /: create granted, read granted, delete granted"),
+        "{}",
+        ended.out
+    );
+}
+
+#[tokio::test]
+async fn a_doctor_at_a_slow_server_ends_and_names_it_as_it_was_given() {
+    let space = Space::new();
+    let proxy = space.proxy();
+    // All questions together take longer than tests wait.
+    proxy.delay(Direction::ToClient, Duration::from_millis(250));
+    let given = format!("tcp://{}", proxy.connect_string());
+    let zklock = space.zklock_at(&given, "doctor --default-wait 3s --json");
+    let ended = zklock.run();
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(report["server"], given);
+    assert!(report["session"]["reads"]["p50_ms"].as_f64().unwrap() >= 250.0, "{report}");
+}
+
+#[tokio::test]
+async fn a_doctor_names_the_question_that_a_server_does_not_answer() {
+    let space = Space::new();
+    let proxy = space.proxy();
+    let _unheard = proxy.on_request(Opcode::SET_DATA).always().discard();
+    let ended = space.zklock_at(proxy.connect_string(), "doctor --default-wait 3s").run();
+    assert_eq!(ended.code, 78, "{}", ended.out);
+    assert!(ended.out.contains("clock       unknown: "), "{}", ended.out);
+    assert!(ended.out.contains("find out why a node cannot be changed: "), "{}", ended.out);
+    assert!(ended.out.contains("containers  supported"), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn a_signal_ends_a_doctor_at_a_silent_server() {
+    let space = Space::new();
+    let proxy = space.proxy();
+    proxy.blackhole(Direction::ToClient);
+    let zklock = space.zklock_at(proxy.connect_string(), "doctor --connect-timeout 60s");
+    let mut running = zklock.start();
+    until(async || catches(running.pid(), Signal::SIGTERM), "it catches signals").await;
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.code().await, -15);
+}
+
+#[test]
+fn a_doctor_names_the_reason_of_each_wrong_address() {
+    let [silent, closing, http, tls, ssh] =
+        [Impostor::Silent, Impostor::Closing, Impostor::Http, Impostor::Tls, Impostor::Ssh]
+            .map(|impostor| impostor.start().unwrap());
+    let cases = [
+        // A label is too long for any name service, so that none is asked.
+        (format!("{}.invalid:2181", "x".repeat(64)), "unknown host"),
+        ("127.0.0.1:1".to_owned(), "refuses connections"),
+        (silent.connect_string(), "accepts connections, and does not answer"),
+        (closing.connect_string(), "closes connections at once"),
+        (http.connect_string(), "speaks HTTP"),
+        (tls.connect_string(), "expects TLS"),
+        (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
+    ];
+    std::thread::scope(|scope| {
+        for (server, reason) in &cases {
+            scope.spawn(move || {
+                let ended = Zklock::new("doctor --json --connect-timeout 8s --connect").arg(server).run();
+                assert_eq!(ended.code, 69, "{}", ended.err);
+                let report: Value = serde_json::from_str(&ended.out).unwrap();
+                assert_eq!(report["server"], *server);
+                assert!(report["error"].as_str().unwrap_or_default().contains(reason), "{report}");
+                assert!(report["advice"].as_array().unwrap().is_empty(), "{report}");
+            });
+        }
+    });
+}

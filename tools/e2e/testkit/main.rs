@@ -1,0 +1,6 @@
+//! Real servers of the test kit, and its servers as seen by a client in Python.
+
+mod ensemble;
+mod kazoo;
+mod launcher;
+mod process;

@@ -1,0 +1,179 @@
+//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices. Uses only
+//! `step`.
+//!
+//! A guard is a patch in `tools/chaos/guards`. It is applied to a copy of the last commit below the target directory.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use crate::step::{Outcome, root, target};
+
+/// The options of the run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only the guards with this text in their names.
+    #[arg(default_value = "")]
+    name: String,
+}
+
+/// A guard of the code, and the run that fails without it.
+struct Guard {
+    /// The name of its patch.
+    name: &'static str,
+    finder: Finder,
+}
+
+enum Finder {
+    /// A campaign with these options, which are for less than ten minutes, and the rules of which it finds one broken.
+    Campaign(&'static str, &'static [&'static str]),
+    /// Tests: a package, its target, and a part of their names.
+    Tests(&'static str, &'static str),
+}
+
+const GUARDS: [Guard; 7] = [
+    Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::sim::") },
+    Guard {
+        name: "lease-clock",
+        finder: Finder::Campaign(
+            "--minutes 3 --workload register --faults silence,stop-client",
+            &["Exclusion", "Told"],
+        ),
+    },
+    Guard {
+        name: "own-node-watch",
+        finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node", &["Told"]),
+    },
+    Guard {
+        name: "withdrawal",
+        finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"]),
+    },
+    Guard { name: "write-permit", finder: Finder::Tests("zklock-core --lib", "cohort::schedules::") },
+    Guard {
+        name: "company",
+        finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults", &["Turn"]),
+    },
+    Guard {
+        name: "quorum-request",
+        finder: Finder::Campaign(
+            "--minutes 7 --workload register --tasks 1 --pace hasty --faults broken-request,lagging-server",
+            &["Vacant"],
+        ),
+    },
+];
+
+/// Takes each guard out, and fails if nothing notices.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let copy = Copy::of_the_last_commit()?;
+    let mut unnoticed = Vec::new();
+    for guard in GUARDS.iter().filter(|guard| guard.name.contains(&options.name)) {
+        match copy.without(guard)? {
+            Some(after) => println!("{}: found after {:.0} s", guard.name, after.as_secs_f64()),
+            None => {
+                println!("{}: not found", guard.name);
+                unnoticed.push(guard.name);
+            }
+        }
+    }
+    if unnoticed.is_empty() { Ok(()) } else { Err(format!("not found: {}", unnoticed.join(", ")).into()) }
+}
+
+/// A copy of the last commit, which is removed at the end.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of_the_last_commit() -> Outcome<Self> {
+        let copy = Self(target().join("guards").join("source"));
+        copy.remove();
+        git(root(), &["worktree", "add", "--force", "--detach", &copy.0.to_string_lossy(), "HEAD"])?;
+        Ok(copy)
+    }
+
+    /// Returns how long it takes to notice that a guard is missing, without the build; `None` if nothing notices.
+    fn without(&self, guard: &Guard) -> Outcome<Option<Duration>> {
+        git(&self.0, &["checkout", "--quiet", "--", "."])?;
+        let patch = root().join("tools/chaos/guards").join(guard.name).with_extension("patch");
+        git(&self.0, &["apply", &patch.to_string_lossy()])?;
+        let kept = target().join("guards").join(guard.name);
+        let (build, run) = match guard.finder {
+            Finder::Campaign(options, _) => (
+                "build --package zklock-chaos".to_owned(),
+                format!("run --package zklock-chaos -- {options} --keep {}", kept.display()),
+            ),
+            Finder::Tests(target, names) => {
+                let test = format!("test --package {target}");
+                (format!("{test} --no-run"), format!("{test} -- {names}"))
+            }
+        };
+        if self.cargo(&build)? != Some(0) {
+            return Err(format!("{} cannot be taken out: the code does not compile", guard.name).into());
+        }
+        remove(&kept)?;
+        let begin = Instant::now();
+        let code = self.cargo(&run)?;
+        let after = begin.elapsed();
+        let is_found = match guard.finder {
+            Finder::Campaign(_, rules) => code == Some(CAMPAIGN) && breaks_one_of(rules, &kept)?,
+            Finder::Tests(..) => code == Some(TESTS),
+        };
+        remove(&kept)?;
+        match (is_found, code) {
+            (true, _) => Ok(Some(after)),
+            (false, Some(0 | CAMPAIGN)) => Ok(None),
+            (false, code) => {
+                Err(format!("{}: the run ended with {code:?}, and found nothing", guard.name).into())
+            }
+        }
+    }
+
+    /// Runs cargo in the copy. Returns its exit code, unless a signal ended it.
+    fn cargo(&self, arguments: &str) -> Outcome<Option<i32>> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["--quiet"]).args(arguments.split(" ")).current_dir(&self.0);
+        let command = command.env("CARGO_TARGET_DIR", target().join("guards").join("target"));
+        Ok(command.stdin(Stdio::null()).status()?.code())
+    }
+
+    fn remove(&self) {
+        // There may be none.
+        let _ = git(root(), &["worktree", "remove", "--force", &self.0.to_string_lossy()]);
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Returns whether the report of a campaign has a violation of one of these rules.
+fn breaks_one_of(rules: &[&str], directory: &Path) -> Outcome<bool> {
+    let report = fs::read_to_string(directory.join("report.txt"))?;
+    let is_broken = |rule: &&str| report.lines().any(|line| line.starts_with(&format!("{rule}: ")));
+    Ok(rules.iter().any(is_broken))
+}
+
+/// Removes a directory, if it is there.
+fn remove(directory: &Path) -> Outcome {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The exit code of a campaign that finds a violation.
+const CAMPAIGN: i32 = 1;
+/// The exit code of tests that fail. Others tell of a run that could not be made.
+const TESTS: i32 = 101;
+
+fn git(directory: &Path, arguments: &[&str]) -> Outcome {
+    let output = Command::new("git").args(arguments).current_dir(directory).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            Err(format!("git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into())
+        }
+    }
+}
