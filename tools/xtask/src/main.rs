@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::step::{Outcome, Report, Step, announce};
+use crate::step::{Report, announce};
 
 mod bench;
 mod build_time;
 mod built;
 mod chaos;
-mod check;
+mod ci;
 mod guards;
 mod lanes;
+mod soak;
 mod step;
 mod system;
-mod test;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Commands for zklock's developers")]
@@ -28,13 +28,11 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs every test and every example, with a real ZooKeeper, Curator, PostgreSQL, Kerberos and promtool,
-    /// which are installed if missing.
-    Test,
-    /// Checks the format, the lints, the documentation and the packages.
-    Check,
-    /// Runs `check` and `test` beside each other.
+    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
+    /// installed if missing.
     Ci,
+    /// Runs the tests that take long, with Kerberos too.
+    Soak,
     /// Measures the speed of zklock beside that of Curator, on a ZooKeeper that it starts.
     Bench(bench::Options),
     /// Measures how long the compiler needs for annotated functions and for calls written by hand.
@@ -48,9 +46,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Test => test().map(|reports| summarize(&reports)),
-        Command::Check => check().map(|reports| summarize(&reports)),
-        Command::Ci => ci().map(|reports| summarize(&reports)),
+        Command::Ci => ci::run().map(|reports| summarize(&reports)),
+        Command::Soak => soak::run().map(|reports| summarize(&reports)),
         Command::Bench(options) => bench::run(&options),
         Command::BuildTime(options) => build_time::run(&options),
         Command::Chaos(options) => chaos::run(&options),
@@ -63,34 +60,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn test() -> Outcome<Vec<Report>> {
-    system::prepare()?;
-    let mut tests = test::prepare()?;
-    tests.lanes.push(tests.builds.into_iter().map(Step::nice).collect());
-    Ok(joined([vec![tests.report], lanes::run(tests.lanes)?]))
-}
-
-fn check() -> Outcome<Vec<Report>> {
-    system::prepare()?;
-    let format = lanes::run(vec![check::format()])?;
-    let trees = check::without_testkit()?;
-    Ok(joined([format, trees, lanes::run(vec![check::steps()])?]))
-}
-
-/// The checks run while the tests wait for their servers.
-fn ci() -> Outcome<Vec<Report>> {
-    system::prepare()?;
-    let format = lanes::run(vec![check::format()])?;
-    let trees = check::without_testkit()?;
-    let mut tests = test::prepare()?;
-    tests.lanes.push(tests.builds.into_iter().chain(check::steps()).map(Step::nice).collect());
-    Ok(joined([format, trees, vec![tests.report], lanes::run(tests.lanes)?]))
-}
-
-fn joined<const N: usize>(reports: [Vec<Report>; N]) -> Vec<Report> {
-    reports.into_iter().flatten().collect()
 }
 
 /// Prints how long each step took, and how many tests passed.

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The longest duration of a step, which is several times that of the longest one.
-const LIMIT: &str = "30m";
+const LIMIT: &str = "60m";
 /// The exit code of `timeout` for a command that it ended.
 const TIMED_OUT: i32 = 124;
 
@@ -101,6 +101,11 @@ impl Step {
     pub(crate) fn without_warnings(mut self) -> Self {
         self.expected = Expected::NoWarnings;
         self.env("CARGO_TERM_COLOR", "never")
+    }
+
+    /// Compiles the long form of tests. Other flags of the compiler need artifacts of their own.
+    pub(crate) fn soaking(self) -> Self {
+        self.env("RUSTFLAGS", "--cfg soak").env("CARGO_TARGET_DIR", target().join("soak"))
     }
 
     /// Lets other commands have the processors first.

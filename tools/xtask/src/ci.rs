@@ -1,0 +1,128 @@
+//! Every check after `cargo test`. Uses only `built`, `lanes` and `step`.
+
+use crate::built::{Built, Program};
+use crate::lanes;
+use crate::step::{Outcome, Report, Step};
+
+/// The examples, their arguments, and the last line that each must print.
+const EXAMPLES: [(&str, &str, &str); 8] = [
+    ("quickstart", "--processes 4", "counter = 100"),
+    ("quickstart", "", "counter = 100"),
+    ("fencing", "", "the value is still \"from the second\""),
+    ("scheduled", "", "every tick ran on one replica"),
+    ("cron", "", "one replica at a time wrote reports"),
+    ("metrics", "--demo", "every metric was recorded"),
+    ("service", "--demo", "the service answered and ended"),
+    ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
+];
+
+/// The test suites that run again on a real ZooKeeper.
+const ON_ZOOKEEPER: [&str; 3] = ["it", "interop", "cli"];
+
+/// Runs the tests that need more than Rust beside the checks of format, lints, documentation and packages.
+pub(crate) fn run() -> Outcome<Vec<Report>> {
+    let mut reports = lanes::run(vec![format()])?;
+    reports.extend(without_testkit()?);
+    let (built, report) = Built::for_ci()?;
+    reports.extend(report);
+    reports.extend(lanes::run(vec![tests(&built)?, checks().into_iter().map(Step::nice).collect()])?);
+    Ok(reports)
+}
+
+/// The programs that are built already, which mostly wait for servers.
+fn tests(built: &Built) -> Outcome<Vec<Step>> {
+    let servers = &built.example("with_zookeeper")?.path;
+    let installs = Step::program("ZooKeeper, Curator, PostgreSQL, Kerberos, promtool and tmux", servers)
+        .arguments("true");
+    let mut steps = vec![installs];
+    steps.extend(built.tests.iter().map(test));
+    for (name, arguments, last_line) in EXAMPLES {
+        steps.push(example(built.example(name)?, arguments).ends_with(last_line));
+    }
+    let (name, arguments, last_line) = EXAMPLES[0];
+    let quickstart = built.example(name)?.path.display();
+    let on_zookeeper = Step::program(&format!("example {name} on ZooKeeper"), servers);
+    steps.push(on_zookeeper.arguments(&format!("{quickstart} {arguments}")).ends_with(last_line));
+    Ok(steps)
+}
+
+fn test(program: &Program) -> Step {
+    let step = Step::program(&format!("test {}", program.name), &program.path).in_directory(&program.package);
+    if ON_ZOOKEEPER.contains(&program.name.as_str()) { step.env("TEST_SERVER", "zookeeper") } else { step }
+}
+
+/// The example with a server of its own, even if the environment names another one.
+fn example(program: &Program, arguments: &str) -> Step {
+    let title = format!("example {} {arguments}", program.name);
+    Step::program(&title, &program.path).arguments(arguments).without_env("ZKLOCK_CONNECT")
+}
+
+/// The format of every crate, which is checked before anything is built.
+fn format() -> Vec<Step> {
+    let crates = [
+        "--all",
+        "--manifest-path tools/e2e/downstream/Cargo.toml --package downstream --package lints-2024 \
+         --package lints-forbidding",
+        "--manifest-path tools/testkit/fuzz/Cargo.toml",
+    ];
+    crates.into_iter().map(|of| Step::cargo(&format!("fmt {of} --check"))).collect()
+}
+
+/// The lints, the documentation, the packages and the tests that build first, which therefore exclude each other.
+fn checks() -> Vec<Step> {
+    let downstream = "--locked --manifest-path tools/e2e/downstream/Cargo.toml";
+    // Annotated functions in two editions. Their source says which lints it denies.
+    let every_lint = "--package lints-2021 --package lints-2024 --package lints-forbidding --all-targets";
+    let features = "metrics,sasl-digest,serde,tls";
+    vec![
+        Step::cargo("clippy --locked --workspace --all-targets -- -D warnings"),
+        Step::cargo("clippy --locked --workspace --tests -- -D warnings").soaking(),
+        Step::cargo("clippy --locked --package zklock -- -D warnings"),
+        Step::cargo("clippy --locked --package zklock-core --features tls -- -D warnings"),
+        Step::cargo("clippy --locked --package zklock-core --features sasl-digest -- -D warnings"),
+        Step::cargo(&format!(
+            "doc --locked --workspace --no-deps --document-private-items --features {features}"
+        ))
+        .env("RUSTDOCFLAGS", "-D warnings"),
+        Step::cargo(&format!("test --locked --package zklock --doc --features {features},testing")),
+        Step::cargo(&format!("test --locked --package zklock-core --lib --features {features}")),
+        Step::cargo(WITH_TLS),
+        Step::cargo(PACKAGE).without_warnings(),
+        Step::cargo(&format!("test {downstream}")).in_shared_target(),
+        Step::cargo(&format!("clippy {downstream} --all-targets -- -D warnings")).in_shared_target(),
+        Step::cargo(&format!("clippy {downstream} {every_lint} -- -D warnings")).in_shared_target(),
+    ]
+}
+
+/// The quickstart over an encrypted connection.
+const WITH_TLS: &str = "run --locked --package zklock-testkit --features tls --example with_zookeeper -- --tls \
+                        cargo run --locked --example quickstart --features tls -- --processes 4";
+
+/// Packs the published crates. The packed files are not built.
+const PACKAGE: &str = "package --locked --package zklock --package zklock-core --package zklock-macros \
+                       --package zklock-testkit --no-verify --allow-dirty";
+
+/// The crates that no user gets without asking for them.
+const UNWANTED: [&str; 6] = ["zklock-testkit", "rustls", "aws-lc-rs", "rcgen", "rsasl", "libgssapi"];
+
+/// Checks that builds for production contain nothing that only tests need, and without the features, nothing of TLS and
+/// SASL.
+fn without_testkit() -> Outcome<Vec<Report>> {
+    let trees = ["--package zklock", "--manifest-path tools/e2e/downstream/Cargo.toml"];
+    trees
+        .into_iter()
+        .map(|of| tree_without_testkit(&format!("tree --locked {of} --edges normal --prefix none")))
+        .collect()
+}
+
+fn tree_without_testkit(tree: &str) -> Outcome<Report> {
+    let report = Step::cargo(tree).quiet()?;
+    let names = |name| report.output.lines().any(|package| package.split(' ').next() == Some(name));
+    if !names("zklock-core") {
+        return Err(format!("`cargo {tree}` does not name zklock-core: {}", report.output).into());
+    }
+    if let Some(unwanted) = UNWANTED.into_iter().find(|unwanted| names(unwanted)) {
+        return Err(format!("`cargo {tree}` names {unwanted}").into());
+    }
+    Ok(report)
+}
