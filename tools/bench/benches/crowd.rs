@@ -1,7 +1,7 @@
 //! Measures a client whose waiters have a contender each, and an idle client.
 //!
 //! ```text
-//! cargo bench -p zklock --bench crowd -- --waiters 8000
+//! cargo bench -p zklock-bench --bench crowd -- --waiters 8000
 //! ```
 //!
 //! prints one line for each; `--help` says what the figures mean.
@@ -29,7 +29,7 @@ use program::Failure;
 /// unrelated lock was held throughout. `idle`: the requests per second of a client that holds one lock.
 /// A proxy in front of the server counts the requests, pings and heartbeats included.
 #[derive(Parser)]
-#[command(name = "crowd", bin_name = "cargo bench -p zklock --bench crowd --")]
+#[command(name = "crowd", bin_name = "cargo bench -p zklock-bench --bench crowd --")]
 struct Options {
     /// The number of waiters.
     #[arg(long, default_value_t = 8000)]

@@ -1,7 +1,7 @@
 //! Measures what it costs to take two free locks as one, beside one free lock.
 //!
 //! ```text
-//! cargo bench -p zklock --bench multi
+//! cargo bench -p zklock-bench --bench multi
 //! ```
 //!
 //! prints one line; `--help` says what the figures mean.
@@ -27,7 +27,7 @@ use program::Failure;
 /// `single_us`, `pair_us`: the medians of the time from the call to the end of the release that the servers acknowledge.
 /// `ratio`: the second of them divided by the first.
 #[derive(Parser)]
-#[command(name = "multi", bin_name = "cargo bench -p zklock --bench multi --")]
+#[command(name = "multi", bin_name = "cargo bench -p zklock-bench --bench multi --")]
 struct Options {
     /// The number of rounds.
     #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,7 +1,7 @@
 //! Measures how fast locks are taken and released, and how many requests that costs.
 //!
 //! ```text
-//! cargo bench -p zklock --bench contention -- mutex --sessions 8 --tasks 1 --seconds 3
+//! cargo bench -p zklock-bench --bench contention -- mutex --sessions 8 --tasks 1 --seconds 3
 //! ```
 //!
 //! prints one line; `--help` says what the scenarios are and what the figures mean.

@@ -16,7 +16,7 @@ use crate::Failure;
 /// it is `-` where sessions do not share a lock. `longest_wait_ms` is the longest time from a call to its
 /// acquisition.
 #[derive(Parser)]
-#[command(name = "contention", bin_name = "cargo bench -p zklock --bench contention --")]
+#[command(name = "contention", bin_name = "cargo bench -p zklock-bench --bench contention --")]
 pub(crate) struct Options {
     /// The scenario to measure.
     #[arg(value_enum, default_value_t = Scenario::Mutex)]

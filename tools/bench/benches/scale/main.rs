@@ -1,10 +1,10 @@
 //! Measures many waiters, many locks, many sessions, and the takeover from a killed process.
 //!
 //! ```text
-//! cargo bench -p zklock --bench scale -- waiters --tasks 10000
-//! cargo bench -p zklock --bench scale -- held --locks 10000
-//! cargo bench -p zklock --bench scale -- processes --sessions 200
-//! cargo bench -p zklock --bench scale -- takeover --rounds 50
+//! cargo bench -p zklock-bench --bench scale -- waiters --tasks 10000
+//! cargo bench -p zklock-bench --bench scale -- held --locks 10000
+//! cargo bench -p zklock-bench --bench scale -- processes --sessions 200
+//! cargo bench -p zklock-bench --bench scale -- takeover --rounds 50
 //! ```
 //!
 //! prints one line; `--help` behind the name of a measurement says what its figures mean.
@@ -36,7 +36,7 @@ mod waiters;
 ///
 /// Each measurement starts a ZooKeeper of its own.
 #[derive(Parser)]
-#[command(name = "scale", bin_name = "cargo bench -p zklock --bench scale --")]
+#[command(name = "scale", bin_name = "cargo bench -p zklock-bench --bench scale --")]
 struct Options {
     #[command(subcommand)]
     measurement: Measurement,

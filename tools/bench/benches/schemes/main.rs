@@ -1,7 +1,7 @@
 //! Measures the ways in which contenders can wait for a lock on ZooKeeper.
 //!
 //! ```text
-//! cargo bench -p zklock --bench schemes -- --contenders 2,8,32,128
+//! cargo bench -p zklock-bench --bench schemes -- --contenders 2,8,32,128
 //! ```
 //!
 //! prints a line for each measurement, and then a table; `--help` says what the schemes are and what the figures mean.

@@ -25,7 +25,7 @@ use crate::scheme::{Measurement, Scheme};
 /// `watch_count`s of its four-letter word `mntr`), so no other client may use the server. A counter that is read and
 /// written in the critical section shows that one contender at a time was inside; otherwise the measurement fails.
 #[derive(Parser)]
-#[command(name = "schemes", bin_name = "cargo bench -p zklock --bench schemes --")]
+#[command(name = "schemes", bin_name = "cargo bench -p zklock-bench --bench schemes --")]
 pub(crate) struct Options {
     /// The numbers of contenders.
     #[arg(long, value_delimiter = ',', default_value = "2,8,32,128", value_parser = clap::value_parser!(u32).range(1..))]
