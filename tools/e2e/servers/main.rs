@@ -1,9 +1,12 @@
 //! Locks on several real servers and beside a database, and the client library itself.
 
+#[cfg(soak)]
 mod election;
 mod ensemble;
 mod fencing;
+#[cfg(soak)]
 mod permits;
+#[cfg(soak)]
 mod silence;
 #[path = "../../../tests/it/support/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]

@@ -17,7 +17,7 @@ const EXAMPLES: [(&str, &str, &str); 8] = [
 ];
 
 /// The test suites that run again on a real ZooKeeper.
-const ON_ZOOKEEPER: [&str; 3] = ["it", "interop", "cli"];
+const ON_ZOOKEEPER: [&str; 4] = ["it", "interop", "cli", "servers"];
 
 /// Runs the tests that need more than Rust beside the checks of format, lints, documentation and packages.
 pub(crate) fn run() -> Outcome<Vec<Report>> {
@@ -86,6 +86,7 @@ fn checks() -> Vec<Step> {
         .env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo(&format!("test --locked --package zklock --doc --features {features},testing")),
         Step::cargo(&format!("test --locked --package zklock-core --lib --features {features}")),
+        Step::cargo("test --locked --package zklock-testkit --all-features"),
         Step::cargo(WITH_TLS),
         Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(&format!("test {downstream}")).in_shared_target(),

@@ -7,8 +7,7 @@ use crate::{lanes, system};
 pub(crate) fn run() -> Outcome<Vec<Report>> {
     system::prepare()?;
     let everything = "test --locked --profile soak --workspace --all-features --no-fail-fast";
-    let again =
-        "--package zklock --package zklock-cli --package zklock-e2e --test it --test cli --test interop";
+    let again = "--package zklock --package zklock-cli --package zklock-e2e --test it --test cli --test interop --test servers";
     let on_zookeeper = format!("test --locked --profile soak --all-features --no-fail-fast {again}");
     lanes::run(vec![vec![
         Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").soaking(),

@@ -79,7 +79,7 @@ async fn watches_beyond_one_packet_are_sent_twice_and_break_the_connection() {
 
     let (recorded, answers) = (record_watches(&proxy), proxy.on_reply(Opcode::SET_WATCHES).hold());
     proxy.cut(How::Rst);
-    until(async || proxy.requests(Opcode::SET_WATCHES) >= 2, "there are two packets").await;
+    until(async || recorded.lock().unwrap().len() >= 2, "there are two packets").await;
     {
         let recorded = recorded.lock().unwrap();
         let counts: Vec<_> = recorded.iter().map(|watches| watches.exist.len()).collect();
