@@ -60,9 +60,12 @@ mod tests {
 
     use super::*;
 
+    /// Each round has another order of the threads.
+    const ROUNDS: usize = if cfg!(soak) { 10_000 } else { 1_000 };
+
     #[test]
     fn no_change_is_missed_that_is_made_while_the_first_task_begins_to_wait() {
-        for _ in 0..10_000 {
+        for _ in 0..ROUNDS {
             let shared = Arc::new((Signal::default(), AtomicBool::new(false)));
             let changes = shared.clone();
             let change = thread::spawn(move || {

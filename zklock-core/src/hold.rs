@@ -294,47 +294,11 @@ impl Drop for Hold {
 mod tests {
     use std::thread;
 
-    use allocation_counter::measure;
     use futures_lite::future::block_on;
-    use futures_util::FutureExt;
 
     use super::*;
     use crate::client::connected;
     use crate::{Config, RwLock};
-
-    /// Returns the number of allocations of a call that does not wait.
-    #[track_caller]
-    fn allocations<T>(call: impl Future<Output = Result<T, LockError>>) -> u64 {
-        let mut outcome = None;
-        let counted = measure(|| outcome = call.now_or_never().map(|outcome| outcome.is_ok()));
-        assert_eq!(outcome, Some(true), "the call has an outcome at once");
-        counted.count_total
-    }
-
-    #[tokio::test]
-    async fn entering_again_allocates_nothing() {
-        let (_server, client) = connected().await;
-        let (mutex, lock) = (client.mutex("/a").unwrap(), client.rwlock("/b").unwrap());
-        let (held, written) = (mutex.lock().await.unwrap(), lock.write().await.unwrap());
-        let inside = async {
-            assert_eq!(allocations(mutex.lock()), 0);
-            assert_eq!(allocations(mutex.try_lock()), 0);
-            assert_eq!(allocations(async { mutex.lock().await?.release().await }), 0);
-            assert_eq!(allocations(async { lock.read().await?.release().await }), 0);
-            assert_eq!(allocations(async { lock.write().await?.release().await }), 0);
-            let another = client.mutex("/a").unwrap();
-            assert_eq!(allocations(another.lock()), 0);
-        };
-        held.scope(async { written.scope(inside).await }).await;
-    }
-
-    #[tokio::test]
-    async fn running_a_body_inside_allocates_nothing() {
-        let (_server, client) = connected().await;
-        let mutex = client.mutex("/a").unwrap();
-        let held = mutex.lock().await.unwrap();
-        held.scope(async { assert_eq!(allocations(mutex.run(async |_| ())), 0) }).await;
-    }
 
     #[tokio::test]
     async fn a_hold_that_ends_during_an_entry_is_not_entered() {
@@ -381,12 +345,15 @@ mod tests {
         heir.release().await.unwrap();
     }
 
+    /// Each round has another order of the threads.
+    const ROUNDS: usize = if cfg!(soak) { 300 } else { 50 };
+
     #[tokio::test]
     async fn an_heir_writes_alone_while_the_hold_around_it_ends() {
         let (server, client) = connected().await;
         let other = Config::new(server.connect_string()).connect().await.unwrap();
         let (lock, stranger) = (client.rwlock("/a").unwrap(), other.rwlock("/a").unwrap());
-        for _ in 0..300 {
+        for _ in 0..ROUNDS {
             race(&lock, &stranger).await;
         }
     }

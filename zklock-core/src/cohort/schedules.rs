@@ -37,7 +37,7 @@ use self::desk::{Desk, Kind};
 use self::servers::Servers;
 
 /// The number of schedules of each kind.
-const SCHEDULES: usize = 1_000;
+const SCHEDULES: usize = if cfg!(soak) { 1_000 } else { 100 };
 const CLIENTS: usize = 2;
 const CALLERS: usize = 3;
 

@@ -380,5 +380,5 @@ mod tests {
     }
 
     /// The number of schedules of each kind.
-    const SCHEDULES: usize = 3_000;
+    const SCHEDULES: usize = if cfg!(soak) { 3_000 } else { 300 };
 }

@@ -138,7 +138,6 @@ mod tests {
     use std::panic::AssertUnwindSafe;
     use std::pin::pin;
 
-    use allocation_counter::measure;
     use futures_util::FutureExt;
     use futures_util::future::lazy;
     use futures_util::poll;
@@ -197,11 +196,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_inside_allocates_nothing_and_finds_each_entry_around_it() {
+    async fn a_body_inside_finds_each_entry_around_it() {
         let (scene, guard) = Scene::new().await;
         let run = async {
-            let counted = measure(|| scene.again(async {}).now_or_never().unwrap().unwrap());
-            assert_eq!(counted.count_total, 0);
             let below = scene.again(async { scene.again(async { held().len() }).await });
             assert_eq!(below.await.unwrap().unwrap(), 3);
             assert_eq!(scene.again(async { held().len() }).await.unwrap(), 2);

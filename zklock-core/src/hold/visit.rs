@@ -130,12 +130,15 @@ mod tests {
         heir.release().await.unwrap();
     }
 
+    /// Each round has another order of the threads.
+    const ROUNDS: usize = if cfg!(soak) { 300 } else { 50 };
+
     #[tokio::test]
     async fn an_heir_enters_alone_while_the_visit_around_it_ends() {
         let (server, client) = connected().await;
         let other = Config::new(server.connect_string()).connect().await.unwrap();
         let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
-        for _ in 0..300 {
+        for _ in 0..ROUNDS {
             race(&mutex, &stranger).await;
         }
     }

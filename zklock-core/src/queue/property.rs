@@ -66,6 +66,8 @@ prop_compose! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(soak) { 256 } else { 64 }))]
+
     #[test]
     fn readers_hold_together_or_one_writer_holds_and_somebody_always_does(children in readers_and_writers()) {
         let ordered = in_order(&children, &[]);

@@ -283,16 +283,6 @@ mod tests {
     }
 
     #[test]
-    fn a_report_copies_no_name_of_a_lock() {
-        let mut scene = Scene::new();
-        scene.fail(&"a".repeat(1_000_000));
-        scene.report.make(connected());
-        scene.fail(&"a".repeat(1_000_000));
-        let cost = allocation_counter::measure(|| scene.report.make(connected()));
-        assert!(cost.bytes_total < 1_000_000, "{cost:?}");
-    }
-
-    #[test]
     fn the_reasons_of_terms_are_those_of_candidates_only() {
         let mut scene = Scene::new();
         scene.fail("a");

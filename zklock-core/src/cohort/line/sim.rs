@@ -71,73 +71,150 @@ fn explore(setup: &'static Setup) -> usize {
     seen.len()
 }
 
+/// Fails if the simulation reaches fewer states than the scene has.
+fn check(setup: &'static Setup, least: usize) {
+    let states = explore(setup);
+    assert!(states > least, "only {states} states were reached");
+}
+
+/// Each scene has a deep form, for the soak, and a small one, each with the number of states that it reaches at least.
 macro_rules! scenes {
-    ($($name:ident, $least:literal: $setup:expr;)*) => {$(
+    ($($name:ident: $deep:expr, $most:literal; small $small:expr, $few:literal;)*) => {$(
         #[test]
         fn $name() {
-            const SETUP: &Setup = &$setup;
-            let states = explore(SETUP);
-            assert!(states > $least, "only {states} states were reached");
+            const SETUP: &Setup = &if cfg!(soak) { $deep } else { $small };
+            let least = if cfg!(soak) { $most } else { $few };
+            check(SETUP, least);
         }
     )*};
 }
 
 scenes! {
-    three_calls_of_each_of_two_processes_take_turns, 5_000: Setup {
-        calls: [&[LOCK, LOCK, LOCK], &[LOCK, LOCK, LOCK]],
-        ..PLAIN
-    };
-    three_calls_of_each_of_two_processes_share_a_read_write_lock, 300_000: Setup {
-        calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
-        ..PLAIN
-    };
-    calls_that_wait_try_leave_and_write_exclude_each_other_whenever_tasks_run, 600_000: Setup {
-        calls: [&[LOCK, TRY], &[BOUNDED]],
-        pace: Pace::Any,
-        choices: MUTEX,
-        ..PLAIN
-    };
-    a_mutex_survives_any_fault_at_any_step, 450_000: Setup {
-        calls: [&[LOCK, LOCK, BOUNDED], &[LOCK]],
-        choices: MUTEX,
-        faults: 1,
-        ..PLAIN
-    };
-    a_mutex_survives_any_two_faults, 150_000: Setup {
-        calls: [&[LOCK, TRY], &[LOCK]],
-        choices: &[Choice::Write],
-        faults: 2,
-        ..PLAIN
-    };
-    readers_and_writers_leave_write_and_downgrade, 90_000: Setup {
-        calls: [&[LOCK, READ, READ], &[READ]],
-        choices: ALL_CHOICES,
-        ..PLAIN
-    };
-    a_read_write_lock_survives_any_fault_at_any_step, 5_000: Setup {
-        calls: [&[LOCK, READ], &[READ]],
-        choices: &[Choice::Write, Choice::Downgrade],
-        faults: 1,
-        ..PLAIN
-    };
-    tries_and_downgrades_beside_readers_survive_any_fault, 5_000: Setup {
-        calls: [&[LOCK, READ, TRY_READ], &[]],
-        foreigner: Some(Side::Exclusive),
-        choices: &[Choice::Write, Choice::Downgrade],
-        faults: 1,
-        ..PLAIN
-    };
-    readers_of_another_library_are_let_in_whatever_fails, 200_000: Setup {
-        calls: [&[LOCK, READ, READ], &[]],
-        foreigner: Some(Side::Shared),
-        choices: &[Choice::Leave, Choice::Downgrade],
-        faults: 1,
-        ..PLAIN
-    };
-    a_read_write_lock_is_shared_whenever_tasks_run, 100_000: Setup {
-        calls: [&[LOCK, READ], &[READ]],
-        pace: Pace::Any,
-        choices: &[Choice::Downgrade],
-        ..PLAIN
-    };
+    calls_of_two_processes_share_a_read_write_lock:
+        Setup {
+            calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
+            ..PLAIN
+        }, 300_000;
+        small Setup {
+            calls: [&[LOCK, READ], &[LOCK, READ]],
+            ..PLAIN
+        }, 5_000;
+    calls_that_wait_try_leave_and_write_exclude_each_other_whenever_tasks_run:
+        Setup {
+            calls: [&[LOCK, TRY], &[BOUNDED]],
+            pace: Pace::Any,
+            choices: MUTEX,
+            ..PLAIN
+        }, 600_000;
+        small Setup {
+            calls: [&[TRY], &[BOUNDED]],
+            pace: Pace::Any,
+            choices: &[Choice::Write],
+            ..PLAIN
+        }, 10_000;
+    a_mutex_survives_any_fault_at_any_step:
+        Setup {
+            calls: [&[LOCK, LOCK, BOUNDED], &[LOCK]],
+            choices: MUTEX,
+            faults: 1,
+            ..PLAIN
+        }, 450_000;
+        small Setup {
+            calls: [&[LOCK, LOCK], &[LOCK]],
+            choices: &[Choice::Leave],
+            faults: 1,
+            ..PLAIN
+        }, 10_000;
+    a_mutex_survives_any_two_faults:
+        Setup {
+            calls: [&[LOCK, TRY], &[LOCK]],
+            choices: &[Choice::Write],
+            faults: 2,
+            ..PLAIN
+        }, 150_000;
+        small Setup {
+            calls: [&[LOCK, TRY], &[]],
+            choices: &[Choice::Write],
+            faults: 2,
+            ..PLAIN
+        }, 7_000;
+    readers_and_writers_leave_write_and_downgrade:
+        Setup {
+            calls: [&[LOCK, READ, READ], &[READ]],
+            choices: ALL_CHOICES,
+            ..PLAIN
+        }, 90_000;
+        small Setup {
+            calls: [&[LOCK, READ], &[READ]],
+            choices: ALL_CHOICES,
+            ..PLAIN
+        }, 8_000;
+    a_read_write_lock_survives_any_fault_at_any_step:
+        Setup {
+            calls: [&[LOCK, READ], &[READ]],
+            choices: &[Choice::Write, Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 5_000;
+        small Setup {
+            calls: [&[LOCK], &[READ]],
+            choices: &[Choice::Write, Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 7_000;
+    tries_and_downgrades_beside_readers_survive_any_fault:
+        Setup {
+            calls: [&[LOCK, READ, TRY_READ], &[]],
+            foreigner: Some(Side::Exclusive),
+            choices: &[Choice::Write, Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 5_000;
+        small Setup {
+            calls: [&[LOCK, TRY_READ], &[]],
+            foreigner: Some(Side::Exclusive),
+            choices: &[Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 7_000;
+    readers_of_another_library_are_let_in_whatever_fails:
+        Setup {
+            calls: [&[LOCK, READ, READ], &[]],
+            foreigner: Some(Side::Shared),
+            choices: &[Choice::Leave, Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 200_000;
+        small Setup {
+            calls: [&[LOCK, READ], &[]],
+            foreigner: Some(Side::Shared),
+            choices: &[Choice::Downgrade],
+            faults: 1,
+            ..PLAIN
+        }, 12_000;
+    a_read_write_lock_is_shared_whenever_tasks_run:
+        Setup {
+            calls: [&[LOCK, READ], &[READ]],
+            pace: Pace::Any,
+            choices: &[Choice::Downgrade],
+            ..PLAIN
+        }, 100_000;
+        small Setup {
+            calls: [&[LOCK], &[READ]],
+            pace: Pace::Any,
+            choices: &[Choice::Downgrade],
+            ..PLAIN
+        }, 8_000;
+}
+
+#[test]
+fn three_calls_of_each_of_two_processes_take_turns() {
+    const SETUP: &Setup = &Setup { calls: [&[LOCK, LOCK, LOCK], &[LOCK, LOCK, LOCK]], ..PLAIN };
+    check(SETUP, 5_000);
+}
+
+#[test]
+fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
+    const SETUP: &Setup = &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, ..PLAIN };
+    check(SETUP, 5_000);
 }

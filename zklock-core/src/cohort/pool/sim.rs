@@ -43,45 +43,99 @@ fn explore(setup: &'static Setup) -> usize {
     seen.len()
 }
 
+/// Each scene has a deep form, for the soak, and a small one, each with the number of states that it reaches at least.
 macro_rules! scenes {
-    ($($name:ident, $least:literal: $setup:expr;)*) => {$(
+    ($($name:ident: $deep:expr, $most:literal; small $small:expr, $few:literal;)*) => {$(
         #[test]
         fn $name() {
-            const SETUP: &Setup = &$setup;
+            const SETUP: &Setup = &if cfg!(soak) { $deep } else { $small };
+            let least = if cfg!(soak) { $most } else { $few };
             let states = explore(SETUP);
-            assert!(states > $least, "only {states} states were reached");
+            assert!(states > least, "only {states} states were reached");
         }
     )*};
 }
 
 scenes! {
-    two_clients_share_one_permit, 30_000: Setup { calls: [3, 2], ..PLAIN };
-    two_clients_share_two_permits, 200_000: Setup { of: 2, calls: [3, 2], ..PLAIN };
-    calls_that_leave_and_write_share_two_permits, 200_000: Setup {
-        of: 2,
-        choices: &[Choice::Leave, Choice::Write],
-        ..PLAIN
-    };
-    one_permit_survives_any_fault_at_any_step, 300_000: Setup {
-        faults: 1,
-        choices: &[Choice::Write],
-        ..PLAIN
-    };
-    two_permits_survive_any_fault_at_any_step, 400_000: Setup {
-        of: 2,
-        calls: [3, 1],
-        faults: 1,
-        ..PLAIN
-    };
-    calls_that_leave_survive_any_fault, 30_000: Setup {
-        calls: [2, 1],
-        faults: 1,
-        choices: &[Choice::Leave],
-        ..PLAIN
-    };
-    one_client_survives_any_two_faults, 60_000: Setup {
-        calls: [3, 0],
-        faults: 2,
-        ..PLAIN
-    };
+    two_clients_share_one_permit:
+        Setup {
+            calls: [3, 2],
+            ..PLAIN
+        }, 30_000;
+        small Setup {
+            calls: [2, 2],
+            ..PLAIN
+        }, 5_000;
+    two_clients_share_two_permits:
+        Setup {
+            of: 2,
+            calls: [3, 2],
+            ..PLAIN
+        }, 200_000;
+        small Setup {
+            of: 2,
+            calls: [2, 1],
+            ..PLAIN
+        }, 2_000;
+    calls_that_leave_and_write_share_two_permits:
+        Setup {
+            of: 2,
+            choices: &[Choice::Leave, Choice::Write],
+            ..PLAIN
+        }, 200_000;
+        small Setup {
+            of: 2,
+            calls: [2, 1],
+            choices: &[Choice::Leave, Choice::Write],
+            ..PLAIN
+        }, 8_000;
+    one_permit_survives_any_fault_at_any_step:
+        Setup {
+            faults: 1,
+            choices: &[Choice::Write],
+            ..PLAIN
+        }, 300_000;
+        small Setup {
+            calls: [2, 1],
+            faults: 1,
+            ..PLAIN
+        }, 10_000;
+    two_permits_survive_any_fault_at_any_step:
+        Setup {
+            of: 2,
+            calls: [3, 1],
+            faults: 1,
+            ..PLAIN
+        }, 400_000;
+        small Setup {
+            of: 2,
+            calls: [1, 1],
+            faults: 1,
+            choices: &[Choice::Write],
+            ..PLAIN
+        }, 3_000;
+    calls_that_leave_survive_any_fault:
+        Setup {
+            calls: [2, 1],
+            faults: 1,
+            choices: &[Choice::Leave],
+            ..PLAIN
+        }, 30_000;
+        small Setup {
+            calls: [1, 1],
+            faults: 1,
+            choices: &[Choice::Leave],
+            ..PLAIN
+        }, 2_000;
+    one_client_survives_any_two_faults:
+        Setup {
+            calls: [3, 0],
+            faults: 2,
+            ..PLAIN
+        }, 60_000;
+        small Setup {
+            calls: [2, 0],
+            faults: 2,
+            ..PLAIN
+        }, 5_000;
 }
