@@ -4,7 +4,7 @@ use zklock::{Client, LossReason};
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::quiet::{Loud, PANICS, logged};
+use crate::support::logs::{Loud, PANICS, logged};
 use crate::support::{Space, failed, soon, until};
 
 /// Returns a lock at which a task of the client panics, because it logs a stranger's node.

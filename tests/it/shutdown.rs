@@ -54,7 +54,7 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
 
 #[tokio::test]
 async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
-    let server = Server::start_granting(10 * TICK);
+    let server = Server::start();
     let config = Config::new(server.connect_string()).tick_time(TICK).default_wait(Duration::MAX);
     let client = config.connect().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
@@ -153,7 +153,7 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
 
 #[tokio::test]
 async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
-    let server = Server::start_granting(10 * TICK);
+    let server = Server::start();
     let client = Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     server.pause().unwrap();

@@ -101,7 +101,7 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
 
 #[tokio::test]
 async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
-    let server = Server::start_granting(10 * TICK);
+    let server = Server::start();
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     server.pause().unwrap();
     let leader = client.leader(PATH).unwrap();
@@ -115,7 +115,7 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
 
 #[tokio::test]
 async fn a_leader_that_its_client_left_has_ended() {
-    let server = Server::start_granting(10 * TICK);
+    let server = Server::start();
     let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
     until_leads(&client, PATH).await;
     let leader = client.leader(PATH).unwrap();

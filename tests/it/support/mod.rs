@@ -1,7 +1,9 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
+pub(crate) mod diagnosis;
 pub(crate) mod events;
 pub(crate) mod frames;
+pub(crate) mod logs;
 mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
