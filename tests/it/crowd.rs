@@ -61,8 +61,8 @@ impl Crowd {
         let deadline = Instant::now() + LONG;
         loop {
             let before = self.proxy.requests_total();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            if self.proxy.requests_total() - before < 10 {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            if self.proxy.requests_total() - before < 5 {
                 return;
             }
             assert!(Instant::now() < deadline, "the client is not calm");
@@ -74,7 +74,7 @@ impl Crowd {
 const LATECOMERS: (usize, Duration) =
     if cfg!(soak) { (CROWD, Duration::from_secs(30)) } else { (50, Duration::from_secs(1)) };
 /// The time for which the requests of the crowd are counted.
-const WATCHED: Duration = Duration::from_secs(if cfg!(soak) { 4 } else { 2 });
+const WATCHED: Duration = Duration::from_millis(if cfg!(soak) { 4_000 } else { 1_500 });
 
 fn crowd_in(client: &Client, (count, wait): (usize, Duration)) -> JoinSet<LockError> {
     let mut waiting = JoinSet::new();

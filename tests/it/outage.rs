@@ -172,20 +172,18 @@ async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
 }
 
 /// The default wait of an impatient client.
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(100);
 
-/// Starts a server, and connects a client whose requests have little time. Its shutdown waits for an answer for two fifths
-/// of the session timeout.
-async fn impatient() -> (Server, Client) {
-    let server = Server::start_granting(10 * TICK);
+/// Connects a client whose requests have little time.
+async fn impatient(server: &Server) -> Client {
     let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
-    let client = config.connect().await.unwrap();
-    (server, client)
+    config.connect().await.unwrap()
 }
 
 #[tokio::test]
 async fn nothing_hangs_past_its_deadline_during_an_outage() {
-    let (server, client) = impatient().await;
+    let server = Server::start();
+    let client = impatient(&server).await;
     let guard = lock(&client).await;
     server.pause().unwrap();
     let (mutex, other) = (client.mutex(PATH).unwrap(), client.mutex("/free").unwrap());
@@ -208,7 +206,8 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
 
 #[tokio::test]
 async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage() {
-    let (server, client) = impatient().await;
+    let server = Server::start();
+    let client = impatient(&server).await;
     let multi = client.multi([PATH, "/other"]).unwrap();
     let guard = soon(multi.lock_timeout(Duration::MAX)).await.unwrap();
     server.pause().unwrap();
@@ -219,7 +218,8 @@ async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_
 
 #[tokio::test]
 async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage() {
-    let (server, client) = impatient().await;
+    let server = Server::start();
+    let client = impatient(&server).await;
     let lock = client.rwlock(PATH).unwrap();
     let writer = soon(lock.write_timeout(Duration::MAX)).await.unwrap();
     let reader = soon(writer.scope(lock.read())).await.unwrap();

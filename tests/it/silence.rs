@@ -52,6 +52,7 @@ async fn hold_while_silent(addresses: &Addresses, config: Config, silent: usize)
     guard.release().await.unwrap();
 }
 
+#[cfg(soak)]
 #[tokio::test]
 async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings() {
     let server = Server::start_granting(DEFAULT);
