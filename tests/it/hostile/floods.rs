@@ -15,7 +15,7 @@ impl Victim {
         let started = Instant::now();
         let wait = Duration::from_secs(2);
         let other = self.client.mutex(OTHER).unwrap();
-        let outcome = tokio::time::timeout(wait + STALL, other.lock_timeout(wait));
+        let outcome = timeout(wait + STALL, other.lock_timeout(wait));
         let error = outcome.await.expect("a call keeps its deadline").expect_err("no server answers");
         assert!(error.is_timeout(), "{error}");
         assert!(started.elapsed() >= wait, "{error}");
@@ -23,7 +23,7 @@ impl Victim {
 
     /// Waits until the holder is told of the loss, and returns the reason.
     async fn told(&self) -> LossReason {
-        let told = tokio::time::timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
+        let told = timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
         told.expect("the holder is told at the end of its lease")
     }
 }
