@@ -72,7 +72,7 @@ impl Crowd {
 
 /// The number of those who wait for a bounded time, and their wait.
 const LATECOMERS: (usize, Duration) =
-    if cfg!(soak) { (CROWD, Duration::from_secs(30)) } else { (50, Duration::from_secs(1)) };
+    if cfg!(soak) { (500, Duration::from_secs(20)) } else { (50, Duration::from_secs(1)) };
 /// The time for which the requests of the crowd are counted.
 const WATCHED: Duration = Duration::from_millis(if cfg!(soak) { 4_000 } else { 1_500 });
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 #[cfg(soak)]
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 #[cfg(soak)]
@@ -126,7 +127,8 @@ fn path_in(part: &str, number: usize) -> String {
 
 async fn hold_in_parts(client: &Client, parts: &[&str]) -> Vec<MutexGuard> {
     let paths = parts.iter().flat_map(|part| (0..IN_PART).map(move |number| path_in(part, number)));
-    let locks = paths.map(async |path| client.mutex(path).unwrap().lock().await.unwrap());
+    let locks =
+        paths.map(async |path| client.mutex(path).unwrap().lock_timeout(Duration::MAX).await.unwrap());
     soon(join_all(locks)).await
 }
 
