@@ -61,8 +61,8 @@ impl Crowd {
         let deadline = Instant::now() + LONG;
         loop {
             let before = self.proxy.requests_total();
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            if self.proxy.requests_total() - before < 5 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if self.proxy.requests_total() - before < 10 {
                 return;
             }
             assert!(Instant::now() < deadline, "the client is not calm");
