@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
+use zklock::{Client, Config, LeaseState, LockError, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
@@ -16,10 +16,15 @@ use crate::support::{Server, failed, soon, until, until_in_line};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
-/// More contenders than the watches of one session allow.
-const CROWD: usize = 2500;
+/// More contenders than the watches of one session allow, with a path as long as [`long_path`].
+const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
 /// The longest wait for a state of the whole crowd.
 const LONG: Duration = Duration::from_secs(90);
+
+/// Returns a path of which few watches use up the room for them.
+fn long_path() -> String {
+    format!("/{}/crowd", "x".repeat(900))
+}
 
 struct Crowd {
     server: Server,
@@ -65,10 +70,16 @@ impl Crowd {
     }
 }
 
-fn crowd_in(client: &Client, path: &str, wait: Duration) -> JoinSet<zklock::LockError> {
+/// The number of those who wait for a bounded time, and their wait.
+const LATECOMERS: (usize, Duration) =
+    if cfg!(soak) { (500, Duration::from_secs(20)) } else { (50, Duration::from_secs(1)) };
+/// The time for which the requests of the crowd are counted.
+const WATCHED: Duration = Duration::from_millis(if cfg!(soak) { 4_000 } else { 1_500 });
+
+fn crowd_in(client: &Client, (count, wait): (usize, Duration)) -> JoinSet<LockError> {
     let mut waiting = JoinSet::new();
-    for _ in 0..CROWD {
-        let mutex = client.mutex(path).unwrap().queueing_by_task();
+    for _ in 0..count {
+        let mutex = client.mutex(long_path()).unwrap().queueing_by_task();
         waiting.spawn(async move { failed(mutex.lock_timeout(wait).await.map(drop)) });
     }
     waiting
@@ -78,15 +89,15 @@ fn crowd_in(client: &Client, path: &str, wait: Duration) -> JoinSet<zklock::Lock
 async fn waiters_without_watches_share_one_list_and_are_answered_in_time() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
-    let _holder = crowd.holder("/crowd").await;
-    let mut waiting = crowd_in(&crowd.client, "/crowd", Duration::from_secs(60));
+    let _holder = crowd.holder(&long_path()).await;
+    let mut waiting = crowd_in(&crowd.client, (CROWD, Duration::MAX));
     crowd.until_there_are(CROWD + 2).await;
     crowd.until_calm().await;
 
     let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN);
     let (listed, asked) = (lists(), crowd.proxy.requests_total());
     let begun = Instant::now();
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    tokio::time::sleep(WATCHED).await;
     let (listed, asked) = (lists() - listed, crowd.proxy.requests_total() - asked);
     let seconds = begun.elapsed().as_secs() + 1;
     assert!((1..=seconds).contains(&listed), "{listed} lists in {seconds} s");
@@ -94,9 +105,11 @@ async fn waiters_without_watches_share_one_list_and_are_answered_in_time() {
     crowd.client.mutex("/free").unwrap().lock().await.unwrap().release().await.unwrap();
     assert!(held.is_held());
 
-    while let Some(error) = waiting.join_next().await {
-        assert!(error.unwrap().is_contended());
+    for error in crowd_in(&crowd.client, LATECOMERS).join_all().await {
+        assert!(error.is_contended());
     }
+    assert!(waiting.try_join_next().is_none());
+    waiting.shutdown().await;
     crowd.until_there_are(2).await;
     assert!(held.is_held());
 }
@@ -104,8 +117,8 @@ async fn waiters_without_watches_share_one_list_and_are_answered_in_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders() {
     let crowd = Crowd::of().await;
-    let holder = crowd.holder("/crowd").await;
-    let mutex = crowd.client.mutex("/crowd").unwrap().queueing_by_task();
+    let holder = crowd.holder(&long_path()).await;
+    let mutex = crowd.client.mutex(long_path()).unwrap().queueing_by_task();
     let (mut waiting, tokens) = (JoinSet::new(), Arc::new(Mutex::new(Vec::with_capacity(CROWD))));
     for _ in 0..CROWD {
         let (mutex, tokens) = (mutex.clone(), tokens.clone());
@@ -172,7 +185,11 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call() {
 }
 
 /// The size of a crowd of locks that come and go, and the time for which each is held.
-const BURST: (usize, Duration) = (5_000, Duration::from_secs(8));
+const BURST: (usize, Duration) =
+    if cfg!(soak) { (5_000, Duration::from_secs(8)) } else { (100, Duration::from_millis(100)) };
+/// The time between two bursts. In the soak, it is longer than that between two roll calls, of which the next one finds
+/// nobody.
+const BETWEEN_BURSTS: Duration = Duration::from_secs(if cfg!(soak) { 12 } else { 0 });
 
 /// Takes many locks, each of which is held for some time.
 async fn burst(client: &Client) {
@@ -198,8 +215,7 @@ async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_c
     for _ in 0..2 {
         burst(&crowd.client).await;
         crowd.until_there_are(1).await;
-        // The pause between two roll calls, of which the next one finds nobody.
-        tokio::time::sleep(Duration::from_secs(12)).await;
+        tokio::time::sleep(BETWEEN_BURSTS).await;
         let later = crowd.client.mutex("/burst/1").unwrap();
         soon(later.lock()).await.unwrap().release().await.unwrap();
         assert!(long.is_held() && crowd.client.readiness().is_ready());

@@ -16,8 +16,10 @@ const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
 /// The test that the other process runs. Any case of it will do.
 const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches";
 
+/// The number of uses of locks, and of clients.
+const USES: (usize, usize) = if cfg!(soak) { (3_000, 200) } else { (1_000, 50) };
 /// A leak of one kilobyte in each use of a lock would exceed this.
-const SLACK_KIB: u64 = 3_000;
+const SLACK_KIB: u64 = USES.0 as u64;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_uses_leave_no_threads_memory_nodes_or_watches() {
@@ -82,9 +84,9 @@ async fn locks_are_used_and_dropped(to: &str) {
             use_once(&client.mutex(format!("/cycle/{}", turn % 10)).unwrap(), turn).await;
         }
     };
-    cycles(500).await;
+    cycles(USES.0 / 5).await;
     let before = used();
-    cycles(3_000).await;
+    cycles(USES.0).await;
     assert_eq!(used().0, before.0, "threads were started");
     assert_no_more_memory(before.1);
     // The client still exists, so nothing has been deleted with its session. It watches the nodes of the ten queues,
@@ -104,8 +106,8 @@ async fn clients_are_used_and_dropped(to: &str) {
         }
         until(|| async { used().0 <= threads }, "the threads of the clients have ended").await;
     };
-    cycles(40).await;
+    cycles(USES.1 / 5).await;
     let before = used();
-    cycles(200).await;
+    cycles(USES.1).await;
     assert_no_more_memory(before.1);
 }

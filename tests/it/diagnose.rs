@@ -1,19 +1,19 @@
 //! Wrong addresses: each has its own reason in the error of a connect, in the readiness, and in the log.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::net::{TcpSocket, TcpStream};
-use zklock::{Client, Config, LockError, Readiness};
+use zklock::Config;
 use zklock_testkit::impostor::Impostor;
-use zklock_testkit::{Ensemble, ZooKeeper};
 
-use crate::quiet::{Loud, logged};
-use crate::support::{failed, soon, until};
+use crate::support::diagnosis::assert_told;
+use crate::support::failed;
+use crate::support::logs::Loud;
 
 /// The bound on a connect.
-const WITHIN: Duration = Duration::from_secs(6);
+const WITHIN: Duration = Duration::from_secs(2);
 
 /// An address that does not answer: the connections that its system still takes are all used up.
 struct BlackHole {
@@ -40,29 +40,6 @@ impl BlackHole {
     }
 }
 
-fn config(servers: &str) -> Config {
-    Config::new(servers).connect_timeout(WITHIN)
-}
-
-/// Checks that a connect to these servers fails in time, and that this reason is told everywhere.
-async fn check(servers: &str, reason: &str) {
-    let begun = Instant::now();
-    let error = failed(config(servers).connect().await);
-    // A machine that does much else may delay the answer.
-    assert!(begun.elapsed() < WITHIN * 2, "{servers}: {:?}", begun.elapsed());
-    assert!(matches!(&error, LockError::Connect { .. }), "{servers}: {error}");
-    assert!(error.to_string().contains(reason), "{servers}: {error}");
-
-    let client = config(servers).start().unwrap();
-    let is_told = |client: &Client| match client.readiness() {
-        Readiness::Disconnected { reason: Some(told), .. } => told.contains(reason),
-        _ => false,
-    };
-    until(async || is_told(&client), &format!("the readiness tells {reason:?}")).await;
-    let warnings = logged(servers);
-    assert!(warnings.iter().any(|line| line.contains(reason)), "{servers}: {warnings:?}");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_log() {
     Loud::listen();
@@ -81,41 +58,17 @@ async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_lo
         (tls.connect_string(), "expects TLS"),
         (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
     ];
-    join_all(cases.iter().map(|(servers, reason)| check(servers, reason))).await;
+    join_all(cases.iter().map(|(servers, reason)| assert_told(reason, servers, WITHIN))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_several_servers_has_its_reason() {
     let closing = Impostor::Closing.start().unwrap();
     let servers = format!("127.0.0.1:1,{}", closing.connect_string());
-    let error = failed(config(&servers).connect().await).to_string();
+    let error = failed(Config::new(&servers).connect_timeout(WITHIN).connect().await).to_string();
     let reasons = format!(
         "127.0.0.1:1: it refuses connections: nothing listens on this port; {}: it closes",
         closing.connect_string()
     );
     assert!(error.contains(&reasons), "{error}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_ensemble_without_a_quorum_and_a_server_with_too_many_connections_are_named() {
-    Loud::listen();
-    let ensemble = Ensemble::builder().start().unwrap();
-    for nth in 1..3 {
-        ensemble.server(nth).kill().unwrap();
-    }
-    let alone = ensemble.server(0).connect_string().to_owned();
-    let full = ZooKeeper::builder().system_property("zookeeper.maxCnxns", "1").start().unwrap();
-    let one = soon(config(full.connect_string()).connect()).await.unwrap();
-    check(full.connect_string(), "has too many").await;
-    assert!(one.readiness().is_ready());
-    until_without_quorum(&alone).await;
-    check(&alone, "without a quorum").await;
-}
-
-async fn until_without_quorum(server: &str) {
-    until(
-        async || failed(config(server).connect().await).to_string().contains("without a quorum"),
-        "the server has noticed",
-    )
-    .await;
 }

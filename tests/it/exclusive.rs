@@ -16,7 +16,7 @@ const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
 const LEASES: &str = "/ledgers/1/leases";
 /// A wait in which a contender enters the queue even on a busy machine.
-const SHORT: Duration = Duration::from_secs(3);
+const SHORT: Duration = Duration::from_millis(500);
 
 fn exclusive(client: &Client) -> Mutex {
     client.exclusive(PATH).unwrap()
@@ -106,7 +106,7 @@ async fn outside_of_its_scope_it_waits_like_a_stranger() {
     let guard = lock(&client).await;
     let error = failed(exclusive(&client).lock_timeout(SHORT).await);
     assert!(error.is_contended(), "{error}");
-    assert_waited(&error, "3s", PATH);
+    assert_waited(&error, "500ms", PATH);
     let stranger = spawn_lock(&client);
     space.until_queued(LEASES, 2).await;
     let scoped = guard.scope(async { tokio::spawn(async { 1 }).await.unwrap() }).await;
@@ -234,7 +234,7 @@ async fn a_lock_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
         let scene = Interrupted::new().await;
         let work = || {
-            let mutex = exclusive(&scene.client);
+            let mutex = exclusive(&scene.client());
             async move { mutex.lock().await.unwrap() }
         };
         let frames =
@@ -249,9 +249,9 @@ async fn a_lock_cut_off_at_any_request_or_reply_is_taken_once_and_handed_on() {
         for frame in Frame::BOTH {
             let scene = Interrupted::new().await;
             let other = scene.space.client().await;
-            lock(&scene.client).await.release().await.unwrap();
+            lock(&scene.client()).await.release().await.unwrap();
             let work = || {
-                let mutex = exclusive(&scene.client);
+                let mutex = exclusive(&scene.client());
                 async move { mutex.lock_timeout(Duration::MAX).await.unwrap() }
             };
             let after = async |guard: MutexGuard| {

@@ -241,7 +241,7 @@ async fn under_a_lost_lock_nothing_begins() {
 
 #[tokio::test]
 async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, client) = space.proxied().await;
     let mutex = client.mutex(PATH).unwrap();
     // The caller is not polled, like one whose thread is blocked.
@@ -255,9 +255,9 @@ async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again() {
 
 #[tokio::test]
 async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, client) = space.proxied().await;
-    let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_secs(4), Instant::now());
+    let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_secs(2), Instant::now());
     let mut waits = Box::pin(mutex.lock_timeout(wait));
     lose_unseen(&space, (&proxy, &client), &mut waits).await;
     until(|| async { begun.elapsed() > wait }, "the wait is over").await;

@@ -79,9 +79,9 @@ async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let other = space.client().await.mutex(PATH).unwrap();
-    let error = failed(other.lock_timeout(Duration::from_secs(3)).await);
+    let error = failed(other.lock_timeout(Duration::from_millis(500)).await);
     assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_waited(&error, "3s", PATH);
+    assert_waited(&error, "500ms", PATH);
     space.until_queued(PATH, 1).await;
     assert!(guard.is_held());
 }

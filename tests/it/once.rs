@@ -326,14 +326,11 @@ async fn who_may_not_write_the_tick_is_denied_and_starts_nothing() {
     assert!(matches!(&denied, LockError::Denied { path, .. } if path == TICK), "{denied}");
 }
 
-/// Returns a function that asks for a start of another tick each time, and returns the answer with the tick.
-fn starts_of(client: &Client) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Output = Attempt> + Send>> {
+/// Asks for a start of another tick each time, and returns the answer with the tick.
+fn begin(client: &Client) -> impl Future<Output = Attempt> + Send + use<> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let client = client.clone();
-    move || {
-        let (client, tick) = (client.clone(), format!("/ticks/{}", COUNT.fetch_add(1, Ordering::Relaxed)));
-        Box::pin(async move { (start(&client, &tick, HOUR).await, tick) })
-    }
+    let (client, tick) = (client.clone(), format!("/ticks/{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    async move { (start(&client, &tick, HOUR).await, tick) }
 }
 
 type Attempt = (Result<bool, LockError>, String);
@@ -347,7 +344,7 @@ async fn a_start_whose_connection_breaks_anywhere_is_had_once() {
             assert!(matches!(starts, Ok(true)), "{tick}: {starts:?}");
             assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
         };
-        let frames = scene.cut_at_each((frame, Meanwhile::Nothing), starts_of(&scene.client), after).await;
+        let frames = scene.cut_at_each((frame, Meanwhile::Nothing), || begin(&scene.client()), after).await;
         assert!(frames >= 5, "{frames}");
     }
 }
@@ -364,7 +361,7 @@ async fn a_start_whose_session_ends_anywhere_is_never_had_twice() {
                 Err(error) => assert!(error.is_lost(), "{tick}: {error}"),
             }
         };
-        scene.cut_at_each((frame, Meanwhile::SessionEnds), starts_of(&scene.client), after).await;
+        scene.cut_at_each((frame, Meanwhile::SessionEnds), || begin(&scene.client()), after).await;
     }
 }
 
@@ -378,7 +375,7 @@ async fn a_start_that_is_dropped_anywhere_leaves_no_lock_behind() {
             // The client needs a list again after another one has had the lock.
             other.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
         };
-        let frames = scene.drop_at_each(frame, starts_of(&scene.client), after).await;
+        let frames = scene.drop_at_each(frame, || begin(&scene.client()), after).await;
         assert!(frames >= 5, "{frames}");
     }
 }

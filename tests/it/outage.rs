@@ -8,7 +8,7 @@ use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGua
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{Server, TICK, failed, soon, until};
+use crate::support::{QUICK_SESSION, QUICK_TICK, Server, TICK, failed, soon, until};
 
 const PATH: &str = "/outage";
 /// A session timeout that outlasts the start of a real server on a busy machine, and then a connection that
@@ -49,9 +49,9 @@ async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
-    let server = Server::start();
+    let server = Server::start_quick();
     let proxy = Proxy::start(server.address()).unwrap();
-    let config = Config::new(proxy.connect_string()).session_timeout(Duration::from_secs(3)).tick_time(TICK);
+    let config = Config::new(proxy.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK);
     let client = config.connect().await.unwrap();
     let return_ = proxy.on_request(Opcode::CREATE_SESSION).always().hold();
     proxy.cut(How::Fin);
@@ -74,8 +74,8 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
 
 #[tokio::test]
 async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
-    let server = Server::start();
-    let client = connect(&server, Duration::from_secs(4)).await;
+    let server = Server::start_quick();
+    let client = server.quick_config().connect().await.unwrap();
     let guard = lock(&client).await;
     let body = tokio::spawn(async move {
         let outcome = guard.run(std::future::pending::<()>()).await;
@@ -92,11 +92,11 @@ async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
     soon(lock(&client)).await.release().await.unwrap();
 }
 
-/// Holds a lock with default settings while all servers, which are this many, refuse connections for some time.
-async fn hold_while_refused(server: &Server, servers: usize, outage: Duration) {
+/// Holds a lock while all servers, which are this many, refuse connections for some time.
+async fn hold_while_refused(server: &Server, session: Duration, servers: usize, outage: Duration) {
     let proxies: Vec<_> = (0..servers).map(|_| Proxy::start(server.address()).unwrap()).collect();
     let addresses: Vec<_> = proxies.iter().map(Proxy::connect_string).collect();
-    let client = Config::new(addresses.join(",")).connect().await.unwrap();
+    let client = Config::new(addresses.join(",")).session_timeout(session).connect().await.unwrap();
     let path = format!("/refused/{servers}/{}", outage.as_secs());
     let guard = soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
     let beats = || proxies.iter().map(|proxy| proxy.replies(Opcode::MULTI)).sum::<u64>();
@@ -117,11 +117,22 @@ async fn hold_while_refused(server: &Server, servers: usize, outage: Duration) {
 }
 
 #[tokio::test]
+async fn a_lock_outlives_servers_that_all_refuse_for_a_third_of_the_session_timeout() {
+    const SESSION: Duration = Duration::from_secs(6);
+    let server = Server::start_granting(SESSION);
+    let holders = [1, 2, 3].map(|servers| hold_while_refused(&server, SESSION, servers, SESSION / 3));
+    futures_util::future::join_all(holders).await;
+}
+
+/// The fast test above has a shorter session, and so fewer attempts to connect.
+#[cfg(soak)]
+#[tokio::test]
 async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings() {
-    let server = Server::start_granting(Duration::from_secs(30));
+    const DEFAULT: Duration = Duration::from_secs(30);
+    let server = Server::start_granting(DEFAULT);
     let outages = [(1, 19), (2, 16), (3, 14), (3, 17)];
-    let holders =
-        outages.map(|(servers, outage)| hold_while_refused(&server, servers, Duration::from_secs(outage)));
+    let holders = outages
+        .map(|(servers, outage)| hold_while_refused(&server, DEFAULT, servers, Duration::from_secs(outage)));
     futures_util::future::join_all(holders).await;
 }
 
@@ -161,7 +172,7 @@ async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
 }
 
 /// The default wait of an impatient client.
-const SHORT: Duration = Duration::from_millis(300);
+const SHORT: Duration = Duration::from_millis(100);
 
 /// Connects a client whose requests have little time.
 async fn impatient(server: &Server) -> Client {
@@ -172,7 +183,7 @@ async fn impatient(server: &Server) -> Client {
 #[tokio::test]
 async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let server = Server::start();
-    let (short, client) = (SHORT, impatient(&server).await);
+    let client = impatient(&server).await;
     let guard = lock(&client).await;
     server.pause().unwrap();
     let (mutex, other) = (client.mutex(PATH).unwrap(), client.mutex("/free").unwrap());
@@ -181,9 +192,9 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
         other => panic!("expected a timeout for {at}, got: {other}"),
     };
     let phase = |error| phase_at(PATH, error);
-    assert_eq!(phase_at("/free", failed(soon(other.lock_timeout(short)).await)), Phase::Entering);
+    assert_eq!(phase_at("/free", failed(soon(other.lock_timeout(SHORT)).await)), Phase::Entering);
     assert_eq!(phase_at("/free", failed(soon(other.try_lock()).await)), Phase::Entering);
-    assert_eq!(phase(failed(soon(mutex.lock_timeout(short)).await)), Phase::Queued);
+    assert_eq!(phase(failed(soon(mutex.lock_timeout(SHORT)).await)), Phase::Queued);
     assert!(soon(mutex.try_lock()).await.unwrap().is_none(), "its own client holds it");
     assert_eq!(phase(failed(soon(mutex.participants()).await)), Phase::Requesting);
     assert_eq!(phase(failed(soon(guard.verify()).await)), Phase::Requesting);
@@ -237,22 +248,22 @@ async fn entering_again_during_an_outage_keeps_to_its_own_deadline() {
 
 #[tokio::test]
 async fn an_idle_holder_outlives_its_lease_by_heartbeats() {
-    let server = Server::start();
-    let client = connect(&server, Duration::from_secs(10)).await;
+    let server = Server::start_quick();
+    let client = server.quick_config().connect().await.unwrap();
     let guard = lock(&client).await;
-    // This test is about time: eight seconds are longer than the lease of a session of ten seconds.
-    sleep(Duration::from_secs(8)).await;
+    // This test is about time: no lease is as long as its session.
+    sleep(QUICK_SESSION).await;
     until_state(&guard, LeaseState::Held).await;
     guard.verify().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked() {
-    let server = Server::start();
-    let client = connect(&server, Duration::from_secs(10)).await;
+    let server = Server::start_quick();
+    let client = server.quick_config().connect().await.unwrap();
     let guard = lock(&client).await;
     // As above. The only thread of this runtime is blocked meanwhile.
-    std::thread::sleep(Duration::from_secs(8));
+    std::thread::sleep(QUICK_SESSION);
     until_state(&guard, LeaseState::Held).await;
     guard.verify().await.unwrap();
 }

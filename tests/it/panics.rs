@@ -4,7 +4,7 @@ use zklock::{Client, LossReason};
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::quiet::{Loud, PANICS, logged};
+use crate::support::logs::{Loud, PANICS, logged};
 use crate::support::{Space, failed, soon, until};
 
 /// Returns a lock at which a task of the client panics, because it logs a stranger's node.
@@ -96,7 +96,7 @@ async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session(
 #[tokio::test]
 async fn a_panic_between_two_sessions_does_not_end_the_clients_thread() {
     Loud::listen();
-    let space = Space::new();
+    let space = Space::quick();
     let proxy = Proxy::start(space.server().address()).unwrap();
     // The servers are named in the warning that no session can be opened. No name service is asked for such a long name.
     let servers = format!("{},{PANICS}-{}.invalid:1", proxy.connect_string(), "x".repeat(64));

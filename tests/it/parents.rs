@@ -137,8 +137,9 @@ async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
 
 #[tokio::test]
 async fn servers_that_come_back_without_their_data_are_used_like_new_ones() {
-    let server = Server::start();
-    let (client, other) = (connect(&server).await, connect(&server).await);
+    let server = Server::start_quick();
+    let connect = async || server.quick_config().default_wait(Duration::MAX).connect().await.unwrap();
+    let (client, other) = (connect().await, connect().await);
     let guard = lock(&client).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
     let mutex = client.mutex(PATH).unwrap();

@@ -14,13 +14,13 @@ use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::process::{self, Orders, Process};
-use crate::support::{Space, TICK};
+use crate::support::{QUICK_TICK, Space, TICK};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
 const HOLDER: &str = "process::holder_process";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
-const SESSION: Duration = Duration::from_secs(4);
+const SESSION: Duration = Duration::from_secs(2);
 
 fn config(connect: &str, namespace: &str) -> Config {
     Config::new(connect).namespace(namespace).tick_time(TICK)
@@ -125,7 +125,7 @@ fn zxid_of(report: &str) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before() {
-    let space = Space::new();
+    let space = Space::quick();
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
@@ -137,14 +137,14 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     let guard = crate::support::soon(waiting).await.unwrap().unwrap();
     let waited = killed.elapsed();
     // The holder was busy, so the server heard from its session just before it was killed.
-    assert!(waited + TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
+    assert!(waited + QUICK_TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
     assert!(guard.fencing_token().zxid() > token);
     guard.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing() {
-    let space = Space::new();
+    let space = Space::quick();
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;

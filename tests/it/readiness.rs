@@ -1,10 +1,8 @@
 //! The readiness of a client, as health endpoints see it.
 
-use std::time::Duration;
+use zklock::{Client, Readiness};
 
-use zklock::{Client, Config, Readiness};
-
-use crate::support::{SOON, Server, Space, TICK, soon, until};
+use crate::support::{SOON, Server, Space, soon, until};
 
 async fn until_it_is(readiness: Readiness, client: &Client) {
     until(|| async { client.readiness() == readiness }, &readiness.to_string()).await;
@@ -12,9 +10,8 @@ async fn until_it_is(readiness: Readiness, client: &Client) {
 
 #[tokio::test]
 async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server() {
-    let server = Server::start();
-    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
-    let client = config.connect().await.unwrap();
+    let server = Server::start_quick();
+    let client = server.quick_config().connect().await.unwrap();
     assert_eq!(client.readiness(), Readiness::Ready);
     server.kill().unwrap();
     until_it_is(Readiness::Suspended, &client).await;

@@ -20,7 +20,7 @@ use crate::support::{Server, Space, assert_waited, failed, soon, until};
 
 const PATH: &str = "/catalogue";
 /// A wait in which a contender enters the queue even on a busy machine.
-const SHORT: Duration = Duration::from_secs(3);
+const SHORT: Duration = Duration::from_millis(500);
 
 fn rwlock(client: &Client) -> RwLock {
     client.rwlock(PATH).unwrap()
@@ -147,7 +147,7 @@ async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothi
     space.until_queued(PATH, 1).await;
     for error in errors.iter().chain([&behind_a_reader]) {
         assert!(error.is_timeout() && error.is_contended(), "{error}");
-        assert_waited(error, "3s", PATH);
+        assert_waited(error, "500ms", PATH);
     }
     reader.release().await.unwrap();
 }

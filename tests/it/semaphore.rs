@@ -27,7 +27,7 @@ const GATE: &str = "/pool/locks";
 /// The parent of the permits, each of which has a node.
 const LEASES: &str = "/pool/leases";
 /// A wait in which a contender passes the gate even on a busy machine.
-const SHORT: Duration = Duration::from_secs(3);
+const SHORT: Duration = Duration::from_millis(500);
 
 fn semaphore(client: &Client, permits: u32) -> Semaphore {
     client.semaphore(PATH, permits).unwrap()
@@ -172,7 +172,7 @@ async fn one_more_than_there_are_waits_in_vain_until_one_comes_back() {
     }
     let error = failed(semaphore.acquire_timeout(SHORT).await);
     assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_waited(&error, "3s", PATH);
+    assert_waited(&error, "500ms", PATH);
     space.until_queued(LEASES, 3).await;
     space.until_empty(GATE).await;
     held.pop().unwrap().release().await.unwrap();

@@ -85,7 +85,7 @@ async fn functions_that_name_the_same_paths_in_another_order_exclude_each_other_
     }
 }
 
-#[distributed_lock(path = ["/few/a", "/few/b"], wait = "3s")]
+#[distributed_lock(path = ["/few/a", "/few/b"], wait = "500ms")]
 async fn hurried(_tracer: Tracer) -> Result<(), LockError> {
     panic!("the body never starts")
 }

@@ -110,12 +110,12 @@ async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
     space.until_empty("/catalogue").await;
 }
 
-#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "3s")]
+#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "500ms")]
 async fn read_shelf(name: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "3s")]
+#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "500ms")]
 async fn write_shelf(name: &str) -> Result<(), LockError> {
     Ok(())
 }

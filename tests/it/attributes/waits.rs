@@ -8,7 +8,7 @@ use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/nightly";
 
-#[distributed_lock(path = "/jobs/{name}", wait = "3s")]
+#[distributed_lock(path = "/jobs/{name}", wait = "500ms")]
 async fn in_a_hurry(name: &str) -> Result<(), LockError> {
     Ok(())
 }
@@ -45,7 +45,7 @@ async fn a_wait_that_ends_names_the_path_and_leaves_no_node() {
     let space = Space::new();
     let holder = taken(&space).await;
     let result = zklock::scope(space.client().await, in_a_hurry("nightly")).await;
-    assert_timed_out(result, Duration::from_secs(3));
+    assert_timed_out(result, Duration::from_millis(500));
     space.until_queued(PATH, 1).await;
     assert!(holder.is_held());
 }
@@ -55,8 +55,8 @@ async fn a_wait_may_be_computed_from_the_arguments() {
     let space = Space::new();
     let holder = taken(&space).await;
     let client = space.client().await;
-    let result = zklock::scope(client.clone(), for_millis("nightly", 3_000)).await;
-    assert_timed_out(result, Duration::from_secs(3));
+    let result = zklock::scope(client.clone(), for_millis("nightly", 500)).await;
+    assert_timed_out(result, Duration::from_millis(500));
     space.until_queued(PATH, 1).await;
     holder.release().await.unwrap();
     zklock::scope(client, for_millis("nightly", u64::MAX)).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent() {
 async fn forever_outlasts_the_default_of_the_client() {
     let space = Space::new();
     let holder = taken(&space).await;
-    let short = Duration::from_secs(3);
+    let short = Duration::from_millis(500);
     let client = space.config().default_wait(short).connect().await.unwrap();
     let waiter = tokio::spawn(zklock::scope(client.clone(), patient("nightly")));
     space.until_queued(PATH, 2).await;

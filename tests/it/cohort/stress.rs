@@ -18,7 +18,7 @@ use crate::support::Space;
 use crate::support::random::Random;
 
 /// The number of schedules on each server.
-const SEEDS: u64 = 12;
+const SEEDS: u64 = if cfg!(soak) { 12 } else { 4 };
 /// The number of threads, each with an executor of its own.
 const THREADS: u64 = 3;
 /// The number of tasks of each thread.

@@ -39,7 +39,8 @@ async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold() {
         let other = soon(victim.client.mutex(super::OTHER).unwrap().lock()).await.unwrap();
         soon(other.release()).await.unwrap();
     }
-    assert!(victim.guard.is_held());
+    // The last frame may break the connection late.
+    until(async || victim.guard.is_held(), "the lock is held").await;
     victim.assert_served().await;
 }
 

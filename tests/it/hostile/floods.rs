@@ -1,13 +1,32 @@
 //! Bytes without answers, slow and fast: they extend no lease and no deadline.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 use zklock::LossReason;
 
 use super::relay::Answers;
-use super::{STALL, Victim};
+use super::{OTHER, STALL, Victim};
 use crate::support::events::{CONNECTED, event};
+
+impl Victim {
+    /// Checks that a call ends with an error by its deadline.
+    async fn assert_calls_end(&self) {
+        let started = Instant::now();
+        let wait = Duration::from_secs(2);
+        let other = self.client.mutex(OTHER).unwrap();
+        let outcome = timeout(wait + STALL, other.lock_timeout(wait));
+        let error = outcome.await.expect("a call keeps its deadline").expect_err("no server answers");
+        assert!(error.is_timeout(), "{error}");
+        assert!(started.elapsed() >= wait, "{error}");
+    }
+
+    /// Waits until the holder is told of the loss, and returns the reason.
+    async fn told(&self) -> LossReason {
+        let told = timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
+        told.expect("the holder is told at the end of its lease")
+    }
+}
 
 /// Attacks a holder, and checks that leases and deadlines end as if the server were silent.
 async fn attacked(first: &[u8], again: Vec<u8>, pause: Duration) {

@@ -7,6 +7,7 @@ use zklock::Config;
 
 use super::relay::{Answers, Attack, Relay};
 use super::{PATH, STALL};
+#[cfg(soak)]
 use crate::support::events::{CONNECTED, event};
 use crate::support::process::{Orders, Process, kibibytes, report};
 use crate::support::{Server, TICK};
@@ -16,6 +17,7 @@ const VICTIM: &str = "hostile::memory::victim_process";
 /// The timeout of its session. The connection of an attack must last although a thread stands still for some seconds.
 const SESSION: Duration = Duration::from_secs(60);
 /// More than the memory of a client varies, and less than the requests take if they get no answers, in KiB.
+#[cfg(soak)]
 const GROWTH: u64 = 24 << 10;
 
 /// Takes a lock for the parent process, if there is one, and prints how much its memory has grown when it is told to.
@@ -80,6 +82,7 @@ async fn a_frame_takes_no_memory_for_the_length_that_it_claims() {
     assert!(grown < 1 << 20, "{grown} KiB");
 }
 
+#[cfg(soak)]
 #[tokio::test]
 async fn endless_events_take_no_memory() {
     let events = [1, 2, 3, 4].map(|kind| event(kind, CONNECTED, "/unknown/node")).concat().repeat(10);

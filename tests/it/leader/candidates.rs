@@ -153,7 +153,7 @@ async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
 
 #[tokio::test]
 async fn an_idle_leader_is_demoted_before_its_session_can_expire() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, client) = space.proxied().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
     let latch = election.latch();

@@ -32,7 +32,7 @@ async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
 
 #[tokio::test]
 async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, client) = space.proxied().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
@@ -43,7 +43,7 @@ async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats() {
 
 #[tokio::test]
 async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, client) = space.proxied().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;

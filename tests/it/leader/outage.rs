@@ -28,10 +28,10 @@ async fn children(server: &Server) -> usize {
 
 #[tokio::test]
 async fn an_outage_ends_a_callback_or_not_by_the_policy() {
-    let server = Server::start();
+    let server = Server::start_quick();
     let select = async |path: &str, policy| {
         let (told, led) = mpsc::unbounded_channel();
-        let election = connect(&server, Duration::from_secs(4)).await.election(path).unwrap();
+        let election = server.quick_config().connect().await.unwrap().election(path).unwrap();
         let selector = election.policy(policy).select(move |term: Leadership| {
             told.send(term).unwrap();
             pending::<()>()
@@ -142,8 +142,8 @@ async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
 
 #[tokio::test]
 async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped() {
-    let server = Server::start();
-    let latch = connect(&server, Duration::from_secs(4)).await.leader_latch(PATH).unwrap();
+    let server = Server::start_quick();
+    let latch = server.quick_config().connect().await.unwrap().leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     server.kill().unwrap();
     soon(term.lost()).await;
@@ -154,7 +154,7 @@ async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped() {
 
 #[tokio::test]
 async fn a_hold_down_makes_one_change_of_many_short_outages() {
-    const HOLD_DOWN: Duration = Duration::from_secs(6);
+    const HOLD_DOWN: Duration = Duration::from_secs(3);
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended);

@@ -1,7 +1,6 @@
 //! The ends of terms, and the events between an election, a callback and a close.
 
 use std::future::{pending, ready};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +12,8 @@ use zookeeper_client as zk;
 use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
-/// Longer than the grace period of a body that is no longer polled.
-const LONGER_THAN_GRACE: Duration = Duration::from_secs(6);
+/// In the soak, this is longer than the grace period of a body that is no longer polled.
+const BLOCKED: Duration = Duration::from_millis(if cfg!(soak) { 6_000 } else { 500 });
 const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 /// Blocks the caller's runtime, as a busy task would, until a condition holds.
@@ -167,19 +166,20 @@ async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
     });
     soon(begun).await.unwrap();
     term.resign();
-    tokio::time::sleep(LONGER_THAN_GRACE).await;
+    tokio::time::sleep(BLOCKED).await;
     assert!(!first.is_leader() && !second.is_leader());
     is_at_work.store(false, Ordering::SeqCst);
     soon(second.leadership()).await.unwrap();
     assert!(failed(body.join().unwrap().expect("it ended in its first step")).is_lost());
 }
 
+/// It waits for the whole grace period.
 #[tokio::test]
 async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
     let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
-    let mut body = pin!(term.run(pending::<()>()));
+    let mut body = std::pin::pin!(term.run(pending::<()>()));
     assert!(futures_util::poll!(&mut body).is_pending());
     let second = space.client().await.leader_latch(PATH).unwrap();
     space.until_queued(PATH, 2).await;

@@ -14,7 +14,7 @@ async fn one_dropped_at_any_request_or_reply_leaves_no_node() {
         let scene = Interrupted::new().await;
         let other = scene.space.client().await;
         let work = || {
-            let multi = scene.client.multi([C, A, B]).unwrap();
+            let multi = scene.client().multi([C, A, B]).unwrap();
             async move { multi.lock().await.unwrap() }
         };
         let after = async || {
@@ -34,7 +34,7 @@ async fn one_that_takes_its_members_one_by_one_leaves_no_node_if_it_is_dropped()
         let work = || {
             // Not one transaction: the last member is not one place in one queue.
             let members = [Member::mutex(A), Member::mutex(B), Member::exclusive(E)];
-            let multi = scene.client.multi(members).unwrap();
+            let multi = scene.client().multi(members).unwrap();
             async move { multi.lock().await.unwrap() }
         };
         let after = async || {
@@ -69,7 +69,7 @@ async fn one_cut_off_at_any_request_or_reply_has_all_members_once() {
             let scene = Interrupted::new().await;
             let other = scene.space.client().await;
             let work = || {
-                let multi = scene.client.multi([A, B]).unwrap();
+                let multi = scene.client().multi([A, B]).unwrap();
                 async move { multi.lock_timeout(Duration::MAX).await.unwrap() }
             };
             let after = async |guard: MultiGuard| {
@@ -84,7 +84,7 @@ async fn one_cut_off_at_any_request_or_reply_has_all_members_once() {
                     }
                 }
                 until_nothing_is_left(&scene.space).await;
-                soon(lock(&scene.client, &[B])).await.release().await.unwrap();
+                soon(lock(&scene.client(), &[B])).await.release().await.unwrap();
                 // The client needs a list again after another one has had the locks.
                 soon(lock(&other, &[A, B])).await.release().await.unwrap();
             };

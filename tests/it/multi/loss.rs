@@ -121,7 +121,7 @@ async fn losses_do_not_prolong_the_deadline() {
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let multi = client.multi([A, B]).unwrap();
-    let wait = Duration::from_secs(6);
+    let wait = Duration::from_secs(2);
     let started = std::time::Instant::now();
     let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
     space.until_queued(B, 2).await;
@@ -147,7 +147,7 @@ async fn what_was_taken_is_not_waited_for_past_the_deadline() {
     let (holder, client) = (connect().await, connect().await);
     let held = holder.mutex(B).unwrap().lock().await.unwrap();
     let multi = client.multi([A, B]).unwrap();
-    let waiting = tokio::spawn(async move { multi.lock_timeout(Duration::from_secs(8)).await });
+    let waiting = tokio::spawn(async move { multi.lock_timeout(Duration::from_secs(2)).await });
     let queued = || async { holder.mutex(B).unwrap().participants().await.unwrap().len() == 2 };
     until(queued, "it waits for the second").await;
     server.pause().unwrap();

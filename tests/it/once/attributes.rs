@@ -49,7 +49,7 @@ async fn a_period_that_is_known_to_have_begun_costs_no_lock() {
 
 const BUSY: &str = "/ticks/busy";
 
-#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "5s")]
+#[distributed_lock(path = "/busy", once_per = "1h", tick = BUSY, wait = "500ms")]
 async fn busy() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
 }
@@ -120,7 +120,7 @@ async fn inherited() -> Result<Option<u8>, LockError> {
 
 #[tokio::test]
 async fn the_turn_of_a_holder_that_died_before_it_started_is_taken_by_the_next() {
-    let space = Space::new();
+    let space = Space::quick();
     let (proxy, dead) = space.proxied().await;
     let holder = dead.mutex("/inherited").unwrap().lock().await.unwrap();
     proxy.refuse();

@@ -15,7 +15,7 @@ use zklock::{Config, LockError, distributed_lock, leader_only};
 use zookeeper_client as zk;
 
 use crate::support::process::{Orders, Process};
-use crate::support::{Space, TICK, outsider_at, until};
+use crate::support::{QUICK_TICK, Space, outsider_at, until};
 
 /// The test that runs as a replica in another process, where its case does not matter.
 const REPLICA: &str = "once::fleet::work_under_a_lock_starts_once_per_second_whoever_of_five_is_killed";
@@ -23,14 +23,14 @@ const LOG: &str = "ZKLOCK_TEST_REPLICA_LOG";
 const NAME: &str = "ZKLOCK_TEST_REPLICA_NAME";
 const WORK: &str = "ZKLOCK_TEST_REPLICA_WORK";
 /// The timeout of a replica's session. A replica that waits for the one that was killed waits for about as long.
-const SESSION: Duration = Duration::from_secs(10);
+const SESSION: Duration = Duration::from_secs(1);
 const REPLICAS: usize = 5;
 const PATH: &str = "/sweep";
 const STARTED: &str = "/started";
 /// The interval of each replica's timer.
 const TIMER: Duration = Duration::from_millis(200);
 /// The number of seconds, each of which has one start. The first start is at the beginning.
-const SECONDS: usize = 20;
+const SECONDS: usize = if cfg!(soak) { 20 } else { 3 };
 
 /// The work of a replica.
 struct Work {
@@ -66,7 +66,7 @@ async fn by_leader(work: &Work) -> Result<(), LockError> {
 async fn sweep((Orders { connect, namespace }, [log, name, kind]): (Orders, [String; 3])) {
     let outsider = outsider_at(&connect).await;
     let config = Config::new(connect).namespace(&namespace).session_timeout(SESSION);
-    let config = config.server_timeout(SESSION * 2 / 5).tick_time(TICK);
+    let config = config.server_timeout(SESSION * 2 / 5).tick_time(QUICK_TICK);
     zklock::install(config.connect().await.unwrap()).unwrap();
     let offset = TIMER / REPLICAS as u32 * name.parse().unwrap();
     let work = Work { outsider, namespace, log: log.into(), name };
@@ -103,7 +103,7 @@ struct Fleet {
 
 impl Fleet {
     fn new(work: &'static str) -> Self {
-        Self { space: Space::new(), work, log: NamedTempFile::new().unwrap() }
+        Self { space: Space::quick(), work, log: NamedTempFile::new().unwrap() }
     }
 
     fn replica(&self, name: usize) -> Process {

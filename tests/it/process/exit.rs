@@ -14,7 +14,7 @@ const CALLER: &str = "process::exit::calling_process";
 /// The path of the lock, which is different in each process.
 const PATH: &str = "ZKLOCK_TEST_EXIT_PATH";
 /// The number of processes on each kind of server.
-const PROCESSES: usize = 200;
+const PROCESSES: usize = if cfg!(soak) { 200 } else { 20 };
 /// A session timeout that is longer than this test waits for a node to go.
 const SESSION: Duration = Duration::from_secs(120);
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use zklock::LockError;
 
-use super::{Loud, logged};
+use crate::support::logs::{Loud, logged};
 use crate::support::{Space, soon, until};
 
 const AFTER: Duration = Duration::from_millis(50);

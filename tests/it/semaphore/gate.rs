@@ -154,7 +154,7 @@ async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     space.until_empty(GATE).await;
     let first = spawn_take(&holder, 1);
     space.until_queued(LEASES, 2).await;
-    let waiting = tokio::spawn(async move { waiter.acquire_timeout(Duration::from_secs(8)).await });
+    let waiting = tokio::spawn(async move { waiter.acquire_timeout(Duration::from_secs(2)).await });
     space.until_queued(GATE, 2).await;
     // The next create is that of the permit, which the waiter sends behind the gate.
     let held = proxy.on_request(Opcode::CREATE2).always().hold();

@@ -16,13 +16,13 @@ async fn a_take_dropped_at_any_request_or_reply_leaves_no_node() {
     for frame in Frame::BOTH {
         let scene = Interrupted::new().await;
         let work = || {
-            let semaphore = semaphore(&scene.client, OF);
+            let semaphore = semaphore(&scene.client(), OF);
             async move { semaphore.acquire_many(2).await.unwrap() }
         };
         let frames =
             scene.drop_at_each(frame, work, async || until_nothing_is_left(&scene.space).await).await;
         assert!(frames > 6, "{frame:?}: {frames}");
-        take(&semaphore(&scene.client, OF), OF).await.release().await.unwrap();
+        take(&semaphore(&scene.client(), OF), OF).await.release().await.unwrap();
     }
 }
 
@@ -34,7 +34,7 @@ async fn a_try_dropped_at_any_request_or_reply_leaves_no_node() {
         let held = take(&other, 2).await;
         scene.space.until_empty(GATE).await;
         let work = || {
-            let semaphore = semaphore(&scene.client, OF);
+            let semaphore = semaphore(&scene.client(), OF);
             async move { assert!(semaphore.try_acquire_many(2).await.unwrap().is_none()) }
         };
         let after = async || {
@@ -108,9 +108,9 @@ async fn a_take_cut_off_at_any_request_or_reply_has_its_permits_once() {
         for frame in Frame::BOTH {
             let scene = Interrupted::new().await;
             // This creates the parents.
-            take(&semaphore(&scene.client, OF), 1).await.release().await.unwrap();
+            take(&semaphore(&scene.client(), OF), 1).await.release().await.unwrap();
             let work = || {
-                let semaphore = semaphore(&scene.client, OF);
+                let semaphore = semaphore(&scene.client(), OF);
                 async move { semaphore.acquire_many_timeout(2, Duration::MAX).await }
             };
             let after = async |taken| check_two(&scene, meanwhile, taken).await;
@@ -125,9 +125,8 @@ async fn a_release_cut_off_at_any_request_or_reply_gives_all_permits_back() {
     for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
         for frame in Frame::BOTH {
             let scene = Interrupted::new().await;
-            let semaphore = semaphore(&scene.client, OF);
             let work = || {
-                let semaphore = semaphore.clone();
+                let semaphore = semaphore(&scene.client(), OF);
                 async move { semaphore.acquire_many_timeout(OF, Duration::MAX).await?.release().await }
             };
             let after = async |released: Result<(), LockError>| {
@@ -135,7 +134,7 @@ async fn a_release_cut_off_at_any_request_or_reply_gives_all_permits_back() {
                     assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
                 }
                 until_nothing_is_left(&scene.space).await;
-                soon(take(&semaphore, OF)).await.release().await.unwrap();
+                soon(take(&semaphore(&scene.client(), OF), OF)).await.release().await.unwrap();
                 until_nothing_is_left(&scene.space).await;
             };
             let frames = scene.cut_at_each((frame, meanwhile), work, after).await;

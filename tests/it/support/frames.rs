@@ -1,5 +1,8 @@
 //! Interrupts the work of a client at each frame that it sends or receives, one after the other.
 
+use std::cell::RefCell;
+use std::time::Duration;
+
 use tokio::task::JoinHandle;
 use zklock::{Client, Health};
 use zklock_testkit::wire::Opcode;
@@ -31,7 +34,7 @@ pub(crate) enum Meanwhile {
 /// A client behind a proxy.
 pub(crate) struct Interrupted {
     pub(crate) space: Space,
-    pub(crate) client: Client,
+    client: RefCell<Client>,
     proxy: Proxy,
 }
 
@@ -39,7 +42,19 @@ impl Interrupted {
     pub(crate) async fn new() -> Self {
         let space = Space::new();
         let (proxy, client) = space.proxied().await;
-        Self { space, client, proxy }
+        Self { space, client: client.into(), proxy }
+    }
+
+    /// Returns the client of this round.
+    pub(crate) fn client(&self) -> Client {
+        self.client.borrow().clone()
+    }
+
+    /// Connects a client for the next round. One whose sessions end one after the other would open the next one later
+    /// each time.
+    async fn replace_client(&self) {
+        let client = self.space.config_at(self.proxy.connect_string()).connect().await;
+        self.client.replace(client.expect("the server accepts a client"));
     }
 
     fn nth(&self, frame: Frame, n: u64) -> RuleBuilder<'_> {
@@ -104,7 +119,8 @@ impl Interrupted {
     {
         for n in 1.. {
             // No reconnection of an earlier round may be under way.
-            until(|| async { self.client.health() == Health::Connected }, "the client is connected").await;
+            let client = self.client();
+            until(|| async { client.health() == Health::Connected }, "the client is connected").await;
             let cut = self.nth(frame, n).cut(How::Rst);
             let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
             let mut working: JoinHandle<T> = tokio::spawn(work());
@@ -121,14 +137,20 @@ impl Interrupted {
                 soon(after(done)).await;
                 return n - 1;
             }
-            let session = self.client.session_id();
+            let session = client.session_id();
             soon(return_.struck()).await;
             if let (Meanwhile::SessionEnds, Some(session)) = (meanwhile, session) {
                 end_session(self.space.server().address(), session);
             }
             self.proxy.clear();
             let done = soon(working).await.unwrap();
+            if meanwhile == Meanwhile::SessionEnds {
+                self.replace_client().await;
+            }
             soon(after(done)).await;
+            if meanwhile == Meanwhile::SessionEnds {
+                soon(client.shutdown(Duration::ZERO)).await;
+            }
         }
         unreachable!("work ends after finitely many frames")
     }

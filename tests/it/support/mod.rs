@@ -1,7 +1,9 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
+pub(crate) mod diagnosis;
 pub(crate) mod events;
 pub(crate) mod frames;
+pub(crate) mod logs;
 mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
@@ -30,42 +32,44 @@ pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
 
 /// The timeout of the sessions of most tests.
 const SESSION: Duration = Duration::from_secs(10);
+/// The timeout of sessions whose ends a test waits for.
+pub(crate) const QUICK_SESSION: Duration = Duration::from_millis(1_500);
 
 /// A test's namespace on a shared server.
 pub(crate) struct Space {
     server: &'static Server,
     pub(crate) namespace: String,
+    /// The session timeout and the tick of its clients.
+    timing: (Duration, Duration),
 }
 
 impl Space {
     pub(crate) fn new() -> Self {
-        Self::of(server())
+        Self::of(server(), (SESSION, TICK))
     }
 
-    /// Returns a namespace on a server with [`QUICK_TICK`].
+    /// Returns a namespace on a server with [`QUICK_TICK`], for clients with [`QUICK_SESSION`].
     pub(crate) fn quick() -> Self {
-        Self::of(server::quick_server())
+        Self::of(server::quick_server(), (QUICK_SESSION, QUICK_TICK))
     }
 
-    fn of(server: &'static Server) -> Self {
+    fn of(server: &'static Server, timing: (Duration, Duration)) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("/it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { server, namespace }
+        Self { server, namespace, timing }
     }
 
-    /// Returns a configuration for this namespace with a session timeout of ten seconds.
+    /// Returns a configuration for this namespace.
     pub(crate) fn config(&self) -> Config {
         self.config_at(self.server.connect_string())
     }
 
     /// Returns the same configuration with another address of the server.
     pub(crate) fn config_at(&self, connect: &str) -> Config {
+        let (session, tick) = self.timing;
+        let config = Config::new(connect).namespace(&self.namespace).session_timeout(session).tick_time(tick);
         // The servers of the tests may stand still for some seconds.
-        Config::new(connect)
-            .namespace(&self.namespace)
-            .session_timeout(SESSION)
-            .server_timeout(SESSION * 2 / 5)
-            .tick_time(TICK)
+        config.server_timeout(session * 2 / 5)
     }
 
     pub(crate) fn server(&self) -> &'static Server {
@@ -181,6 +185,11 @@ impl Space {
 }
 
 impl Server {
+    /// Returns a configuration with [`QUICK_SESSION`], for a server with [`QUICK_TICK`].
+    pub(crate) fn quick_config(&self) -> Config {
+        Config::new(self.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK)
+    }
+
     /// Opens a connection that does not use zklock.
     pub(crate) async fn outsider(&self) -> zk::Client {
         outsider_at(self.connect_string()).await

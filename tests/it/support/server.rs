@@ -39,7 +39,7 @@ pub(crate) fn server() -> &'static Server {
 /// Returns the server shared by tests whose sessions must end soon. It ends with the process.
 pub(crate) fn quick_server() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
-    SHARED.get_or_init(|| Server::start_with(QUICK_TICK, 20 * QUICK_TICK, SELDOM))
+    SHARED.get_or_init(Server::start_quick)
 }
 
 /// The tick of servers whose sessions must end soon.
@@ -58,6 +58,11 @@ impl Server {
     /// most.
     pub(crate) fn start() -> Self {
         Self::start_granting(20 * TICK)
+    }
+
+    /// Starts a server for one test whose sessions must end soon.
+    pub(crate) fn start_quick() -> Self {
+        Self::start_with(QUICK_TICK, 20 * QUICK_TICK, SELDOM)
     }
 
     /// Starts a server that grants session timeouts of this length at most.

@@ -1,11 +1,13 @@
 //! Locks on several real servers and beside a database, and the client library itself.
 
+mod diagnose;
 #[cfg(soak)]
 mod election;
 mod ensemble;
 mod fencing;
 #[cfg(soak)]
 mod permits;
+mod quotas;
 #[cfg(soak)]
 mod silence;
 #[path = "../../../tests/it/support/mod.rs"]
