@@ -130,7 +130,7 @@ async fn a_body_under_several_locks_returns_after_the_answer_to_their_release() 
     let (told, deleted) = oneshot::channel();
     let hold = {
         let proxy = proxy.clone();
-        move || drop(told.send(proxy.on_reply(Opcode::MULTI).hold()))
+        move || drop(told.send(proxy.on_reply(Opcode::DELETE).hold()))
     };
     let call = begin(&course, run_pair(client, hold));
     let deleted = soon(deleted).await.unwrap();
@@ -151,8 +151,8 @@ async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_
         let cut = {
             let proxy = proxy.clone();
             move || match is_applied {
-                false => drop(proxy.on_request(Opcode::MULTI).cut(How::Rst)),
-                true => drop(proxy.on_reply(Opcode::MULTI).cut(How::Rst)),
+                false => drop(proxy.on_request(Opcode::DELETE).cut(How::Rst)),
+                true => drop(proxy.on_reply(Opcode::DELETE).cut(How::Rst)),
             }
         };
         let before = proxy.connections();

@@ -80,7 +80,6 @@ async fn a_request_under_several_locks_contains_the_paths_of_all() {
     scene.refused(all.get("/data").await, "/data");
     scene.refused(all.once_per("/tick", Duration::from_secs(60)).await, "/tick");
     assert!(all.is_held());
-    // They are too long to be released by one transaction, too.
     soon(all.release()).await.unwrap();
     assert_eq!(scene.proxy.connections(), 1);
     space.until_empty(&long('t', 60_000)).await;

@@ -2,14 +2,15 @@
 
 mod interruptions;
 mod loss;
+mod passing;
 mod refusals;
 mod rounds;
-mod together;
 
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Member, MultiGuard};
+use zklock_testkit::wire::Opcode;
 
 use crate::support::{Space, assert_waited, failed, soon, until};
 
@@ -64,6 +65,20 @@ async fn all_members_are_held_and_released_in_the_order_of_their_paths() {
 }
 
 #[tokio::test]
+async fn all_members_are_released_at_the_same_time() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let guard = lock(&client, &[A, B, C]).await;
+    let answer = proxy.on_reply(Opcode::DELETE).hold();
+    let releasing = tokio::spawn(guard.release());
+    soon(answer.struck()).await;
+    // No answer has arrived yet.
+    until_nothing_is_left(&space).await;
+    answer.release();
+    soon(releasing).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_try_takes_all_or_leaves_all_without_a_trace() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
@@ -111,7 +126,6 @@ async fn members_after_the_one_that_is_waited_for_are_not_touched() {
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(&client, &[C, B, A]);
-    // The transaction that has tried all members is withdrawn by then.
     until(|| async { queues(&space).await == [1, 2, 0] }, "it waits for the second member").await;
     lock(&other, &[C]).await.release().await.unwrap();
     single.release().await.unwrap();

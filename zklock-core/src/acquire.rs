@@ -4,7 +4,6 @@
 //! future only awaits the answer. Dropping it cancels the attempt, and needs no runtime of the caller.
 //!
 //! * [`permits`]: the permits of a semaphore, which take two queues.
-//! * [`together`]: several queues that are entered at once.
 //!
 //! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
@@ -34,7 +33,6 @@ mod patience;
 mod permits;
 #[cfg(test)]
 pub(crate) mod staged;
-mod together;
 mod wanted;
 
 use self::attempt::Attempt;
@@ -42,7 +40,7 @@ use self::attempt::Attempt;
 pub(crate) use self::attempt::{Contest, Contested, Leases};
 pub(crate) use self::onlooker::{Onlooker, Use};
 pub(crate) use self::patience::Patience;
-pub(crate) use self::wanted::{Aim, Count, Permits, Wanted};
+pub(crate) use self::wanted::{Count, Permits, Wanted};
 
 /// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait. `witness` tells the
 /// listeners how many contenders are in front.
@@ -51,14 +49,14 @@ pub(crate) use self::wanted::{Aim, Count, Permits, Wanted};
 pub(crate) async fn acquire(
     worker: &Arc<Worker>,
     path: &NodePath,
-    aim: Aim,
+    wanted: Wanted,
     patience: Patience,
     witness: Witness,
 ) -> Result<Option<Leases>, LockError> {
     let (reply, answer) = oneshot::channel();
     let cancel = worker.closing().child_token();
     let onlooker = Arc::new(teller(witness));
-    worker.spawn(Attempt::new(worker, path, (aim, patience), cancel, onlooker).run(reply));
+    worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, onlooker).run(reply));
     let answer = answer.await;
     answer.unwrap_or_else(|_| Err(worker.closed(path)))
 }
@@ -91,7 +89,7 @@ pub(crate) fn contend(
         return Either::Left(stage.contend(cancel.clone(), (worker, path), &wanted, onlooker));
     }
     let patience = Patience::new(Duration::MAX, Contention::Wait);
-    let attempt = Attempt::new(worker, path, (Aim::One(wanted), patience), cancel.clone(), onlooker);
+    let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), onlooker);
     let contest = async move { attempt.contest().await };
     #[cfg(test)]
     let contest = Either::Right(contest);
@@ -173,11 +171,7 @@ impl Attempt {
             self.tell(Progress::Connecting);
             let session = self.worker.session(&self.path, &self.cancel).await?;
             self.tell(Progress::Entering);
-            let outcome = match &self.aim {
-                Aim::One(wanted) => self.take(wanted, session).await,
-                Aim::Together(places) => Box::pin(together::contest(self, &session, places)).await,
-            };
-            match outcome {
+            match self.take(session).await {
                 Outcome::Held(leases) => return Ok(Some(leases)),
                 Outcome::Contended => return Ok(None),
                 Outcome::Refused(error) => return Err(error),
@@ -191,14 +185,14 @@ impl Attempt {
 
     /// Contends for one lock within one session. The contests that take more than one place are boxed, so that the others,
     /// which are the most, have small futures.
-    async fn take(&self, wanted: &Wanted, session: Arc<Session>) -> Outcome<Leases> {
-        match wanted {
+    async fn take(&self, session: Arc<Session>) -> Outcome<Leases> {
+        match &self.wanted {
             Wanted::Place(place) | Wanted::NextPlace(place) => {
                 let claim = Claim::Place(place.clone());
                 let mut bid = self.bid(self.path.clone(), claim);
                 bid.numbers = Numbers::Used;
                 let mut driver = Driver::new(session, bid);
-                if let Wanted::NextPlace(_) = wanted {
+                if let Wanted::NextPlace(_) = self.wanted {
                     driver.settle();
                 }
                 let held = self.drive(driver, self.patience.contention, &self.cancel).await;

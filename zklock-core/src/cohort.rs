@@ -68,7 +68,7 @@ use futures_util::FutureExt;
 use futures_util::future::Either;
 use smallvec::smallvec;
 
-use crate::acquire::{Aim, Count, Patience, Permits, Wanted};
+use crate::acquire::{Count, Patience, Permits, Wanted};
 use crate::client::Client;
 use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
@@ -121,8 +121,7 @@ pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
             Either::Right(Either::Left(Box::pin(enter_pool(client, (path, permits), bounds, waited))))
         }
         (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
-            let aim = Aim::One(wanted.clone());
-            Either::Right(Either::Right(Box::pin(sole::enter(client.worker(), path, aim, waited))))
+            Either::Right(Either::Right(Box::pin(sole::enter(client.worker(), path, wanted, waited))))
         }
     }
 }
@@ -146,8 +145,8 @@ async fn enter_pool(
         // The permits that the client holds do not tell whether the servers have another one.
         Contention::Leave => {
             pool.clear_the_way(patience()).await;
-            let aim = Aim::One(Wanted::Permits(permits.clone()));
-            sole::enter(client.worker(), path, aim, (patience, witness)).await
+            let wanted = Wanted::Permits(permits.clone());
+            sole::enter(client.worker(), path, &wanted, (patience, witness)).await
         }
     }
 }
@@ -167,25 +166,6 @@ pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
     let of_line = cohorts.lines.at(path).iter().find_map(|line| line.holder());
     of_line.or_else(|| cohorts.pools.at(path).iter().find_map(|pool| pool.holder()))
-}
-
-/// Takes a place in each of several queues with contenders of their own, if it is the turn of each at once. Returns `None`
-/// if that is not so, or if calls of this client hold one of the locks or wait for it. The places are in the order of
-/// their paths.
-///
-/// Dropping the future withdraws the contenders in the background.
-pub(crate) async fn enter_together(
-    client: &Client,
-    places: Arc<[(NodePath, Place)]>,
-    (patience, witness): (impl Fn() -> Patience, Witness),
-) -> Result<Option<Grants>, LockError> {
-    let cohorts: &Cohorts = client.cohorts().get_or_default();
-    let is_in_use = |(path, _): &(NodePath, Place)| !cohorts.lines.at(path).is_empty();
-    if places.iter().any(is_in_use) {
-        return Ok(None);
-    }
-    let first = places[0].0.clone();
-    sole::enter(client.worker(), &first, Aim::Together(places), (&patience, &witness)).await
 }
 
 fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {

@@ -203,7 +203,7 @@ impl<K> Guard<K> {
     /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not
     /// replace the body's result.
     ///
-    /// The caller polls the future at once: the release of several locks begins with the first poll.
+    /// The caller polls the future at once: what follows the end of the holds begins with the first poll.
     #[doc(hidden)]
     #[inline]
     pub fn finish(self) -> impl Future<Output = ()> + Send + use<K> {

@@ -36,6 +36,7 @@ use crate::acquire::Patience;
 use crate::client::Client;
 use crate::cohort::Grant;
 use crate::error::LockError;
+use crate::events::HoldSpan;
 use crate::lease::{Share, Tenure};
 use crate::token::FencingToken;
 
@@ -57,14 +58,13 @@ pub(crate) use self::finishing::finish;
 pub(crate) use self::held::{Held, Leading};
 pub(crate) use self::holds::Holds;
 pub use self::mutexed::MutexBody;
-pub(crate) use self::release::{Releasing, begin_release, release_all};
+pub(crate) use self::release::{Releasing, begin_release, release_within};
 pub(crate) use self::scope::held;
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub use self::scoped::{inherit, inherit_blocking};
 pub(crate) use self::scoped::{scope, scope_blocking, scope_blocking_in_term, scope_in_term};
 pub(crate) use self::sought::Sought;
-pub(crate) use self::together::{Together, enter_together, fit_together};
 pub(crate) use self::waiting::confirm;
 
 mod body;
@@ -88,12 +88,10 @@ mod scope;
 mod scoped;
 mod sought;
 mod spanned;
-mod spans;
 mod stake;
 mod state;
 mod stay;
 mod taken;
-mod together;
 mod visit;
 mod visits;
 mod waiting;
@@ -129,6 +127,13 @@ impl Hold {
             Ok(ties) => &ties.client,
             Err(bare) => &bare.client,
         }
+    }
+
+    /// Returns the span for a body under this hold, unless the body is to stay in the present one.
+    #[inline]
+    fn span_for_body(&self) -> Option<Arc<HoldSpan>> {
+        let around = self.state.ties().ok()?;
+        self.own.get().unwrap_or(around).span.for_body()
     }
 
     /// Enters this write hold again for reading.

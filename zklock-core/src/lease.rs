@@ -24,7 +24,6 @@ mod share;
 mod stage;
 mod state;
 mod tenure;
-mod together;
 pub(crate) mod writes;
 
 use std::sync::Arc;
@@ -45,7 +44,6 @@ pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
 pub(crate) use self::share::{Late, Share, Stint};
 pub(crate) use self::tenure::Tenure;
-pub(crate) use self::together::leave_together;
 
 pub use self::state::LeaseState;
 
@@ -55,10 +53,6 @@ pub(crate) struct Lease {
     /// `None` once the claim has ended.
     claim: Option<Arc<Tenure>>,
 }
-
-/// The lock is to be given up, because its last claim has ended. Dropping this withdraws the contender in the background.
-#[must_use = "the contender is withdrawn when this is dropped"]
-pub(crate) struct Unclaimed(Arc<Tenure>);
 
 impl Lease {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
@@ -80,10 +74,14 @@ impl Lease {
         std::mem::forget(self.claim.take());
     }
 
-    /// Ends this claim. Returns the lock that is to be given up if this was the last one.
-    pub(crate) fn end(&mut self) -> Option<Unclaimed> {
-        let tenure = self.claim.take()?;
-        tenure.end_claim().then(|| Unclaimed(tenure))
+    /// Ends this claim, and returns whether it was the last one. The contender is withdrawn in the background then.
+    pub(crate) fn end(&mut self) -> bool {
+        let Some(tenure) = self.claim.take() else { return false };
+        let is_last = tenure.end_claim();
+        if is_last {
+            tenure.abandon();
+        }
+        is_last
     }
 
     /// Withdraws the contender and waits until it is gone.
@@ -127,13 +125,6 @@ impl Clone for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        drop(self.end());
-    }
-}
-
-impl Drop for Unclaimed {
-    /// Makes the contender be withdrawn.
-    fn drop(&mut self) {
-        self.0.abandon();
+        self.end();
     }
 }

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::{LockError, Phase};
-use crate::events::Attempt;
 use crate::guard::Guard;
-use crate::hold::{self, Door, Hold, Together};
+use crate::hold::{self, Door, Holds};
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
 
@@ -22,10 +21,9 @@ pub use self::member::Member;
 
 /// Several locks acquired as one: all are held, or none.
 ///
-/// If all members are mutexes or read-write locks and nobody is in the way, one transaction acquires them. Otherwise they
-/// are acquired one after the other, in the order of their full paths on the servers, regardless of the order in which they
-/// are given. Multi-locks with common members therefore do not deadlock with each other. For the moment in which a
-/// multi-lock finds that a member is taken, its other members are taken too: a call that does not wait may find them so.
+/// They are acquired one after the other, in the order of their full paths on the servers, regardless of the order in which
+/// they are given. Multi-locks with common members therefore do not deadlock with each other. While a multi-lock waits for a
+/// member, it holds those in front of it.
 ///
 /// Two cases are not covered. Curator's `InterProcessMultiLock` acquires its members in the order given; give
 /// it the order of [`paths`](Self::paths). A call that already holds one lock, and then acquires another one
@@ -202,56 +200,42 @@ impl MultiLock {
         let left = || patience.spent(started.elapsed());
         let group = self.client.worker().hub().map(|hub| hub.new_id());
         loop {
-            let begun = match hold::fit_together(&self.client, &self.doors) {
-                true => match hold::enter_together(&self.client, &self.doors, left(), group).await? {
-                    Together::Held(held) => return Ok(Ok(MultiGuard::new(held.into_iter().collect()))),
-                    Together::Apart(attempt) => Some(attempt),
-                },
-                false => None,
-            };
-            let held = match self.enter_each(left, (group, begun)).await? {
-                Ok(held) => held,
+            let guard = match self.enter_each(left, group).await? {
+                Ok(holds) => MultiGuard::new(holds),
                 Err(contended) => return Ok(Err(contended)),
             };
-            let guard = MultiGuard::new(held.into_iter().collect());
-            match guard.check() {
-                Ok(()) => return Ok(Ok(guard)),
-                Err(lost) if left().left().is_zero() => return Err(lost),
-                // A member kept from this round would not prove that all were held at one time.
-                Err(_) => drop(guard.release().await),
+            let Err(lost) = guard.check() else { return Ok(Ok(guard)) };
+            // A member kept from this round would not prove that all were held at one time.
+            self.give_back(guard.into_holds(), left()).await;
+            if left().left().is_zero() {
+                return Err(lost);
             }
         }
     }
 
-    /// Enters one member after the other. The attempt to acquire the first one may have begun.
+    /// Enters one member after the other. If one of them cannot be had, gives those in front of it back.
     async fn enter_each(
         &self,
-        patience: impl Fn() -> Patience,
-        (group, mut begun): (Option<u64>, Option<Attempt>),
-    ) -> Result<Result<Vec<Hold>, &Door>, LockError> {
+        left: impl Fn() -> Patience,
+        group: Option<u64>,
+    ) -> Result<Result<Holds, &Door>, LockError> {
         let mut held = Vec::new();
         for door in &self.doors {
-            let begin = || begun.take().unwrap_or_else(|| door.attempt(&self.client, group));
-            match hold::enter(&self.client, door, patience(), begin).await {
+            match hold::enter(&self.client, door, left(), group).await {
                 Ok(Some(holds)) => held.extend(holds.into_vec()),
-                left => {
-                    // The release shares the bound; after it, the rest is released in the background.
-                    let within = patience().left().min(self.client.default_wait());
-                    let _spans: Vec<_> = held.iter_mut().filter_map(Hold::give_up_span).collect();
-                    self.client.worker().call(within, give_back(held)).await.ok();
-                    return left.map(|_| Err(door));
+                failed => {
+                    self.give_back(held.into_iter().collect(), left()).await;
+                    return failed.map(|_| Err(door));
                 }
             }
         }
-        Ok(Ok(held))
+        Ok(Ok(held.into_iter().collect()))
     }
-}
 
-/// Releases the members acquired before one failed. It only logs a failure, because the caller returns the
-/// error of the member that failed.
-async fn give_back(held: Vec<Hold>) {
-    if let Err(error) = hold::release_all(held.into_iter().collect()).await {
-        tracing::warn!(%error, "release failed");
+    /// Gives members back, and waits until they are released, but not longer than the call may take.
+    async fn give_back(&self, holds: Holds, patience: Patience) {
+        let within = patience.left().min(self.client.default_wait());
+        hold::release_within(self.client.worker(), holds, within).await;
     }
 }
 

@@ -45,8 +45,7 @@ pub struct Participant {
     /// The least token with which a call of its client holds the lock, or will hold it.
     ///
     /// For a downgraded writer it is that of the reader's node, whereas its guard keeps the token of the
-    /// writer's. ZooKeeper before 3.7.2 and 3.8.2 does not tell the zxids of nodes that one transaction creates: the
-    /// token of a member of a multi-lock may be greater there than this one.
+    /// writer's.
     pub fencing_token: FencingToken,
     /// The way in which it holds the lock, or wants to.
     pub mode: Mode,

@@ -1,11 +1,14 @@
 //! Members that are lost, under a holder and while other members are waited for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
-use crate::support::{Server, Space, TICK, failed, soon, until};
+use crate::requests::{PATIENCE, quiet_client};
+use crate::support::{Server, Space, TICK, failed, outsider_at, soon, until};
 
 #[tokio::test]
 async fn the_loss_of_any_member_is_the_loss_of_all() {
@@ -56,8 +59,6 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let mut events = client.events();
     let waiting = spawn_lock(&client, &[A, B]);
-    // The transaction that has tried both members is withdrawn by then.
-    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Queued { .. }) {}
     space.until_queued(B, 2).await;
     space.delete_children(A).await;
     while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
@@ -121,8 +122,8 @@ async fn losses_do_not_prolong_the_deadline() {
     let (client, other) = (space.client().await, space.client().await);
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let multi = client.multi([A, B]).unwrap();
-    let wait = Duration::from_secs(2);
-    let started = std::time::Instant::now();
+    let wait = Duration::from_secs(6);
+    let started = Instant::now();
     let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
     space.until_queued(B, 2).await;
     tokio::time::sleep_until((started + wait / 2).into()).await;
@@ -154,4 +155,35 @@ async fn what_was_taken_is_not_waited_for_past_the_deadline() {
     assert!(failed(soon(waiting).await.unwrap()).is_timeout());
     server.resume().unwrap();
     held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_that_are_given_back_after_a_loss_are_not_waited_for_past_the_deadline() {
+    let server = Server::start_granting(PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).session_timeout(PATIENCE).default_wait(PATIENCE);
+    let client = config.server_timeout(PATIENCE / 3).connect().await.unwrap();
+    let holder = quiet_client(&server).await;
+    let contenders = async |path| holder.mutex(path).unwrap().participants().await.unwrap();
+    let held = holder.mutex(B).unwrap().lock().await.unwrap();
+    let mut events = client.events();
+    let multi = client.multi([A, B]).unwrap();
+    let (started, wait) = (Instant::now(), Duration::from_secs(6));
+    let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
+    until(async || contenders(B).await.len() == 2, "it waits for the second member").await;
+    let outsider = outsider_at(server.connect_string()).await;
+    let first = format!("{A}/{}", contenders(A).await[0].node);
+    outsider.delete(&first, None).await.unwrap();
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
+    let silence = proxy.on_request(Opcode::DELETE).hold();
+    held.release().await.unwrap();
+    soon(silence.struck()).await;
+    let error = failed(soon(waiting).await.unwrap());
+    let elapsed = started.elapsed();
+    assert!(matches!(&error, LockError::Lost { path, .. } if path == A), "{error}");
+    assert!(elapsed >= wait && elapsed < wait * 3 / 2, "{elapsed:?}");
+    silence.release();
+    for path in [A, B] {
+        until(async || contenders(path).await.is_empty(), "nothing is left").await;
+    }
 }

@@ -19,7 +19,7 @@ const TASKS: usize = 8;
 /// The way in which the tasks of a session take their locks.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// By a multi-lock, which tries all of them at once.
+    /// By a multi-lock.
     Together,
     /// One after the other, in the order of their paths, by mutexes.
     OneByOne,

@@ -40,8 +40,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 2.5)]
     seconds: f64,
 
-    /// Measures the schemes, pairs of locks and the scale, too, and writes docs/performance.md, its pictures and the README's
-    /// table.
+    /// Measures the schemes and the scale, too, and writes docs/performance.md, its pictures and the README's table.
     #[arg(long)]
     report: bool,
 

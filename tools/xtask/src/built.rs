@@ -38,7 +38,7 @@ impl Built {
     pub(crate) fn benches() -> Outcome<(Self, Report)> {
         Self::by(
             "build --locked --release --package zklock-bench --package zklock-testkit --bench contention --bench schemes \
-             --bench scale --bench multi --example with_zookeeper --message-format json-render-diagnostics",
+             --bench scale --example with_zookeeper --message-format json-render-diagnostics",
         )
     }
 

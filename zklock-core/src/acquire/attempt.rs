@@ -17,7 +17,7 @@ use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress}
 
 use super::onlooker::{Onlooker, Use};
 use super::patience::Patience;
-use super::wanted::{Aim, Wanted};
+use super::wanted::Wanted;
 
 /// The leases that an attempt has taken, mostly one.
 pub(crate) type Leases = SmallVec<[Lease; 1]>;
@@ -31,7 +31,7 @@ pub(crate) type Contest = Pin<Box<dyn Future<Output = Contested> + Send>>;
 pub(super) struct Attempt {
     pub(super) worker: Arc<Worker>,
     pub(super) path: NodePath,
-    pub(super) aim: Aim,
+    pub(super) wanted: Wanted,
     pub(super) patience: Patience,
     pub(super) cancel: CancellationToken,
     onlooker: Arc<dyn Onlooker>,
@@ -50,13 +50,13 @@ impl Attempt {
     pub(super) fn new(
         worker: &Arc<Worker>,
         path: &NodePath,
-        (aim, patience): (Aim, Patience),
+        (wanted, patience): (Wanted, Patience),
         cancel: CancellationToken,
         onlooker: Arc<dyn Onlooker>,
     ) -> Self {
         let (worker, path) = (worker.clone(), path.clone());
         let place = Mutex::new(Place { phase: Phase::Connecting, holder: None });
-        Self { worker, path, aim, patience, cancel, onlooker, place }
+        Self { worker, path, wanted, patience, cancel, onlooker, place }
     }
 
     pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
@@ -85,7 +85,7 @@ impl Attempt {
             Progress::Behind(holder) => (Phase::Queued, Some(holder.clone())),
         };
         // A contender at the gate of a semaphore has no permit.
-        let holder = holder.filter(|_| !matches!(self.aim, Aim::One(Wanted::Permits(_))));
+        let holder = holder.filter(|_| !matches!(self.wanted, Wanted::Permits(_)));
         *place = Place { phase, holder };
         drop(place);
         if self.onlooker.note(progress) == Use::Over {

@@ -18,14 +18,6 @@ pub(crate) enum Wanted {
     Office { place: Place, identity: Arc<Vec<u8>> },
 }
 
-/// The aim of an attempt.
-#[derive(Clone, Debug)]
-pub(crate) enum Aim {
-    One(Wanted),
-    /// A place in each of several queues, all or none and without a wait. They are in the order of their paths.
-    Together(Arc<[(NodePath, Place)]>),
-}
-
 /// A number of permits of one semaphore.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{LockError, LossReason};
 use crate::interleaving;
-use crate::lease::{self, Late, Lease, Share, Stint, Tenure, Unclaimed};
+use crate::lease::{Late, Lease, Share, Stint, Tenure};
 use crate::token::FencingToken;
 
 use super::tenancy::TenancyId;
@@ -111,28 +111,16 @@ impl Grant {
 
     fn end(mut self, give_back: fn(&Place) -> Fate) -> Release {
         let stint = self.stint();
-        let fate = self.take_back(drop, give_back).unwrap_or(Fate::Leaves);
+        let fate = self.take_back(give_back).unwrap_or(Fate::Leaves);
         Release { stint, fate }
-    }
-
-    /// Gives several locks back, as [`give_back`](Self::give_back) does. The nodes of those that no other call of this
-    /// client can have are deleted together.
-    pub(crate) fn give_back_together(grants: Vec<Self>) -> Vec<Release> {
-        let mut last = Vec::new();
-        let give_back = |mut grant: Self| {
-            let stint = grant.stint();
-            let fate = grant.take_back(|lease| last.push(lease), Place::give_back).unwrap_or(Fate::Leaves);
-            Release { stint, fate }
-        };
-        let releases = grants.into_iter().map(give_back).collect();
-        lease::leave_together(&last);
-        releases
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
-        drop(Arc::into_inner(grant).and_then(|mut grant| grant.lease.end()));
+        if let Some(mut grant) = Arc::into_inner(grant) {
+            grant.lease.end();
+        }
     }
 
     /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
@@ -153,8 +141,7 @@ impl Grant {
         }
     }
 
-    /// Gives the lock back. The last claim to the lease ends in `end`.
-    fn take_back(&mut self, end: impl FnOnce(Unclaimed), give_back: fn(&Place) -> Fate) -> Option<Fate> {
+    fn take_back(&mut self, give_back: fn(&Place) -> Fate) -> Option<Fate> {
         if self.lease.has_ended() {
             return None;
         }
@@ -168,7 +155,7 @@ impl Grant {
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = self.lease.end().map(end).is_some();
+        let is_last = self.lease.end();
         let fate = match &self.place {
             Some(place) if !is_last => place.pass_on(&stint, give_back),
             Some(_) | None => Fate::Leaves,
@@ -200,7 +187,7 @@ impl Place {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.take_back(drop, Place::give_back);
+        self.take_back(Place::give_back);
     }
 }
 

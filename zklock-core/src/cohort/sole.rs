@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::acquire::{self, Aim, Patience};
+use crate::acquire::{self, Patience, Wanted};
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::events::Witness;
@@ -17,14 +17,12 @@ use super::grant::{Grant, Grants};
 pub(super) async fn enter(
     worker: &Arc<Worker>,
     path: &NodePath,
-    aim: Aim,
+    wanted: &Wanted,
     (patience, witness): (&impl Fn() -> Patience, &Witness),
 ) -> Result<Option<Grants>, LockError> {
     loop {
-        let Some(leases) = acquire::acquire(worker, path, aim.clone(), patience(), witness.clone()).await?
-        else {
-            return Ok(None);
-        };
+        let acquired = acquire::acquire(worker, path, wanted.clone(), patience(), witness.clone());
+        let Some(leases) = acquired.await? else { return Ok(None) };
         let Some(lost) = leases.iter().find_map(|lease| lease.tenure().check().err()) else {
             return Ok(Some(leases.into_iter().map(Grant::sole).collect()));
         };

@@ -51,7 +51,7 @@ impl Door {
         };
         let visitor = Visitor::at(client, self, patience);
         Box::pin(async move {
-            let holds = visitor.enter(Visitor::attempt).await?;
+            let holds = visitor.enter(None).await?;
             // Not expected: only an attempt that does not wait returns `None`.
             holds.ok_or_else(|| visitor.timeout())
         })
@@ -63,18 +63,13 @@ impl Door {
             return Ok(Some(hold));
         }
         let patience = Patience::new(client.default_wait(), Contention::Leave);
-        Box::pin(async { Visitor::at(client, self, patience).enter(Visitor::attempt).await }).await
+        Box::pin(async { Visitor::at(client, self, patience).enter(None).await }).await
     }
 
     /// Returns the error of a call that does not wait for others.
     pub(crate) fn contended(&self, client: &Client) -> LockError {
         let (path, holder) = (self.path.relative().to_owned(), cohort::holder(client, &self.path));
         LockError::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder }
-    }
-
-    /// Begins an attempt to acquire the lock. `group` is the id of the call if it takes several locks.
-    pub(crate) fn attempt(&self, client: &Client, group: Option<u64>) -> Attempt {
-        Attempt::begin(client.worker().hub(), self.subject(group))
     }
 }
 
@@ -95,14 +90,15 @@ fn enter_again(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<
 
 /// Enters a lock again if the current call holds it, and acquires it otherwise.
 ///
-/// Returns `Ok(None)` if others have it and the caller does not want to wait. `begin` begins the attempt to acquire it.
+/// Returns `Ok(None)` if others have it and the caller does not want to wait. `group` is the id of a call that takes several
+/// locks.
 pub(crate) async fn enter(
     client: &Client,
     door: &Door,
     patience: Patience,
-    begin: impl FnOnce() -> Attempt,
+    group: Option<u64>,
 ) -> Result<Option<Holds>, LockError> {
-    Visitor::at(client, door, patience).enter(|_| begin()).await
+    Visitor::at(client, door, patience).enter(group).await
 }
 
 /// A call that is about to enter a lock. Its futures are small, because many calls may wait for one lock.
@@ -141,21 +137,14 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// Begins an attempt to acquire one lock.
-    fn attempt(&self) -> Attempt {
-        self.door.attempt(self.client, None)
-    }
-
     fn nearest(&self) -> Option<(Arc<Node>, Relation)> {
         nearest(Sought::at(self.client, self.door))
     }
 
-    /// Enters the lock again if the current call holds it, and acquires it otherwise.
+    /// Enters the lock again if the current call holds it, and acquires it otherwise. `group` is the id of a call that takes
+    /// several locks.
     #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-    fn enter(
-        &self,
-        begin: impl FnOnce(&Self) -> Attempt,
-    ) -> impl Future<Output = Result<Option<Holds>, LockError>> {
+    fn enter(&self, group: Option<u64>) -> impl Future<Output = Result<Option<Holds>, LockError>> {
         async move {
             if self.nearest().is_some() {
                 match Box::pin(self.enter_again()).await? {
@@ -164,7 +153,7 @@ impl<'a> Visitor<'a> {
                     Again::Outside => {}
                 }
             }
-            let attempt = begin(self);
+            let attempt = Attempt::begin(self.client.worker().hub(), self.door.subject(group));
             let (witness, patience) = (attempt.witness(), || self.patience());
             match self.acquire((&patience, &witness)).await {
                 Ok(Some(grants)) => {
@@ -249,7 +238,7 @@ impl<'a> Visitor<'a> {
 }
 
 /// Reports that the call holds the lock, and has the end of the hold reported.
-pub(super) fn announce(attempt: Attempt, grants: &[Arc<Grant>]) {
+fn announce(attempt: Attempt, grants: &[Arc<Grant>]) {
     let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return };
     for (grant, holding) in iter::zip(grants, attempt.acquired(token, grants.len())) {
         grant.stint().announce(holding);

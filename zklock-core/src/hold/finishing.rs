@@ -4,14 +4,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_util::future::join_all;
+
 use crate::client::queueing::Release;
 use crate::cohort::{self, Grant};
 use crate::error::LockError;
 
+use super::Hold;
 use super::holds::Holds;
 use super::node::Ties;
-use super::over::{Over, released};
-use super::release::{End, each, log, release_all};
+use super::over::released;
+use super::release::{End, log_failure};
 
 /// The rest of a release after a body, if there is something to wait for.
 #[must_use = "the release may go on only while it is polled"]
@@ -43,18 +46,13 @@ impl Future for Finishing {
 /// Ends all holds after a body, beginning with the last one, and logs the failures. It does not wait for the servers,
 /// unless the client is configured so.
 pub(crate) fn finish(holds: Holds) -> Finishing {
-    let release = holds[0].client().worker().settings().release;
-    match (holds, release) {
-        (Holds::One(hold), _) => finish_end(hold.end_here(|_| (), giving_back(release))),
-        (holds, Release::Acknowledged) => Finishing::of(release_all(holds)),
-        (Holds::Many(members), Release::Background) => {
-            let finish = async |end| {
-                if let End::Over(over) = end {
-                    Over::finish(over).await;
-                }
-                Ok(())
-            };
-            Finishing::of(each(members.into_vec(), |_| (), finish))
+    let give_back = giving_back(holds[0].client().worker().settings().release);
+    let finish = |hold: Hold| finish_end(hold.end_here(|_| (), give_back));
+    match holds {
+        Holds::One(hold) => finish(hold),
+        Holds::Many(holds) => {
+            let rests: Vec<_> = holds.into_iter().rev().map(finish).collect();
+            Finishing(Some(Box::pin(async { drop(join_all(rests).await) })))
         }
     }
 }
@@ -83,11 +81,5 @@ fn finish_end(end: End<()>) -> Finishing {
     match over.release() {
         Release::Background => Finishing(Some(Box::pin(over.finish()))),
         Release::Acknowledged => Finishing::of(released(over)),
-    }
-}
-
-fn log_failure(outcome: Result<(), LockError>) {
-    if let Err(error) = outcome {
-        log(&error);
     }
 }

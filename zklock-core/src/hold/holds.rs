@@ -1,6 +1,5 @@
 //! The holds of one guard.
 
-use std::mem;
 use std::ops::Deref;
 use std::slice;
 
@@ -11,25 +10,15 @@ use super::Hold;
 pub(crate) enum Holds {
     One(Hold),
     /// One hold for each node; at least one.
-    Many(Members),
+    Many(Vec<Hold>),
 }
-
-/// The holds of one guard for each node. Those that are dropped are ended together.
-#[derive(Debug)]
-pub(crate) struct Members(pub(super) Vec<Hold>);
 
 impl Holds {
     pub(crate) fn into_vec(self) -> Vec<Hold> {
         match self {
             Self::One(hold) => vec![hold],
-            Self::Many(members) => members.into_vec(),
+            Self::Many(holds) => holds,
         }
-    }
-}
-
-impl Members {
-    pub(super) fn into_vec(mut self) -> Vec<Hold> {
-        mem::take(&mut self.0)
     }
 }
 
@@ -39,7 +28,7 @@ impl Deref for Holds {
     fn deref(&self) -> &[Hold] {
         match self {
             Self::One(hold) => slice::from_ref(hold),
-            Self::Many(Members(holds)) => holds,
+            Self::Many(holds) => holds,
         }
     }
 }
@@ -49,7 +38,7 @@ impl FromIterator<Hold> for Holds {
         let mut holds = holds.into_iter();
         match (holds.next(), holds.next()) {
             (Some(only), None) => Self::One(only),
-            (first, second) => Self::Many(Members(first.into_iter().chain(second).chain(holds).collect())),
+            (first, second) => Self::Many(first.into_iter().chain(second).chain(holds).collect()),
         }
     }
 }

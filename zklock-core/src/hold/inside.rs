@@ -56,12 +56,6 @@ impl Inside {
         around.node.visits.ties(|| around.of_visit())
     }
 
-    /// Leaves its place to its own ties.
-    pub(super) fn make_room(mut self) {
-        let around = self.around.take().expect(ONCE);
-        drop(around.node.visits.end());
-    }
-
     /// Ends it, and returns its own ties, if it has some, and those of the hold around it.
     pub(super) fn leave_ties(mut self) -> (Option<Arc<Ties>>, Arc<Ties>) {
         let around = self.around.take().expect(ONCE);

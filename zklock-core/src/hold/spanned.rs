@@ -24,7 +24,7 @@ struct Part {
 /// The span of a hold that is being given back. It is closed when the last hold of the lock has ended.
 #[derive(Debug)]
 #[must_use = "the span may be closed when this is dropped"]
-pub(crate) struct Closing(Arc<HoldSpan>);
+pub(super) struct Closing(Arc<HoldSpan>);
 
 /// Opens the span of a lock, as a child of the present one, if a subscriber wants it.
 pub(super) fn open(door: &Door, grants: &[Arc<Grant>]) -> Option<Arc<HoldSpan>> {

@@ -17,12 +17,6 @@ pub(super) trait Contender<T>: Send {
     /// Returns the small form of the contender, or `None` if that would leave something out.
     fn resting(&mut self) -> Option<Resting>;
 
-    /// Decides to withdraw, and returns the paths of the nodes to be deleted.
-    fn depart(&mut self) -> Vec<String>;
-
-    /// Takes note that these nodes are deleted.
-    fn note_deleted(&mut self);
-
     /// Starts a task that performs the orders of the holders.
     fn work(self: Box<Self>, state: Arc<T>);
 }

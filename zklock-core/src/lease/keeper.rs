@@ -33,14 +33,6 @@ impl<S: Seat + 'static> Contender<Tenure> for S {
         Seat::resting(self)
     }
 
-    fn depart(&mut self) -> Vec<String> {
-        Seat::depart(self)
-    }
-
-    fn note_deleted(&mut self) {
-        Seat::note_deleted(self);
-    }
-
     fn work(self: Box<Self>, tenure: Arc<Tenure>) {
         put_to_work(*self, tenure);
     }
@@ -77,14 +69,6 @@ impl AtRest<Tenure> {
         match self {
             Self::Small(resting) => put_to_work(risen(resting, &tenure), tenure),
             Self::Large(contender) => contender.work(tenure),
-        }
-    }
-
-    /// Returns the contender in the form in which it can work.
-    pub(super) fn rise(self, tenure: &Tenure) -> Box<dyn Contender<Tenure>> {
-        match self {
-            Self::Small(resting) => Box::new(risen(resting, tenure)),
-            Self::Large(contender) => contender,
         }
     }
 }

@@ -42,12 +42,6 @@ pub(crate) trait Seat: Send + Sized {
     /// Replaces the writer's node with a reader's node, and returns the reader's node.
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
 
-    /// Decides to withdraw the contender, and returns the paths of the nodes to be deleted, as far as they are known.
-    fn depart(&mut self) -> Vec<String>;
-
-    /// Takes note that the nodes that [`depart`](Self::depart) has returned are deleted.
-    fn note_deleted(&mut self);
-
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server refuses to delete it.
     fn withdraw(&mut self) -> impl Future<Output = End> + Send;
 
@@ -94,14 +88,6 @@ impl Seat for Driver {
 
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send {
         self.downgrade()
-    }
-
-    fn depart(&mut self) -> Vec<String> {
-        self.depart()
-    }
-
-    fn note_deleted(&mut self) {
-        self.note_deleted();
     }
 
     fn withdraw(&mut self) -> impl Future<Output = End> + Send {

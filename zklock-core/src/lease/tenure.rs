@@ -142,17 +142,11 @@ impl Tenure {
         self.desk.order(order).map(|contender| self.put_to_work(contender))
     }
 
-    /// Makes the contender be withdrawn, after the orders.
+    /// Takes note that the last holder is gone, and makes the contender be withdrawn, after the orders.
     pub(super) fn abandon(self: &Arc<Self>) {
-        self.put_to_work(self.desert());
-    }
-
-    /// Takes note that the last holder is gone. Returns the contender if it rests, so that the caller has to make it be
-    /// withdrawn.
-    pub(super) fn desert(&self) -> Option<AtRest<Self>> {
         let contender = self.desk.abandon();
         self.passing.notify();
-        contender
+        self.put_to_work(contender);
     }
 
     fn put_to_work(self: &Arc<Self>, contender: Option<AtRest<Self>>) {

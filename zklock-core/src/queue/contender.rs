@@ -202,10 +202,6 @@ impl Sequence {
     }
 
     /// Returns the number that the server gives next, if it is unique.
-    pub(crate) fn next(self) -> Option<Self> {
-        Some(Self(self.0.wrapping_add(1))).filter(|next| next.is_next_after(self))
-    }
-
     /// Tells whether the server gave no number between `other` and this one, and neither of them twice.
     pub(crate) fn is_next_after(self, other: Self) -> bool {
         self.is_unique() && other.is_unique() && self.distance_from(other) == 1

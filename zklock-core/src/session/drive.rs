@@ -22,7 +22,6 @@ use super::sentry::{Seen, Sentry};
 use super::succession::Loan;
 use super::{Health, Ownership, Session};
 
-mod convoy;
 mod locating;
 mod numbers;
 mod outcome;
@@ -31,7 +30,6 @@ mod resting;
 mod unwatched;
 mod waiting;
 
-pub(crate) use self::convoy::Convoy;
 pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
 pub(crate) use self::resting::Resting;
 

@@ -48,7 +48,9 @@ impl Driver {
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
     /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
-        self.give_up_place();
+        self.step(Event::Cancel);
+        // No request is under way here, so the pending action can be skipped.
+        self.step(Event::Skipped);
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {
@@ -64,30 +66,6 @@ impl Driver {
                     self.request(request, passage).await;
                 }
             }
-        }
-    }
-
-    /// Decides to withdraw the contender, and returns the paths of the nodes that are to be deleted, as far as they are
-    /// known.
-    pub(crate) fn depart(&mut self) -> Vec<String> {
-        self.give_up_place();
-        match &self.action {
-            Action::Delete(names) => names.iter().map(|name| self.path().child(name)).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn give_up_place(&mut self) {
-        self.step(Event::Cancel);
-        // No request is under way here, so the pending action can be skipped.
-        self.step(Event::Skipped);
-    }
-
-    /// Takes note that the nodes that [`depart`](Self::depart) has returned are deleted.
-    pub(crate) fn note_deleted(&mut self) {
-        if let Action::Delete(names) = &self.action {
-            self.session.lookouts.left(self.path().full(), names);
-            self.step(Event::Deleted);
         }
     }
 

@@ -9,10 +9,8 @@ mod entry;
 mod listing;
 mod parents;
 mod request;
-mod together;
 mod watching;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::join;
@@ -33,7 +31,6 @@ use super::tally::Tally;
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
 pub(crate) use self::listing::Described;
-pub(crate) use self::together::{Entrance, Member};
 pub(crate) use self::watching::Watched;
 
 use self::request::Transaction;
@@ -51,17 +48,12 @@ pub(crate) struct Ops {
     watched: Budget,
     acls: NodeAcls,
     tally: Arc<Tally>,
-    /// Whether the server does not tell the stats of nodes that a transaction has created.
-    omits_stats: AtomicBool,
-    /// Whether this client may not write to the nodes of its contenders.
-    is_write_denied: AtomicBool,
 }
 
 impl Ops {
     pub(crate) fn new(client: zk::Client, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        let (watched, omits_stats, is_write_denied) = Default::default();
         let client = RwLock::new(Some(Arc::new(client)));
-        Self { client, clock, watched, acls, tally, omits_stats, is_write_denied }
+        Self { client, clock, watched: Budget::default(), acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -71,8 +63,8 @@ impl Ops {
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let (client, watched, tally, omits_stats, is_write_denied) = Default::default();
-        Self { client, clock, watched, acls, tally, omits_stats, is_write_denied }
+        let (client, watched, tally) = Default::default();
+        Self { client, clock, watched, acls, tally }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {

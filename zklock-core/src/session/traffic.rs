@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use smallvec::{SmallVec, smallvec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::path::NodePath;
@@ -30,7 +29,7 @@ struct Gate {
 #[derive(Debug)]
 pub(crate) struct Passage {
     _all: OwnedSemaphorePermit,
-    _lists: SmallVec<[(OwnedSemaphorePermit, Arc<Gate>); 1]>,
+    _list: Option<(OwnedSemaphorePermit, Arc<Gate>)>,
 }
 
 impl Default for Traffic {
@@ -42,7 +41,7 @@ impl Default for Traffic {
 impl Traffic {
     /// Waits for the permission to send a request with a short answer.
     pub(crate) async fn pass(&self) -> Passage {
-        Passage { _all: permit(&self.all).await, _lists: SmallVec::new() }
+        Passage { _all: permit(&self.all).await, _list: None }
     }
 
     /// Waits for the permission to send a request that lists this queue.
@@ -50,18 +49,7 @@ impl Traffic {
         let gate = self.gate(dir);
         // The bound of the queue comes first. A long queue thus does not keep others waiting.
         let list = permit(&gate.lists).await;
-        Passage { _all: permit(&self.all).await, _lists: smallvec![(list, gate)] }
-    }
-
-    /// Waits for the permission to send requests that list these queues, which must be in the order of their paths:
-    /// those who wait for several bounds at once could wait for each other otherwise.
-    pub(crate) async fn pass_with_lists(&self, dirs: impl Iterator<Item = &NodePath>) -> Passage {
-        let mut lists = SmallVec::new();
-        for dir in dirs {
-            let gate = self.gate(dir);
-            lists.push((permit(&gate.lists).await, gate));
-        }
-        Passage { _all: permit(&self.all).await, _lists: lists }
+        Passage { _all: permit(&self.all).await, _list: Some((list, gate)) }
     }
 
     fn gate(&self, dir: &NodePath) -> Arc<Gate> {

@@ -81,7 +81,7 @@ impl Run {
         Ok(())
     }
 
-    /// Measures pairs of locks, many waiters, locks and sessions, and the takeover, each on a server of its own.
+    /// Measures many waiters, locks and sessions, and the takeover, each on a server of its own.
     pub(crate) fn alone(&mut self) -> Outcome {
         for (scenario, program, arguments) in ALONE {
             let load = load()?;

@@ -81,12 +81,6 @@ impl Seat for Staged {
         if is_there { Ok(node) } else { Err(Undone::Gone) }
     }
 
-    fn depart(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn note_deleted(&mut self) {}
-
     async fn withdraw(&mut self) -> End {
         chance::pause().await;
         self.servers.delete_node(self.number);

@@ -50,7 +50,7 @@ impl Driver {
     }
 
     /// Returns whether a list is sent with the create.
-    pub(super) fn lists_on_entry(&mut self) -> bool {
+    fn lists_on_entry(&mut self) -> bool {
         let epoch = self.session.link().epoch;
         !self.loan.as_mut().is_some_and(|loan| loan.is_current(epoch) && loan.has_last())
     }
@@ -89,7 +89,7 @@ impl Driver {
 
     /// Prepares to create a contender, and returns the number of the last one, if it may serve, and the requests to be
     /// sent with the create.
-    pub(super) fn set_out(&mut self) -> (Option<Sequence>, Flight) {
+    fn set_out(&mut self) -> (Option<Sequence>, Flight) {
         (self.absence, self.seen) = (None, Seen::Unwatched);
         if std::mem::replace(&mut self.has_entered, true) {
             self.sentry = Arc::default();
@@ -99,11 +99,7 @@ impl Driver {
     }
 
     /// Translates the answers to a create and the requests sent with it. `last` is the number of the last contender.
-    pub(super) fn arrived(
-        &mut self,
-        Entry { node, children, queue }: Entry,
-        last: Option<Sequence>,
-    ) -> Event {
+    fn arrived(&mut self, Entry { node, children, queue }: Entry, last: Option<Sequence>) -> Event {
         if node.is_err() {
             // The outcome is unknown, or the parents are missing.
             self.loan = None;

@@ -29,14 +29,14 @@ pub(crate) struct Newcomer<'a> {
 
 impl Entry {
     /// Returns the outcomes of a create that failed.
-    pub(crate) fn failed(fault: Fault) -> Self {
+    fn failed(fault: Fault) -> Self {
         Self { node: Err(fault), children: None, queue: None }
     }
 }
 
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
-    pub(super) fn path(&self) -> OnePath {
+    fn path(&self) -> OnePath {
         self.id.node_path(self.dir, self.role)
     }
 }
@@ -103,7 +103,7 @@ impl Ops {
     }
 
     /// Issues a read of the queue's node with a watch, or returns `None` if there is no room for one.
-    pub(super) fn watching<'a>(
+    fn watching<'a>(
         &self,
         client: &'a zk::Client,
         dir: &'a str,

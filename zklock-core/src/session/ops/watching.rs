@@ -97,27 +97,6 @@ impl Ops {
             }
         }
     }
-
-    /// Issues a list of children with the stat of their parent, and a watch if the budget allows one.
-    pub(super) fn listing_with_stat<'a>(
-        &self,
-        client: &'a zk::Client,
-        dir: &'a str,
-    ) -> impl Future<Output = Result<(Children, zk::Stat), zk::Error>> + Send + use<'a> {
-        match self.watched.share(Subject::Own, Kind::Children, dir) {
-            Some(share) => {
-                let request = client.get_and_watch_children(dir);
-                Either::Left(request.map_ok(|(names, stat, watcher)| {
-                    (Children { names, watch: change(watcher, share) }, stat)
-                }))
-            }
-            None => {
-                let request = client.get_children(dir);
-                let watch = Watch::Pause(OWN_INTERVAL);
-                Either::Right(request.map_ok(|(names, stat)| (Children { names, watch }, stat)))
-            }
-        }
-    }
 }
 
 /// Returns the watch of the client library as one that gives its share back.

@@ -1,4 +1,4 @@
-//! The parts that describe pairs of locks, and many waiters, locks and sessions.
+//! The parts that describe many waiters, locks and sessions.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::step::Outcome;
 
 /// Returns a table for each measurement, by its name.
 pub(crate) fn parts(results: &Results) -> Outcome<Vec<(&'static str, String)>> {
-    let parts = ALONE.into_iter().zip([PAIRS, WAITERS, HELD, PROCESSES, TAKEOVER]);
+    let parts = ALONE.into_iter().zip([WAITERS, HELD, PROCESSES, TAKEOVER]);
     parts.map(|((name, ..), rows)| Ok((name, table(results, name, rows)?))).collect()
 }
 
@@ -29,15 +29,6 @@ fn formatted(value: f64) -> String {
 
 /// Names of figures, what they are in words, and their units.
 type Rows = &'static [(&'static str, &'static str, &'static str)];
-
-const PAIRS: Rows = &[
-    ("again_single_us", "one lock that the client takes again and again", "µs"),
-    ("again_pair_us", "two such locks as one", "µs"),
-    ("again_ratio", "ratio", ""),
-    ("first_single_us", "one lock that the client takes for the first time", "µs"),
-    ("first_pair_us", "two such locks as one", "µs"),
-    ("first_ratio", "ratio", ""),
-];
 
 const WAITERS: Rows = &[
     ("tasks", "tasks of one client that wait at one lock", ""),
