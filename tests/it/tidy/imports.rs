@@ -60,10 +60,6 @@ impl Crate {
         Self { files: sources.into_iter().map(read).collect() }
     }
 
-    pub(super) fn modules(&self) -> impl Iterator<Item = &Module> {
-        self.files.keys()
-    }
-
     /// The arrows between files: to the file whose module a path names, and to the file that defines the item, where
     /// that module only re-exports it. A re-export of a file's own descendant is no arrow, unless the file uses the
     /// name itself.
