@@ -28,7 +28,6 @@ mod numbers;
 mod outcome;
 mod requests;
 mod resting;
-mod unwatched;
 mod waiting;
 
 pub(crate) use self::convoy::Convoy;
@@ -64,6 +63,8 @@ pub(crate) struct Driver {
     pub(super) children: Option<Watch>,
     /// The contenders that the last list showed.
     pub(super) seen: Seen,
+    /// The number of names in the last list.
+    names: usize,
     sentry: Arc<Sentry>,
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
@@ -101,6 +102,7 @@ impl Driver {
             refusal: None,
             children: None,
             seen: Seen::Unwatched,
+            names: 0,
             sentry: Arc::default(),
             has_entered: false,
             absence: None,

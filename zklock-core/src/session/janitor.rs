@@ -85,8 +85,7 @@ impl Driver {
 
     /// Takes note that the nodes that [`depart`](Self::depart) has returned are deleted.
     pub(crate) fn note_deleted(&mut self) {
-        if let Action::Delete(names) = &self.action {
-            self.session.lookouts.left(self.path().full(), names);
+        if let Action::Delete(_) = self.action {
             self.step(Event::Deleted);
         }
     }
