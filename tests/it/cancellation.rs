@@ -38,7 +38,6 @@ async fn an_acquisition_dropped_at_any_poll_leaves_no_node() {
     let (client, other) = (space.client().await, space.client().await);
     let (mutex, other) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
     assert!(drop_at_every_poll(&space, &mutex, &other).await > 1);
-    assert!(drop_at_every_poll(&space, &mutex.queueing_by_task(), &other).await > 1);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, FencingToken, LockError, MutexGuard, Queueing};
+use zklock::{Client, FencingToken, LockError, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -151,28 +151,6 @@ async fn two_clients_in_one_process_exclude_each_other() {
     let token: FencingToken = guard.fencing_token();
     guard.release().await.unwrap();
     assert!(soon(waiting).await.unwrap().unwrap().fencing_token() > token);
-}
-
-#[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
-    let space = Space::new();
-    let by_task = space.config().queueing(Queueing::Task).connect().await.unwrap();
-    let shared = space.client().await;
-    for mutex in [by_task.mutex(PATH).unwrap(), shared.mutex(PATH).unwrap().queueing_by_task()] {
-        let guard = mutex.lock().await.unwrap();
-        let (first, second) = (mutex.clone(), mutex.clone());
-        let waiters = [
-            tokio::spawn(async move { first.lock().await }),
-            tokio::spawn(async move { second.lock().await }),
-        ];
-        space.until_queued(PATH, 3).await;
-        guard.release().await.unwrap();
-        for waiter in waiters {
-            let guard = soon(waiter).await.unwrap().unwrap();
-            assert_eq!(guard.fencing_token().handoff(), 0);
-            guard.release().await.unwrap();
-        }
-    }
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.

@@ -1,13 +1,14 @@
-//! Many contenders at one lock, and many held locks, in one process.
+//! Many calls at one lock, and many locks that are held or waited for, in one process.
 
 use std::collections::BTreeSet;
 use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LeaseState, LockError, LossReason, MutexGuard};
+use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
@@ -16,14 +17,14 @@ use crate::support::{Server, failed, soon, until, until_in_line};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
-/// More contenders than the watches of one session allow, with a path as long as [`long_path`].
+/// More locks than the watches of one session allow, with paths as long as those of [`path`].
 const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
 /// The longest wait for a state of the whole crowd.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Returns a path of which few watches use up the room for them.
-fn long_path() -> String {
-    format!("/{}/crowd", "x".repeat(900))
+/// Returns a path of which few watches use up the room for them, unless there are many.
+fn path(number: usize) -> String {
+    format!("/{}/{number}", "x".repeat(if cfg!(soak) { 5 } else { 900 }))
 }
 
 struct Crowd {
@@ -55,84 +56,56 @@ impl Crowd {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
-
-    /// Waits until the client sends nothing more but what it sends all the time.
-    async fn until_calm(&self) {
-        let deadline = Instant::now() + LONG;
-        loop {
-            let before = self.proxy.requests_total();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            if self.proxy.requests_total() - before < 10 {
-                return;
-            }
-            assert!(Instant::now() < deadline, "the client is not calm");
-        }
-    }
 }
 
-/// The number of those who wait for a bounded time, and their wait.
-const LATECOMERS: (usize, Duration) =
-    if cfg!(soak) { (500, Duration::from_secs(20)) } else { (50, Duration::from_secs(1)) };
-/// The time for which the requests of the crowd are counted.
-const WATCHED: Duration = Duration::from_millis(if cfg!(soak) { 4_000 } else { 1_500 });
+/// Takes each lock of a crowd, and returns the guards.
+async fn hold_each(client: &Client) -> Vec<MutexGuard> {
+    let mut guards = Vec::new();
+    for number in 0..CROWD {
+        guards.push(soon(client.mutex(path(number)).unwrap().lock()).await.unwrap());
+    }
+    guards
+}
 
-fn crowd_in(client: &Client, (count, wait): (usize, Duration)) -> JoinSet<LockError> {
+/// Waits for each of these locks, and gives it back.
+fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
     let mut waiting = JoinSet::new();
-    for _ in 0..count {
-        let mutex = client.mutex(long_path()).unwrap().queueing_by_task();
-        waiting.spawn(async move { failed(mutex.lock_timeout(wait).await.map(drop)) });
+    for number in numbers {
+        let mutex = client.mutex(path(number)).unwrap();
+        waiting.spawn(async move {
+            mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap();
+        });
     }
     waiting
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_without_watches_share_one_list_and_are_answered_in_time() {
+async fn calls_that_wait_for_more_locks_than_can_be_watched_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
-    let _holder = crowd.holder(&long_path()).await;
-    let mut waiting = crowd_in(&crowd.client, (CROWD, Duration::MAX));
-    crowd.until_there_are(CROWD + 2).await;
-    crowd.until_calm().await;
+    let other = Config::new(crowd.server.connect_string()).connect().await.unwrap();
+    let guards = hold_each(&other).await;
+    let half = CROWD / 2;
+    let mut quitters = wait_for(&crowd.client, 0..half);
+    crowd.until_there_are(1 + CROWD + half).await;
+    let waiting = wait_for(&crowd.client, half..CROWD);
+    crowd.until_there_are(1 + 2 * CROWD).await;
+    let late = crowd.client.mutex(path(half)).unwrap();
+    assert!(failed(soon(late.lock_timeout(Duration::from_secs(3))).await).is_contended());
 
-    let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN);
-    let (listed, asked) = (lists(), crowd.proxy.requests_total());
-    let begun = Instant::now();
-    tokio::time::sleep(WATCHED).await;
-    let (listed, asked) = (lists() - listed, crowd.proxy.requests_total() - asked);
-    let seconds = begun.elapsed().as_secs() + 1;
-    assert!((1..=seconds).contains(&listed), "{listed} lists in {seconds} s");
-    assert!(asked <= CROWD as u64 / 100 * seconds, "{asked} requests in {seconds} s");
-    crowd.client.mutex("/free").unwrap().lock().await.unwrap().release().await.unwrap();
-    assert!(held.is_held());
+    let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN) + crowd.proxy.requests(Opcode::GET_CHILDREN2);
+    let (listed, begun) = (lists(), Instant::now());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let (listed, seconds) = (lists() - listed, begun.elapsed().as_secs() + 1);
+    assert!((1..=CROWD as u64 * seconds).contains(&listed), "{listed} lists in {seconds} s");
+    soon(crowd.client.mutex("/free").unwrap().lock()).await.unwrap().release().await.unwrap();
 
-    for error in crowd_in(&crowd.client, LATECOMERS).join_all().await {
-        assert!(error.is_contended());
-    }
-    assert!(waiting.try_join_next().is_none());
-    waiting.shutdown().await;
-    crowd.until_there_are(2).await;
-    assert!(held.is_held());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_passes_a_lock_on_without_looking_for_its_own_contenders() {
-    let crowd = Crowd::of().await;
-    let holder = crowd.holder(&long_path()).await;
-    let mutex = crowd.client.mutex(long_path()).unwrap().queueing_by_task();
-    let (mut waiting, tokens) = (JoinSet::new(), Arc::new(Mutex::new(Vec::with_capacity(CROWD))));
-    for _ in 0..CROWD {
-        let (mutex, tokens) = (mutex.clone(), tokens.clone());
-        waiting.spawn(async move {
-            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-            tokens.lock().unwrap().push(guard.fencing_token());
-        });
-    }
-    crowd.until_there_are(CROWD + 1).await;
-    // The last contenders of the queue have no watches, and are told by those in front of them.
-    holder.release().await.unwrap();
+    quitters.shutdown().await;
+    crowd.until_there_are(1 + CROWD + CROWD - half).await;
+    drop(guards);
     tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
-    assert!(tokens.lock().unwrap().is_sorted(), "each is served in its turn");
-    crowd.until_there_are(0).await;
+    crowd.until_there_are(1).await;
+    assert!(held.is_held());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -163,7 +136,7 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call() {
     let crowd = Crowd::of().await;
     let mut guards = Vec::new();
     for number in 0..CROWD {
-        let mutex = crowd.client.mutex(format!("/held/{number}")).unwrap();
+        let mutex = crowd.client.mutex(path(number)).unwrap();
         guards.push(soon(mutex.lock()).await.unwrap());
     }
     let expelled = soon(crowd.client.mutex("/expelled").unwrap().lock()).await.unwrap();

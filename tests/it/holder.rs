@@ -89,8 +89,6 @@ async fn another_client_that_holds_the_lock_is_named() {
     let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = waiter.mutex(PATH).unwrap();
     check_other(late(async |wait| mutex.lock_timeout(wait).await).await, &holder, 1);
-    let by_task = mutex.queueing_by_task();
-    check_other(late(async |wait| by_task.lock_timeout(wait).await).await, &holder, 1);
 }
 
 #[tokio::test]
@@ -108,14 +106,12 @@ async fn of_several_in_front_the_nearest_is_named() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_same_client_that_holds_is_told_in_line_and_without_one() {
+async fn a_call_of_the_same_client_that_holds_is_told() {
     let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     check_this_client(failed(mutex.lock_timeout(WAITS[0]).await));
-    let by_task = mutex.queueing_by_task();
-    check_this_client(late(async |wait| by_task.lock_timeout(wait).await).await);
     guard.release().await.unwrap();
     let lock = client.rwlock(PATH).unwrap();
     let reader = lock.read().await.unwrap();

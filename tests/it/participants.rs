@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Client, LockError, Mode, Participant, Queueing, RwLock, Standing};
+use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
 use zookeeper_client as zk;
 
 use crate::support::{Space, failed, soon};
@@ -32,14 +32,13 @@ async fn a_path_that_nobody_used_has_none_and_is_not_created() {
 #[tokio::test]
 async fn twenty_readers_hold_and_eight_writers_wait() {
     let space = Space::new();
-    let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
     let mut readers = Vec::new();
     for _ in 0..20 {
-        readers.push(rwlock(&client).read().await.unwrap());
+        readers.push(rwlock(&space.client().await).read().await.unwrap());
     }
     let mut writers = JoinSet::new();
     for _ in 0..8 {
-        let lock = rwlock(&client);
+        let lock = rwlock(&space.client().await);
         writers.spawn(async move { lock.write_timeout(Duration::MAX).await.unwrap().release().await });
     }
     space.until_queued(PATH, 28).await;
@@ -57,7 +56,7 @@ async fn twenty_readers_hold_and_eight_writers_wait() {
     for released in soon(writers.join_all()).await {
         released.unwrap();
     }
-    assert_eq!(participants(&client).await, []);
+    assert_eq!(participants(&space.client().await).await, []);
 }
 
 #[tokio::test]
@@ -98,13 +97,13 @@ async fn each_is_described_as_the_server_knows_it() {
 #[tokio::test]
 async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
     let space = Space::new();
-    let client = space.config().queueing(Queueing::Task).connect().await.unwrap();
+    let client = space.client().await;
     let first = rwlock(&client).read().await.unwrap();
     let mut waiting = JoinSet::new();
-    // The queue is R0 R1 W2 R3 W4.
-    let second = rwlock(&client).read().await.unwrap();
+    // The queue is R0 R1 W2 R3 W4, each of another client.
+    let second = rwlock(&space.client().await).read().await.unwrap();
     for (place, is_writer) in [true, false, true].into_iter().enumerate() {
-        let lock = rwlock(&client);
+        let lock = rwlock(&space.client().await);
         waiting.spawn(async move {
             if is_writer {
                 lock.write_timeout(Duration::MAX).await.unwrap().release().await

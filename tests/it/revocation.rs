@@ -252,9 +252,10 @@ async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard() {
 #[tokio::test]
 async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
     let space = Space::new();
-    let rwlock = space.client().await.rwlock(PATH).unwrap().queueing_by_task();
+    let (rwlock, other) =
+        (space.client().await.rwlock(PATH).unwrap(), space.client().await.rwlock(PATH).unwrap());
     let client = space.client().await;
-    let (first, second) = (rwlock.read().await.unwrap(), rwlock.read().await.unwrap());
+    let (first, second) = (rwlock.read().await.unwrap(), other.read().await.unwrap());
     let asked = rwlock.participants().await.unwrap();
     client.revoke(&asked[1]).await.unwrap();
     soon(second.revoked()).await;

@@ -16,9 +16,8 @@ async fn lock(client: &Client) -> MutexGuard {
     soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
-/// Waits for the lock with a node of its own.
 fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = client.mutex(PATH).unwrap().queueing_by_task();
+    let mutex = client.mutex(PATH).unwrap();
     tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
 }
 
@@ -28,14 +27,10 @@ async fn queue(client: &Client) -> Vec<String> {
     participants.into_iter().map(|participant| format!("{PATH}/{}", participant.node)).collect()
 }
 
-/// Adds contenders to the queue one behind the other, each of which watches the one in front.
-async fn line_up(
-    space: &Space,
-    client: &Client,
-    count: usize,
-) -> Vec<JoinHandle<Result<MutexGuard, LockError>>> {
+/// Adds the contenders of clients to the queue one behind the other, each of which watches the one in front.
+async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<Result<MutexGuard, LockError>>> {
     let mut waiting = Vec::new();
-    for place in 0..count {
+    for (place, client) in clients.iter().enumerate() {
         waiting.push(spawn_lock(client));
         until(
             || async {
@@ -188,9 +183,13 @@ async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
 async fn only_the_one_behind_asks_again_when_a_contender_leaves() {
     const WAITERS: usize = 12;
     let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let proxy = Proxy::start(space.server().address()).unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..WAITERS {
+        clients.push(space.config_at(proxy.connect_string()).connect().await.unwrap());
+    }
     let holder = lock(&space.client().await).await;
-    let mut waiting = line_up(&space, &client, WAITERS).await;
+    let mut waiting = line_up(&space, &clients).await;
     let lists = || proxy.requests(Opcode::GET_CHILDREN);
     let (nodes, before) = (queue(&space.client().await).await, lists());
 
@@ -219,7 +218,7 @@ async fn an_event_that_is_no_deletion_grants_nothing() {
     let (proxy, client) = space.proxied().await;
     let (other, outsider) = (space.client().await, space.outsider().await);
     let holder = lock(&other).await;
-    let waiting = line_up(&space, &client, 1).await.remove(0);
+    let waiting = line_up(&space, std::slice::from_ref(&client)).await.remove(0);
     let predecessor = space.full(&queue(&other).await[0]);
     for _ in 0..5 {
         let asked = proxy.requests(Opcode::GET_CHILDREN);

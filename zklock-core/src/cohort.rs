@@ -23,7 +23,7 @@
 //! * [`registry`]: the cohorts of one client.
 //!
 //! While other clients wait, a client keeps its turn for a bounded number of grants and a bounded time
-//! ([`Queueing`]).
+//! ([`Queueing`](crate::Queueing)).
 //!
 //! The calls for one permit of a semaphore share a *pool* of the client's permits in the same way, with several
 //! contenders under way. Calls for several permits have contenders of their own, and elections have no cohort.
@@ -62,7 +62,7 @@ mod turn;
 mod waiters;
 mod waiting;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::Either;
@@ -70,7 +70,6 @@ use smallvec::smallvec;
 
 use crate::acquire::{Count, Patience, Permits, Wanted};
 use crate::client::Client;
-use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
@@ -83,7 +82,6 @@ use self::calls::{Cohort, Local};
 use self::line::Line;
 use self::registry::Registry;
 use self::supply::CallerPool;
-use self::tenancy::Bounds;
 use self::turn::{CallerLine, Key, Recipe};
 
 pub(crate) use self::grant::{Grant, Grants, Release};
@@ -93,11 +91,9 @@ pub(crate) use self::grant::{Grant, Grants, Release};
 pub(crate) struct Cohorts {
     lines: Registry<Cohort<CallerLine>>,
     pools: Registry<Cohort<CallerPool>>,
-    /// The bounds of the last line, which the next ones share if theirs are the same.
-    bounds: Mutex<Option<Arc<Bounds>>>,
 }
 
-/// Acquires the lock, as one of the client's calls or with a contender of its own. Returns `None` if others have
+/// Acquires the lock, as one of the client's calls, or several permits with a contender of their own. Returns `None` if others have
 /// it and the caller does not want to wait. The caller announces the holds. `witness` tells the listeners how many
 /// contenders are in front.
 ///
@@ -105,22 +101,20 @@ pub(crate) struct Cohorts {
 pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
     client: &'a Client,
     (path, wanted): (&'a NodePath, &'a Wanted),
-    queueing: Queueing,
     (patience, witness): (&'a P, &'a Witness),
 ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
     let waited = (patience, witness);
     // The others are boxed, so that the calls in line have small futures: there may be many of them.
-    match (queueing, wanted) {
-        (Queueing::Process { turns, within }, Wanted::Place(place)) => {
+    match wanted {
+        Wanted::Place(place) => {
             let cohorts: &Cohorts = client.cohorts().get_or_default();
-            let (cohort, side) = cohorts.line(client.worker(), path, place, Bounds { turns, within });
+            let (cohort, side) = cohorts.line(client.worker(), path, place);
             Either::Left(cohort.enter(side, waited).map(one))
         }
-        (Queueing::Process { turns, within }, Wanted::Permits(permits @ Permits { wanted: 1, .. })) => {
-            let bounds = Bounds { turns, within };
-            Either::Right(Either::Left(Box::pin(enter_pool(client, (path, permits), bounds, waited))))
+        Wanted::Permits(permits @ Permits { wanted: 1, .. }) => {
+            Either::Right(Either::Left(Box::pin(enter_pool(client, (path, permits), waited))))
         }
-        (Queueing::Task, _) | (_, Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. }) => {
+        Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. } => {
             Either::Right(Either::Right(Box::pin(sole::enter(client.worker(), path, wanted, waited))))
         }
     }
@@ -134,11 +128,10 @@ fn one(grant: Result<Option<Arc<Grant>>, LockError>) -> Result<Option<Grants>, L
 async fn enter_pool(
     client: &Client,
     (path, permits): (&NodePath, &Permits),
-    bounds: Bounds,
     (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
 ) -> Result<Option<Grants>, LockError> {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
-    let pool = cohorts.pool(client.worker(), path, &permits.count, bounds);
+    let pool = cohorts.pool(client.worker(), path, &permits.count);
     match patience().contention {
         Contention::Wait => one(pool.enter(Side::Exclusive, (patience, witness)).await),
         Contention::Leave if pool.waiting() > 0 => Ok(None),
@@ -173,15 +166,9 @@ fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {
 }
 
 impl Cohorts {
-    fn pool(
-        &self,
-        worker: &Arc<Worker>,
-        path: &NodePath,
-        count: &Count,
-        bounds: Bounds,
-    ) -> Arc<Cohort<CallerPool>> {
-        let make = |entry| Cohort::new(worker, supply::pool(bounds, count), entry);
-        self.pools.get(path, count.clone(), make)
+    fn pool(&self, worker: &Arc<Worker>, path: &NodePath, count: &Count) -> Arc<Cohort<CallerPool>> {
+        let pool = || supply::pool(worker.settings().queueing, count);
+        self.pools.get(path, count.clone(), |entry| Cohort::new(worker, pool(), entry))
     }
 
     fn line(
@@ -189,7 +176,6 @@ impl Cohorts {
         worker: &Arc<Worker>,
         path: &NodePath,
         claimed: &Place,
-        bounds: Bounds,
     ) -> (Arc<Cohort<CallerLine>>, Side) {
         let (recipe, side) = match claimed.role {
             Role::Read => (Recipe::ReadWrite, Side::Shared),
@@ -197,16 +183,7 @@ impl Cohorts {
             Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
         };
         let key = Key::new(recipe, &claimed.also_behind);
-        let make = |entry| Cohort::new(worker, Line::new(self.shared(bounds)), entry);
-        (self.lines.get(path, key, make), side)
-    }
-
-    /// Returns these bounds in memory that other lines share.
-    fn shared(&self, bounds: Bounds) -> Arc<Bounds> {
-        let mut last = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some(last) if **last == bounds => last.clone(),
-            Some(_) | None => last.insert(Arc::new(bounds)).clone(),
-        }
+        let line = || Line::new(worker.settings().queueing);
+        (self.lines.get(path, key, |entry| Cohort::new(worker, line(), entry)), side)
     }
 }

@@ -136,16 +136,6 @@ impl Mutex {
         self
     }
 
-    /// Gives each call of this handle a place of its own in the queue of the lock.
-    ///
-    /// The calls then compete with the client's other calls like those of another client. See
-    /// [`Queueing::Task`](crate::Queueing::Task).
-    #[must_use]
-    pub fn queueing_by_task(mut self) -> Self {
-        Arc::make_mut(&mut self.door).queue_by_task();
-        self
-    }
-
     /// Acquires the lock, waiting for at most the client's default wait.
     ///
     /// # Errors

@@ -122,17 +122,6 @@ impl RwLock {
         self.read.contended(&self.client)
     }
 
-    /// Gives each call of this handle a place of its own in the queue of the lock.
-    ///
-    /// The calls then compete with the client's other calls like those of another client. See
-    /// [`Queueing::Task`](crate::Queueing::Task).
-    #[must_use]
-    pub fn queueing_by_task(mut self) -> Self {
-        Arc::make_mut(&mut self.read).queue_by_task();
-        Arc::make_mut(&mut self.write).queue_by_task();
-        self
-    }
-
     /// Names this lock in events and metrics; see [`Mutex::named`](crate::Mutex::named).
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use crate::acquire::{self, Count};
 use crate::client::Client;
-use crate::client::queueing::Queueing;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
 use crate::hold::{Door, Entry, UNNAMED};
@@ -27,7 +26,7 @@ pub use self::permits::Permits;
 /// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
 /// want. The calls of one client for one permit share places in it, and are served in the order in which they came.
 /// A client passes a permit on to its own calls for at most 64 grants and 50 ms, unless it is configured otherwise;
-/// see [`Queueing`]. A call for several permits has a place of its own.
+/// see [`Queueing`](crate::Queueing). A call for several permits has a place of its own.
 ///
 /// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
 /// `InterProcessSemaphoreV2`.
@@ -47,8 +46,6 @@ pub struct Semaphore {
     client: Client,
     path: NodePath,
     count: Count,
-    /// `None` for that of the client.
-    queueing: Option<Queueing>,
     label: Cow<'static, str>,
 }
 
@@ -85,21 +82,12 @@ impl Client {
 impl Semaphore {
     fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
         let count = permits.into_count(&path, client.worker().root())?;
-        Ok(Self { client, path, count, queueing: None, label: UNNAMED })
+        Ok(Self { client, path, count, label: UNNAMED })
     }
 
     /// Returns the semaphore's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.path.relative()
-    }
-
-    /// Gives each call of this handle a place of its own in the queue of the semaphore.
-    ///
-    /// The calls then compete with the client's other calls like those of another client. See
-    /// [`Queueing::Task`].
-    #[must_use]
-    pub fn queueing_by_task(self) -> Self {
-        Self { queueing: Some(Queueing::Task), ..self }
     }
 
     /// Names this semaphore in events and metrics; see [`Mutex::named`](crate::Mutex::named).
@@ -273,6 +261,6 @@ impl Semaphore {
         }
         let permits = acquire::Permits { wanted, count: self.count.clone() };
         let door = Door::to_permits(self.path.clone(), Entry::Permits, permits);
-        Ok(Door { queueing: self.queueing, ..door.named(self.label.clone()) })
+        Ok(door.named(self.label.clone()))
     }
 }

@@ -20,8 +20,7 @@
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
-//! * [`notice`] bounds the number of watches, and [`lookout`] looks at queues instead. [`leftover`] keeps the watches of
-//!   waits that were given up.
+//! * [`notice`] bounds the number of watches. [`leftover`] keeps the watches of waits that were given up.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
@@ -57,7 +56,6 @@ mod leftover;
 mod link;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
-mod lookout;
 pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
@@ -91,7 +89,6 @@ use self::clock::LeaseClock;
 use self::fault::Fault;
 use self::leftover::Leftovers;
 use self::link::Links;
-use self::lookout::Lookouts;
 use self::ops::Ops;
 use self::roll::RollCall;
 use self::succession::Succession;
@@ -122,7 +119,6 @@ pub(crate) struct Session {
     /// The paths for which a warning about a child that is not a contender was logged.
     strangers: Mutex<HashSet<String>>,
     roll: RollCall,
-    lookouts: Lookouts,
     leftovers: Leftovers,
     succession: Succession,
     traffic: Traffic,

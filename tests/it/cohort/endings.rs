@@ -190,7 +190,7 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
     // No bound ends the turn of the client.
-    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let queueing = Queueing::new(64, Duration::from_secs(60));
     let config = Config::new(proxy.connect_string()).namespace(&space.namespace).queueing(queueing);
     let client = config.connect().await.unwrap();
     let (guard, waiting) = lock_and_wait_behind(&client).await;

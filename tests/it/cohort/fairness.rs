@@ -32,11 +32,11 @@ async fn take_turns_through(mutex: zklock::Mutex, record: Record, mut open: watc
 async fn a_client_that_others_wait_behind_gives_way_after_64_grants() {
     let space = Space::new();
     // The bound of time does not end a turn before that of the grants.
-    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let queueing = Queueing::new(64, Duration::from_secs(60));
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let other = space.client().await;
     let ((gate, open), record) = (watch::channel(false), Record::default());
-    let outsider = other.mutex(PATH).unwrap().queueing_by_task();
+    let outsider = other.mutex(PATH).unwrap();
     let spawn_outsider = || {
         let outsider = outsider.clone();
         tokio::spawn(async move { outsider.lock_timeout(Duration::MAX).await })
@@ -121,7 +121,7 @@ async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound() {
 #[tokio::test]
 async fn without_time_a_client_gives_way_after_each_grant() {
     let space = Space::new();
-    let queueing = Queueing::Process { turns: 64, within: Duration::ZERO };
+    let queueing = Queueing::new(64, Duration::ZERO);
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let other = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();

@@ -33,23 +33,22 @@ async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
     let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
     let (mutex, alone) = (client.mutex(LOCKS[0])?, client.exclusive(LOCKS[1])?);
     let (shelf, room) = (client.rwlock(LOCKS[2])?, client.semaphore(LOCKS[3], 3)?);
-    match random.below(11) {
+    match random.below(10) {
         0 => {
             if let Some(guard) = mutex.try_lock().await? {
                 end(guard, random).await;
             }
         }
         1 | 2 => end(mutex.lock_timeout(wait).await?, random).await,
-        3 => end(mutex.clone().queueing_by_task().lock_timeout(wait).await?, random).await,
-        4 => end(alone.lock_timeout(wait).await?, random).await,
-        5 => end(shelf.write_timeout(wait).await?, random).await,
-        6 => {
+        3 => end(alone.lock_timeout(wait).await?, random).await,
+        4 => end(shelf.write_timeout(wait).await?, random).await,
+        5 => {
             let reader = shelf.write_timeout(wait).await?.downgrade().await?;
             end(reader, random).await;
         }
-        7 => end(shelf.read_timeout(wait).await?, random).await,
-        8 => end(room.acquire_timeout(wait).await?, random).await,
-        9 => end(room.acquire_many_timeout(2, wait).await?, random).await,
+        6 => end(shelf.read_timeout(wait).await?, random).await,
+        7 => end(room.acquire_timeout(wait).await?, random).await,
+        8 => end(room.acquire_many_timeout(2, wait).await?, random).await,
         _ => {
             let members = [Member::mutex(LOCKS[0]), Member::read(LOCKS[2])];
             end(client.multi(members)?.lock_timeout(wait).await?, random).await;

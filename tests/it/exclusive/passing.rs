@@ -14,7 +14,7 @@ async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_er
     const CALLS: usize = 20;
     let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
-    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let queueing = Queueing::new(64, Duration::from_secs(60));
     let client = space.config_at(proxy.connect_string()).queueing(queueing).connect().await.unwrap();
     let mut guard = lock(&client).await;
     let waiters: Vec<_> = (0..CALLS).map(|_| spawn_lock(&client)).collect();
@@ -44,24 +44,5 @@ async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_er
         }
     }
     guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
-    let space = Space::new();
-    let mutex = exclusive(&space.client().await).queueing_by_task();
-    let guard = mutex.lock().await.unwrap();
-    space.until_empty(super::GATE).await;
-    let (first, second) = (mutex.clone(), mutex.clone());
-    let waiters =
-        [tokio::spawn(async move { first.lock().await }), tokio::spawn(async move { second.lock().await })];
-    space.until_queued(super::GATE, 2).await;
-    guard.release().await.unwrap();
-    for waiter in waiters {
-        let guard = soon(waiter).await.unwrap().unwrap();
-        assert_eq!(guard.fencing_token().handoff(), 0);
-        guard.release().await.unwrap();
-    }
     until_nothing_is_left(&space).await;
 }

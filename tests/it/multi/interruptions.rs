@@ -53,7 +53,7 @@ async fn one_that_gives_its_members_back_leaves_no_node_if_it_is_dropped() {
         let other = scene.space.client().await;
         let taken = other.mutex(C).unwrap().lock().await.unwrap();
         let work = || {
-            let multi = scene.client.multi([A, B, C]).unwrap();
+            let multi = scene.client().multi([A, B, C]).unwrap();
             async move { assert!(multi.try_lock().await.unwrap().is_none()) }
         };
         let after = async || {

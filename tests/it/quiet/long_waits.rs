@@ -40,17 +40,18 @@ async fn a_call_that_waits_long_is_logged_again_and_again_with_the_holder() {
 }
 
 #[tokio::test]
-async fn many_calls_with_nodes_of_their_own_share_the_lines_of_their_path() {
+async fn many_calls_for_several_permits_share_the_lines_of_their_path() {
     Loud::listen();
     let space = Space::new();
-    let path = format!("{}-task", space.namespace);
-    let held = space.client().await.mutex(&path).unwrap().lock().await.unwrap();
+    let path = format!("{}-permits", space.namespace);
+    let held = space.client().await.semaphore(&path, 2).unwrap().acquire().await.unwrap();
     let client = space.config().warn_after(AFTER).connect().await.unwrap();
     let begun = Instant::now();
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..50 {
-        let mutex = client.mutex(&path).unwrap().queueing_by_task();
-        calls.spawn(async move { mutex.lock_timeout(10 * AFTER).await.map(drop) });
+        let semaphore = client.semaphore(&path, 2).unwrap();
+        // Each of these calls has a node of its own.
+        calls.spawn(async move { semaphore.acquire_many_timeout(2, 10 * AFTER).await.map(drop) });
     }
     while let Some(call) = soon(calls.join_next()).await {
         assert!(call.unwrap().is_err_and(|error: LockError| error.is_timeout()));

@@ -100,10 +100,9 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front()
 #[tokio::test]
 async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
     let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
-    let each = rwlock(&a).queueing_by_task();
-    let readers = [each.read().await.unwrap(), each.read().await.unwrap(), each.read().await.unwrap()];
-    let [first, second, third] = readers;
+    let [a, c, d] = [space.client().await, space.client().await, space.client().await];
+    let [first, second, third] = [read(&a).await, read(&c).await, read(&d).await];
+    let b = space.client().await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 4).await;
     let names = queue(&space).await;

@@ -38,13 +38,14 @@ fn turns(record: &Record) -> Vec<usize> {
 async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
     let space = Space::new();
     let (_proxy, client) = patient(&space).await;
-    let outsider = semaphore(&space.client().await, 1).queueing_by_task();
+    // A single one would pass the permit on to its own next call.
+    let outsiders = [semaphore(&space.client().await, 1), semaphore(&space.client().await, 1)];
     let ((barrier, open), record) = (watch::channel(false), Record::default());
     let mut tasks = JoinSet::new();
     tasks.spawn(take_turns_through(semaphore(&client, 1), record.clone(), open.clone()));
     until(async || turns(&record) == [1], "the first call holds").await;
     space.until_empty(GATE).await;
-    let mut waiting = spawn_take(&outsider, 1);
+    let mut waiting = spawn_take(&outsiders[0], 1);
     space.until_queued(LEASES, 2).await;
     for _ in 0..200 {
         tasks.spawn(take_turns_through(semaphore(&client, 1), record.clone(), open.clone()));
@@ -62,7 +63,7 @@ async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
         assert_eq!(turns(&record)[turn - 1], 64);
         // The contender for the next turn passes the gate, and then the other client enters behind it.
         space.until_queued(LEASES, 2).await;
-        waiting = spawn_take(&outsider, 1);
+        waiting = spawn_take(&outsiders[turn % 2], 1);
         space.until_queued(GATE, 2).await;
         guard.release().await.unwrap();
         until(async || turns(&record).len() == turn + 1, "the client has its turn").await;
@@ -77,7 +78,7 @@ async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
 #[tokio::test]
 async fn without_time_a_permit_is_released_after_each_grant() {
     let space = Space::new();
-    let queueing = Queueing::Process { turns: 64, within: Duration::ZERO };
+    let queueing = Queueing::new(64, Duration::ZERO);
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let semaphore = semaphore(&client, 1);
     let guard = take(&semaphore, 1).await;
@@ -169,7 +170,7 @@ async fn until_in_line_at_all(client: &Client, of: u32) {
 #[tokio::test]
 async fn a_number_that_falls_takes_effect_when_the_turns_of_the_permits_are_over() {
     let space = Space::new();
-    let queueing = Queueing::Process { turns: 2, within: Duration::from_secs(60) };
+    let queueing = Queueing::new(2, Duration::from_secs(60));
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let semaphore = client.semaphore(PATH, Permits::shared("/limit", 2)).unwrap();
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);

@@ -11,15 +11,15 @@ use crate::support::{Space, failed, soon, until};
 #[tokio::test]
 async fn who_came_first_is_served_first_whatever_it_wants() {
     let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let (one, two) = (semaphore(&client, 3).queueing_by_task(), semaphore(&other, 3));
+    let (one, two) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let three = semaphore(&space.client().await, 3);
     let first = take(&one, 2).await;
     space.until_empty(GATE).await;
     // It has one of its three permits, and a second node that does not count yet.
     let large = spawn_take(&two, 3);
     space.until_queued(LEASES, 4).await;
     let mut waiting = Vec::new();
-    for (place, semaphore) in [&one, &two, &one].into_iter().enumerate() {
+    for (place, semaphore) in [&one, &two, &three].into_iter().enumerate() {
         waiting.push(spawn_take(semaphore, 1));
         space.until_queued(GATE, place + 2).await;
     }

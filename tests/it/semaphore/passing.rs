@@ -16,7 +16,7 @@ const DATA: &str = "/data";
 /// Connects a client through its own proxy, whose turns no test outlasts.
 pub(super) async fn patient(space: &Space) -> (Proxy, Client) {
     let proxy = Proxy::start(space.server().address()).unwrap();
-    let queueing = Queueing::Process { turns: 64, within: Duration::from_secs(60) };
+    let queueing = Queueing::new(64, Duration::from_secs(60));
     let client = space.config_at(proxy.connect_string()).queueing(queueing).connect().await.unwrap();
     (proxy, client)
 }
@@ -137,26 +137,6 @@ async fn a_try_right_after_a_release_finds_no_contender_of_a_call_that_was_serve
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
         let guard = semaphore.try_acquire().await.unwrap().expect("nobody holds it or waits for it");
         guard.release().await.unwrap();
-    }
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn with_queueing_by_task_each_call_has_a_node_of_its_own() {
-    let space = Space::new();
-    let by_task = space.config().queueing(Queueing::Task).connect().await.unwrap();
-    let shared = space.client().await;
-    for semaphore in [semaphore(&by_task, 1), semaphore(&shared, 1).queueing_by_task()] {
-        let guard = take(&semaphore, 1).await;
-        space.until_empty(GATE).await;
-        let waiters = [spawn_take(&semaphore, 1), spawn_take(&semaphore, 1)];
-        space.until_queued(GATE, 2).await;
-        guard.release().await.unwrap();
-        for waiter in waiters {
-            let guard = soon(waiter).await.unwrap().unwrap();
-            assert_eq!(guard.fencing_token().handoff(), 0);
-            guard.release().await.unwrap();
-        }
     }
     until_nothing_is_left(&space).await;
 }

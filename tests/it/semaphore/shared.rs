@@ -84,8 +84,8 @@ async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longe
 #[tokio::test]
 async fn a_number_that_falls_while_somebody_waits_is_heeded() {
     let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 2).queueing_by_task();
-    let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);
+    let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&space.client().await, 2));
+    let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
     let waiting = waiter(&space, &semaphore).await;
     let watches = || space.server().four_letter("wchp").unwrap();
     until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter watches the number").await;

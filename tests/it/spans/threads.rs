@@ -25,7 +25,7 @@ async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
     let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
     match random.below(8) {
         0 => end(client.mutex("/mutex")?.lock_timeout(wait).await?, random).await,
-        1 => end(client.mutex("/mutex")?.queueing_by_task().lock_timeout(wait).await?, random).await,
+        1 => end(client.exclusive("/alone")?.lock_timeout(wait).await?, random).await,
         2 => end(client.rwlock("/shelf")?.write_timeout(wait).await?.downgrade().await?, random).await,
         3 => end(client.rwlock("/shelf")?.read_timeout(wait).await?, random).await,
         4 => end(client.semaphore("/room", 3)?.acquire_many_timeout(2, wait).await?, random).await,

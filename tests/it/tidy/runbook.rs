@@ -121,12 +121,12 @@ const BOUNDS: [(&str, &str, &str); 22] = [
         "one every 2 s",
     ),
     (
-        "zklock-core/src/session/drive/unwatched.rs",
-        "SHORTEST_PAUSE: Duration = Duration::from_secs(1)",
+        "zklock-core/src/session/drive/waiting.rs",
+        "const INTERVAL: Duration = Duration::from_secs(1)",
         "at most once a second",
     ),
     (
-        "zklock-core/src/session/drive/unwatched.rs",
+        "zklock-core/src/session/drive/waiting.rs",
         "PAUSE_PER_NAME: Duration = Duration::from_micros(125)",
         "8,000 names per second",
     ),

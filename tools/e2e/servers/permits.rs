@@ -108,9 +108,9 @@ async fn work_under_a_permit_stops_without_a_majority_and_goes_on_with_one() {
     workers.all_are(Health::Suspended).await;
     let before = workers.done();
     let semaphore = workers.clients[0].semaphore(PATH, 1).unwrap();
-    // A call that shares the place of the worker waits behind others.
-    let alone = semaphore.clone().queueing_by_task();
-    let error = failed(soon(alone.acquire_timeout(Duration::from_millis(500))).await);
+    // At the workers' path, the call would wait behind that of its client.
+    let free = workers.clients[0].semaphore("/free", 1).unwrap();
+    let error = failed(soon(free.acquire_timeout(Duration::from_millis(500))).await);
     assert!(error.is_timeout() && !error.is_contended(), "{error}");
     assert_eq!(workers.done(), before, "no client works without a majority");
     tokio::task::block_in_place(|| followers[0].restart().unwrap());

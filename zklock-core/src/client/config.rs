@@ -194,11 +194,11 @@ impl Config {
         self
     }
 
-    /// Sets the order in which the calls of all processes are served, by default [`Queueing::Process`] with 64
-    /// grants and 50 ms.
+    /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
+    /// default 64 grants and 50 ms.
     ///
-    /// It applies to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have another
-    /// setting: each setting only determines the queueing of its own client. Zero turns are invalid.
+    /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
+    /// bounds. Zero turns are invalid.
     #[must_use]
     pub fn queueing(mut self, queueing: Queueing) -> Self {
         self.queueing = queueing;
@@ -307,9 +307,10 @@ mod tests {
     #[test]
     fn a_configuration_is_read_from_what_serde_reads() {
         let text = r#"{"connect": "a:1/x", "session_timeout": "12s", "acl": "creator_all",
-                       "digests": ["u:p"], "identity": "me"}"#;
+                       "digests": ["u:p"], "identity": "me", "queueing": {"within": "10ms"}}"#;
         let config: Config = serde_json::from_str(text).unwrap();
         assert_eq!(config.session_timeout, Duration::from_secs(12));
+        assert_eq!(config.queueing, Queueing { within: Duration::from_millis(10), ..Queueing::default() });
         let settings = config.validated().unwrap();
         assert_eq!((settings.root.as_str(), &*settings.identity), ("/x", "me"));
     }

@@ -29,13 +29,14 @@ mod sim;
 mod tests;
 mod work;
 
-use std::sync::Arc;
 use std::time::Instant;
+
+use crate::client::queueing::Queueing;
 
 use super::attendant::Rouse;
 use super::call::{Call, CallId, Manner, Side};
 use super::rules::{Granted, Rules, Served, Turned};
-use super::tenancy::{Admission, Bounds, Handle, Tenancy, TenancyId};
+use super::tenancy::{Admission, Handle, Tenancy, TenancyId};
 use super::waiters::Waiters;
 
 use self::work::{Coming, Work};
@@ -50,7 +51,7 @@ pub(super) struct Line<C, L, D = ()> {
     waiters: Waiters<C, Work<C, D>>,
     kept: Option<Tenancy<L>>,
     next_tenancy: u64,
-    bounds: Arc<Bounds>,
+    queueing: Queueing,
     is_closed: bool,
 }
 
@@ -145,7 +146,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
         let mut is_batch = false;
         while let Some(side) = self.first() {
             let Some(kept) = &mut self.kept else { break };
-            match kept.admits(side, is_batch, (*self.bounds, now)) {
+            match kept.admits(side, is_batch, (self.queueing, now)) {
                 Admission::Later => break,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if kept.shuts_readers_out() => break,
@@ -197,8 +198,8 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Line<C, L, D> {
 }
 
 impl<C, L: Handle, D: Default> Line<C, L, D> {
-    pub(super) fn new(bounds: Arc<Bounds>) -> Self {
-        Self { waiters: Waiters::default(), kept: None, next_tenancy: 0, bounds, is_closed: false }
+    pub(super) fn new(queueing: Queueing) -> Self {
+        Self { waiters: Waiters::default(), kept: None, next_tenancy: 0, queueing, is_closed: false }
     }
 
     /// Returns the lease of this tenancy, while its node is in line.

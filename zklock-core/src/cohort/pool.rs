@@ -33,10 +33,12 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::Instant;
 
+use crate::client::queueing::Queueing;
+
 use super::attendant::{Attendant, Rouse};
 use super::call::{Call, CallId, Side};
 use super::rules::{Granted, Rules, Served, Turned};
-use super::tenancy::{Admission, Bounds, Handle, Tenancy, TenancyId};
+use super::tenancy::{Admission, Handle, Tenancy, TenancyId};
 use super::waiters::Waiters;
 
 use self::contenders::Contenders;
@@ -57,7 +59,7 @@ pub(super) struct Pool<C, L, D = ()> {
     next_tenancy: u64,
     contenders: Contenders,
     attendant: Attendant<Vec<TenancyId>>,
-    bounds: Bounds,
+    queueing: Queueing,
     is_closed: bool,
 }
 
@@ -140,7 +142,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Pool<C, L, D> {
         for mut permit in mem::take(&mut self.parked) {
             let admission = match self.waiters.is_empty() {
                 true => Admission::Never,
-                false => permit.admits(Side::Exclusive, false, (self.bounds, now)),
+                false => permit.admits(Side::Exclusive, false, (self.queueing, now)),
             };
             match admission {
                 Admission::Later => self.parked.push(permit),
@@ -194,7 +196,7 @@ impl<C, L: Handle, D: Default> Rules<C, L> for Pool<C, L, D> {
 
 impl<C, L: Handle, D: Default> Pool<C, L, D> {
     /// A pool that has at most this many contenders under way.
-    pub(super) fn new(bounds: Bounds, most: usize) -> Self {
+    pub(super) fn new(queueing: Queueing, most: usize) -> Self {
         Self {
             waiters: Waiters::default(),
             held: BTreeMap::new(),
@@ -202,7 +204,7 @@ impl<C, L: Handle, D: Default> Pool<C, L, D> {
             next_tenancy: 0,
             contenders: Contenders::new(most),
             attendant: Attendant::Absent,
-            bounds,
+            queueing,
             is_closed: false,
         }
     }

@@ -23,6 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::Config;
 use crate::acquire::{Count, staged};
+use crate::client::queueing::Queueing;
 use crate::client::worker::Worker;
 use crate::interleaving::{Schedule, Task};
 use crate::path::NodePath;
@@ -30,7 +31,6 @@ use crate::queue::claim::{Place, Role};
 
 use super::Cohorts;
 use super::calls::{Cohort, Local};
-use super::tenancy::Bounds;
 
 use self::contest::Reachable;
 use self::desk::{Desk, Kind};
@@ -42,7 +42,7 @@ const CLIENTS: usize = 2;
 const CALLERS: usize = 3;
 
 /// Bounds that end often, by the number of grants. The time in a schedule stands still.
-const BOUNDS: Bounds = Bounds { turns: 2, within: Duration::from_secs(3600) };
+const QUEUEING: Queueing = Queueing::new(2, Duration::from_secs(3600));
 
 #[test]
 fn the_holders_of_a_mutex_follow_each_other_in_any_schedule() {
@@ -121,7 +121,7 @@ async fn perform(kind: Kind, grants: &AtomicUsize) {
 type StagedClient = (Arc<Worker>, Cohorts);
 
 fn client(servers: &Servers, runtime: &Runtime) -> StagedClient {
-    let worker = Config::new("staged:2181").staged(runtime.handle().clone());
+    let worker = Config::new("staged:2181").queueing(QUEUEING).staged(runtime.handle().clone());
     servers.open(&worker);
     (worker, Cohorts::default())
 }
@@ -141,14 +141,14 @@ fn spawn_caller((worker, cohorts): &StagedClient, desk: &Arc<Desk>) -> JoinHandl
     let path = path();
     let line = |role| {
         let place = Place { role, also_behind: Arc::default() };
-        cohorts.line(worker, &path, &place, BOUNDS).0
+        cohorts.line(worker, &path, &place).0
     };
     match desk.kind() {
         Kind::Mutex => spawn_call(line(Role::Exclusive), desk),
         Kind::ReadWrite => spawn_call(line(Role::Write), desk),
         Kind::Semaphore { permits } => {
             let count = Count::Agreed(permits.try_into().unwrap());
-            spawn_call(cohorts.pool(worker, &path, &count, BOUNDS), desk)
+            spawn_call(cohorts.pool(worker, &path, &count), desk)
         }
     }
 }

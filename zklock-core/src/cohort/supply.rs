@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Contest, Contested, Count, Patience, Permits, Wanted};
+use crate::client::queueing::Queueing;
 use crate::error::LockError;
 use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
@@ -19,7 +20,7 @@ use super::calls::{Caller, Cohort, Local};
 use super::desk::Desk;
 use super::pool::{Agenda, ContenderId, MOST, Pool};
 use super::rules::Rules;
-use super::tenancy::{Bounds, TenancyId};
+use super::tenancy::TenancyId;
 
 /// The pool of one client's permits.
 pub(super) type CallerPool = Pool<Caller, Lease, Desk>;
@@ -49,13 +50,13 @@ impl Local for CallerPool {
 }
 
 /// Returns the pool of a semaphore with this number of permits.
-pub(super) fn pool(bounds: Bounds, count: &Count) -> CallerPool {
+pub(super) fn pool(queueing: Queueing, count: &Count) -> CallerPool {
     let most = match count {
         // More contenders than permits would be of no use.
         Count::Agreed(of) => MOST.min(usize::try_from(*of).unwrap_or(MOST)),
         Count::Shared { .. } => MOST,
     };
-    Pool::new(bounds, most)
+    Pool::new(queueing, most)
 }
 
 /// A contender under way.

@@ -2,20 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::call::Side;
+use crate::client::queueing::Queueing;
 use crate::token::GRANTS;
+
+use super::call::Side;
 
 /// The identity of a tenancy within its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TenancyId(pub(super) u64);
-
-/// The bounds within which a client keeps a lock while other clients wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Bounds {
-    /// The number of grants.
-    pub(super) turns: u32,
-    pub(super) within: Duration,
-}
 
 /// A lease, as far as a line looks at it. A clone is a claim to it: the node stays until the last one is dropped.
 pub(super) trait Handle: Clone {
@@ -144,7 +138,7 @@ impl<L: Handle> Tenancy<L> {
 
     /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
     /// readers is not counted.
-    pub(super) fn admits(&mut self, side: Side, is_batch: bool, limits: (Bounds, Instant)) -> Admission {
+    pub(super) fn admits(&mut self, side: Side, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
         if !self.is_open_to(side) {
             return Admission::Later;
         }
@@ -209,12 +203,12 @@ impl<L: Handle> Tenancy<L> {
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
-    pub(super) fn shuts_out_until(&mut self, bounds: Bounds) -> Option<Instant> {
+    pub(super) fn shuts_out_until(&mut self, queueing: Queueing) -> Option<Instant> {
         if !self.shuts_readers_out() {
             return None;
         }
         self.look();
-        let within = if self.grants >= bounds.turns { Duration::ZERO } else { bounds.within };
+        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
         // A bound beyond the clock's range is none.
         self.since.checked_add(within).filter(|_| self.has_company)
     }
@@ -232,8 +226,8 @@ impl<L: Handle> Tenancy<L> {
     }
 
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
-    fn is_spent(&self, (bounds, now): (Bounds, Instant)) -> bool {
-        let is_over = self.grants >= bounds.turns || now.duration_since(self.since) >= bounds.within;
+    fn is_spent(&self, (queueing, now): (Queueing, Instant)) -> bool {
+        let is_over = self.grants >= queueing.turns || now.duration_since(self.since) >= queueing.within;
         self.handoffs == GRANTS || (self.has_company && self.handoffs > 0 && is_over)
     }
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::acquire::{Permits, Wanted};
-use crate::client::queueing::Queueing;
 use crate::events::Subject;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
@@ -17,15 +16,13 @@ pub(crate) struct Door {
     pub(crate) path: NodePath,
     pub(crate) entry: Entry,
     pub(crate) wanted: Wanted,
-    /// `None` for that of the client.
-    pub(crate) queueing: Option<Queueing>,
     /// The name of the lock in events and metrics.
     pub(crate) label: Cow<'static, str>,
 }
 
 impl Door {
     pub(crate) fn new(path: NodePath, entry: Entry, wanted: Wanted) -> Self {
-        Self { path, entry, wanted, queueing: None, label: UNNAMED }
+        Self { path, entry, wanted, label: UNNAMED }
     }
 
     /// Returns the door of a lock with one queue.
@@ -44,11 +41,6 @@ impl Door {
         if let Wanted::Place(place) = &mut self.wanted {
             place.also_behind = names.into();
         }
-    }
-
-    /// Gives each call at this door a place of its own in the queue.
-    pub(crate) fn queue_by_task(&mut self) {
-        self.queueing = Some(Queueing::Task);
     }
 
     /// Returns the same door with a name for events and metrics.

@@ -222,8 +222,7 @@ impl<'a> Visitor<'a> {
         waited: (&'v (impl Fn() -> Patience + Sync), &'v Witness),
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         let Self { client, door, .. } = *self;
-        let queueing = door.queueing.unwrap_or_else(|| client.worker().settings().queueing);
-        cohort::enter(client, (&door.path, &door.wanted), queueing, waited)
+        cohort::enter(client, (&door.path, &door.wanted), waited)
     }
 
     /// Returns the first holds of a lock that was acquired, and opens their span.

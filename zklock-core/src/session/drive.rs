@@ -27,7 +27,6 @@ mod numbers;
 mod outcome;
 mod requests;
 mod resting;
-mod unwatched;
 mod waiting;
 
 pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
@@ -62,6 +61,8 @@ pub(crate) struct Driver {
     pub(super) children: Option<Watch>,
     /// The contenders that the last list showed.
     pub(super) seen: Seen,
+    /// The number of names in the last list.
+    names: usize,
     sentry: Arc<Sentry>,
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
@@ -99,6 +100,7 @@ impl Driver {
             refusal: None,
             children: None,
             seen: Seen::Unwatched,
+            names: 0,
             sentry: Arc::default(),
             has_entered: false,
             absence: None,

@@ -20,7 +20,6 @@ use super::leftover::Leftovers;
 use super::link::Links;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login;
-use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
 use super::security::Security;
@@ -100,7 +99,6 @@ impl Opening {
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             roll: RollCall::new(client.session_id().0),
-            lookouts: Lookouts::default(),
             leftovers: Leftovers::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),

@@ -11,7 +11,6 @@ use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
 use super::leftover::Leftovers;
 use super::link::Links;
-use super::lookout::Lookouts;
 use super::ops::Ops;
 use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
@@ -42,7 +41,6 @@ impl Session {
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             roll: RollCall::new(id),
-            lookouts: Lookouts::default(),
             leftovers: Leftovers::default(),
             succession: Succession::default(),
             traffic: Traffic::default(),

@@ -10,15 +10,14 @@ use crate::scheme::{Measurement, Scheme};
 ///
 /// `one-node`: all create the same ephemeral node; the others watch it, and try again when it goes.
 /// `all-watch-parent`: each creates a sequential node, watches the children of the lock, and lists them at each change.
-/// `predecessor`: each creates a sequential node, and watches the one in front of it (zklock with `Queueing::Task`).
+/// `predecessor`: each creates a sequential node, and watches the one in front of it (zklock with a client for each).
 /// `local-queue`: the calls of one session wait in memory, and share one node (zklock's default).
 ///
 /// A contender takes the lock, enters the critical section, and awaits the release, again and again. The first three
 /// schemes are measured with a session for each contender, as if each were a process: none of them gains from sharing a
 /// session. The local queue is for processes in which several tasks contend, so it is measured with `--sessions`
-/// sessions, among which the contenders are divided. `predecessor` is measured with those sessions, too: the difference
-/// of the last two rows is that of the queue alone. With as many sessions as contenders, the local queue has nothing to
-/// queue. Where a row would repeat another one, it is left out.
+/// sessions, among which the contenders are divided. With as many sessions as contenders, it has nothing to queue, and
+/// repeats `predecessor`.
 ///
 /// The figures are those of the time in which all contend. The wait is the time from a call to its acquisition. The
 /// requests and events are those that the server counted meanwhile (`zk_packets_received` and the sums of

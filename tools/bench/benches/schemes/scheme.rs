@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use zklock::{Config, Queueing};
+use zklock::Config;
 use zookeeper_client::{Acls, CreateMode};
 
 use crate::contender::Contender;
@@ -18,9 +18,9 @@ pub(crate) enum Scheme {
     OneNode,
     /// Sequential nodes, whose parent all contenders watch.
     AllWatchParent,
-    /// Sequential nodes, each watched by the next one: zklock with `Queueing::Task`.
+    /// Sequential nodes, each watched by the next one: zklock with a client for each contender.
     Predecessor,
-    /// A queue in the memory of each session, with one node: zklock's default.
+    /// A queue in the memory of each session, with one node: zklock with fewer clients than contenders.
     LocalQueue,
 }
 
@@ -32,17 +32,12 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// Returns all measurements with this number of contenders, of which some share this number of sessions.
+    /// Returns all measurements with this number of contenders, which share this number of sessions in the last one.
     pub(crate) fn all(contenders: u32, sessions: u32) -> Vec<Self> {
-        let each =
-            [Scheme::OneNode, Scheme::AllWatchParent, Scheme::Predecessor].map(|scheme| (scheme, contenders));
-        let shared = [Scheme::Predecessor, Scheme::LocalQueue].map(|scheme| (scheme, sessions));
-        let repeats = (Scheme::Predecessor, contenders);
-        let shared = shared.into_iter().filter(|measured| *measured != repeats);
-        each.into_iter()
-            .chain(shared)
-            .map(|(scheme, sessions)| Self { scheme, contenders, sessions })
-            .collect()
+        let each = [Scheme::OneNode, Scheme::AllWatchParent, Scheme::Predecessor];
+        let of = |scheme, sessions| Self { scheme, contenders, sessions };
+        let each = each.into_iter().map(|scheme| of(scheme, contenders));
+        each.chain([of(Scheme::LocalQueue, sessions)]).collect()
     }
 
     /// Opens the sessions.
@@ -50,8 +45,7 @@ impl Measurement {
         match self.scheme {
             Scheme::OneNode => self.raw(server, namespace, Node::Same).await,
             Scheme::AllWatchParent => self.raw(server, namespace, Node::Sequential).await,
-            Scheme::Predecessor => self.zklock(server, namespace, Queueing::Task).await,
-            Scheme::LocalQueue => self.zklock(server, namespace, Queueing::default()).await,
+            Scheme::Predecessor | Scheme::LocalQueue => self.zklock(server, namespace).await,
         }
     }
 
@@ -70,16 +64,11 @@ impl Measurement {
         Ok(contenders)
     }
 
-    async fn zklock(
-        &self,
-        server: &str,
-        namespace: &str,
-        queueing: Queueing,
-    ) -> Result<Vec<Contender>, Failure> {
+    async fn zklock(&self, server: &str, namespace: &str) -> Result<Vec<Contender>, Failure> {
         let (lock, mut clients) = (format!("{namespace}/lock"), Vec::new());
         for _ in 0..self.sessions {
             let config = Config::new(server).session_timeout(SESSION).default_wait(Duration::MAX);
-            clients.push(config.queueing(queueing).connect().await?);
+            clients.push(config.connect().await?);
         }
         let clients = clients.iter().cycle().take(self.contenders as usize);
         clients.map(|client| Ok(Contender::Zklock(client.clone(), client.mutex(&*lock)?))).collect()

@@ -67,13 +67,9 @@ impl Run {
                         "--contenders {count} --sessions {SESSIONS} --seconds {seconds} --server {server}"
                     ),
                 )?;
-                let mut clients = Vec::new();
                 for line in output.lines().filter_map(|line| line.strip_prefix("scheme ")) {
                     let name = line.split(' ').next().unwrap_or_default();
-                    // The second measurement of a scheme has fewer sessions.
-                    let way = if clients.contains(&name) { SHARED } else { "" };
-                    clients.push(name);
-                    let (client, figures) = (format!("{name}{way}"), Figures::parse(line)?);
+                    let (client, figures) = (name.to_owned(), Figures::parse(line)?);
                     self.results.add(Record { scenario: scenario.clone(), client, figures, load })?;
                 }
             }

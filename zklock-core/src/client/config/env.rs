@@ -25,7 +25,7 @@ impl Config {
     /// * `ZKLOCK_SESSION_TIMEOUT`, `ZKLOCK_DEFAULT_WAIT`, `ZKLOCK_CONNECT_TIMEOUT`, `ZKLOCK_SERVER_TIMEOUT`,
     ///   `ZKLOCK_WARN_AFTER`, `ZKLOCK_TICK_TIME` and `ZKLOCK_SYNC_LIMIT`: durations such as `30s` or `1m 30s`.
     /// * `ZKLOCK_HEARTBEAT`: `write` or `read`.
-    /// * `ZKLOCK_QUEUEING`: `process` or `task`.
+    /// * `ZKLOCK_QUEUEING`: the number of grants and the time, such as `64, 50ms`.
     /// * `ZKLOCK_RELEASE`: `background` or `acknowledged`.
     /// * `ZKLOCK_DIGEST`: `user:password`. `ZKLOCK_DIGEST_FILE`: a file with one of these per line.
     /// * `ZKLOCK_SASL_DIGEST`: `user:password`, or `ZKLOCK_SASL_DIGEST_FILE`: a file with it. They need the feature
@@ -155,10 +155,17 @@ fn heartbeat(text: Option<&str>) -> Result<Heartbeat, LockError> {
 
 fn queueing(text: Option<&str>) -> Result<Queueing, LockError> {
     match text {
-        None | Some("process") => Ok(Queueing::default()),
-        Some("task") => Ok(Queueing::Task),
-        Some(other) => Err(invalid("ZKLOCK_QUEUEING", format!("{other:?} is neither `process` nor `task`"))),
+        None => Ok(Queueing::default()),
+        Some(text) => bounds(text).ok_or_else(|| {
+            let reason = format!("{text:?} is not a number of grants and a time such as `64, 50ms`");
+            invalid("ZKLOCK_QUEUEING", reason)
+        }),
     }
+}
+
+fn bounds(text: &str) -> Option<Queueing> {
+    let (turns, within) = text.split_once(',')?;
+    Some(Queueing::new(turns.trim().parse().ok()?, humantime::parse_duration(within.trim()).ok()?))
 }
 
 fn release(text: Option<&str>) -> Result<Release, LockError> {
@@ -195,7 +202,7 @@ mod tests {
             ("ZKLOCK_SYNC_LIMIT", "4s"),
             ("ZKLOCK_SERVER_TIMEOUT", "2s"),
             ("ZKLOCK_HEARTBEAT", "read"),
-            ("ZKLOCK_QUEUEING", "task"),
+            ("ZKLOCK_QUEUEING", "8, 10ms"),
             ("ZKLOCK_RELEASE", "acknowledged"),
             ("ZKLOCK_DIGEST", "user:password"),
             ("ZKLOCK_ACL", "creator_all"),
@@ -209,7 +216,8 @@ mod tests {
         assert_eq!(settings.root, "/chroot/app");
         assert_eq!(settings.default_wait, Duration::from_secs(5));
         assert_eq!(&*settings.identity, "me");
-        assert_eq!((settings.queueing, settings.release), (Queueing::Task, Release::Acknowledged));
+        assert_eq!(settings.queueing, Queueing::new(8, Duration::from_millis(10)));
+        assert_eq!(settings.release, Release::Acknowledged);
         let opening = settings.opening;
         assert_eq!((opening.servers.as_str(), opening.timeout), ("a:1,b:2", Duration::from_secs(90)));
         assert_eq!(opening.silence, Silence::Fixed(Duration::from_secs(2)));
@@ -227,6 +235,18 @@ mod tests {
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DEFAULT_WAIT", "5")],
                 "invalid setting `ZKLOCK_DEFAULT_WAIT`: \"5\" is not a duration such as `30s`",
+            ),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_QUEUEING", "task")],
+                "invalid setting `ZKLOCK_QUEUEING`: \"task\" is not a number of grants and a time such as `64, 50ms`",
+            ),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_QUEUEING", "8, 10")],
+                "invalid setting `ZKLOCK_QUEUEING`: \"8, 10\" is not a number of grants and a time",
+            ),
+            (
+                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_QUEUEING", "0,10ms")],
+                "invalid setting `queueing`: a client needs at least one turn",
             ),
             (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_DIGEST_FILE", "/no/such/file")],

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::client::connect_string::ConnectString;
 use crate::client::long_waits::LongWaits;
-use crate::client::queueing::Queueing;
 use crate::client::settings::Settings;
 use crate::error::LockError;
 use crate::path;
@@ -29,7 +28,7 @@ impl Config {
         check_identity(&self.identity)?;
         let security = self.security()?;
         let acls = self.acls()?;
-        if let Queueing::Process { turns: 0, .. } = self.queueing {
+        if self.queueing.turns == 0 {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
         let silence =

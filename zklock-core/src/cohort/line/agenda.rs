@@ -165,7 +165,7 @@ impl<C, L: Handle, D: Default> Line<C, L, D> {
     /// Returns whether local readers no longer may keep other clients' readers out. The first call in line is
     /// such a reader where the node does not admit it.
     fn has_to_let_readers_in(&mut self, now: Instant) -> bool {
-        let (first, limits) = (self.first(), (*self.bounds, now));
+        let (first, limits) = (self.first(), (self.queueing, now));
         let is_closed = self.kept.as_mut().filter(|kept| kept.shuts_readers_out()).is_some_and(|kept| {
             first == Some(Side::Shared) && kept.admits(Side::Shared, false, limits) == Admission::Never
         });
@@ -174,7 +174,7 @@ impl<C, L: Handle, D: Default> Line<C, L, D> {
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     fn shuts_out_until(&mut self) -> Option<Instant> {
-        let bounds = *self.bounds;
-        self.kept.as_mut().and_then(|kept| kept.shuts_out_until(bounds))
+        let queueing = self.queueing;
+        self.kept.as_mut().and_then(|kept| kept.shuts_out_until(queueing))
     }
 }

@@ -29,7 +29,7 @@ impl Scene {
     }
 
     fn within(turns: u32, within: Duration) -> Self {
-        let (line, lease) = (Line::new(Arc::new(Bounds { turns, within })), Lease::new());
+        let (line, lease) = (Line::new(Queueing::new(turns, within)), Lease::new());
         Self { line, lease, now: Instant::now(), tenancy: TenancyId(0) }
     }
 

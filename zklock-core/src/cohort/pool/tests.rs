@@ -24,7 +24,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self { pool: Pool::new(Bounds { turns: TURNS, within: WITHIN }, MOST), now: Instant::now() }
+        Self { pool: Pool::new(Queueing::new(TURNS, WITHIN), MOST), now: Instant::now() }
     }
 
     /// A pool with one permit, which the first call holds.

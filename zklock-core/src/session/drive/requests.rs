@@ -176,7 +176,6 @@ impl Driver {
                 return self.failed(fault);
             }
         }
-        self.session.lookouts.left(self.path.full(), &names);
         Event::Deleted
     }
 
@@ -233,7 +232,7 @@ impl Driver {
     }
 
     fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
-        self.seen = Seen::of(&children, own);
+        (self.seen, self.names) = (Seen::of(&children, own), children.names.len());
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
             self.numbers = Numbers::Ignored;

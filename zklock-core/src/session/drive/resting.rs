@@ -65,6 +65,7 @@ impl Resting {
             refusal: None,
             children: None,
             seen: Seen::Unwatched,
+            names: 0,
             sentry,
             has_entered: true,
             absence: None,

@@ -133,7 +133,7 @@ impl Driver {
                 met(&ahead);
                 ahead.watch
             }
-            Ok(None) => return self.wait_unwatched(predecessor, cancel).await,
+            Ok(None) => return self.wait_unwatched(cancel).await,
             Err(Fault::NoNode) => return Event::PredecessorGone,
             Err(fault) => return self.failed(fault),
         };
@@ -167,6 +167,21 @@ impl Driver {
         };
         session.leftovers.keep(path, watch);
         event
+    }
+
+    /// Waits until the queue is to be listed again, because there is no room for a watch.
+    ///
+    /// Each contender lists for itself, and asks for room again after each list. This is so simple because the budget of
+    /// watches, and these waits with it, will be removed with the reconnects of the client library (issue 41).
+    async fn wait_unwatched(&mut self, cancel: &CancellationToken) -> Event {
+        let pause = pause_after(self.names);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Event::Cancel,
+            () = self.session.over() => Event::SessionLost,
+            () = sleep(pause) => Event::PredecessorGone,
+            never = Watch::spend(&mut self.children) => match never {},
+        }
     }
 
     /// Waits for a change of the children since they were listed, or of the number of permits.
@@ -222,7 +237,17 @@ enum Signal {
     Ahead(Change),
 }
 
-/// The interval at which a contender lists children for which there is no room for a watch.
+/// Returns the pause before a queue that is not watched is listed again, if its last list had this many names.
+fn pause_after(names: usize) -> Duration {
+    let for_names = PAUSE_PER_NAME * u32::try_from(names).unwrap_or(u32::MAX);
+    (INTERVAL + for_names).min(LONGEST_INTERVAL)
+}
+
+/// The shortest interval at which a contender lists children for which there is no room for a watch.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Bounds the names that a contender reads to 8,000 per second.
+const PAUSE_PER_NAME: Duration = Duration::from_micros(125);
+/// The longest interval, whatever the length of the list.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
 /// The time that a contender waits before it watches its own node as well.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,13 +1,13 @@
 //! The state of the world: two processes, the servers, and a clock.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::client::queueing::Queueing;
 use crate::cohort::attendant::Rouse;
 use crate::cohort::call::{Call, CallId, Manner, Side};
 use crate::cohort::rules::{Rules, Served};
-use crate::cohort::tenancy::{Bounds, TenancyId};
+use crate::cohort::tenancy::TenancyId;
 use crate::cohort::trail::Trail;
 
 use super::super::Line;
@@ -126,10 +126,9 @@ impl Caller {
 impl World {
     pub(super) fn new(setup: &'static Setup) -> Self {
         let begin = Instant::now();
-        let bounds = Arc::new(Bounds { turns: TURNS, within: WITHIN });
         let caller = |spec: &Spec| Caller { spec: *spec, id: None, state: CallState::Idle, deadline: None };
         let process = |calls: &&[Spec]| Process {
-            line: Line::new(bounds.clone()),
+            line: Line::new(Queueing::new(TURNS, WITHIN)),
             calls: calls.iter().map(caller).collect(),
             contender: None,
             task: Task::Absent,

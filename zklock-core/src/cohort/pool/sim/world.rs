@@ -3,11 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
+use crate::client::queueing::Queueing;
 use crate::cohort::attendant::Rouse;
 use crate::cohort::call::{Call, CallId};
 use crate::cohort::rules::{Rules, Served};
 use crate::cohort::screen::{Lease, Screen};
-use crate::cohort::tenancy::{Bounds, Look, Ready, TenancyId};
+use crate::cohort::tenancy::{Look, Ready, TenancyId};
 use crate::cohort::trail::Trail;
 
 use super::super::{ContenderId, Pool};
@@ -175,7 +176,7 @@ impl World {
     pub(super) fn new(setup: &'static Setup) -> Self {
         let begin = Instant::now();
         let client = |calls: &usize| Client {
-            pool: Pool::new(Bounds { turns: TURNS, within: WITHIN }, setup.most),
+            pool: Pool::new(Queueing::new(TURNS, WITHIN), setup.most),
             calls: vec![Caller { id: None, state: CallState::Idle }; *calls],
             contenders: Vec::new(),
             task: Task::Absent,

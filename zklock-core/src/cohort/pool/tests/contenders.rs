@@ -23,7 +23,7 @@ fn as_many_contenders_enter_as_calls_wait_up_to_eight() {
 #[test]
 fn there_are_never_more_contenders_than_permits() {
     let mut scene = Scene::new();
-    scene.pool = Pool::new(Bounds { turns: TURNS, within: WITHIN }, 1);
+    scene.pool = Pool::new(Queueing::new(TURNS, WITHIN), 1);
     scene.wait();
     scene.wait();
     assert_eq!(scene.enter(), [1]);
