@@ -9,7 +9,7 @@ use super::Hold;
 #[derive(Debug)]
 pub(crate) enum Holds {
     One(Hold),
-    /// One hold for each node; at least one.
+    /// One hold for each node.
     Many(Vec<Hold>),
 }
 
