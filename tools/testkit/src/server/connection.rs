@@ -214,3 +214,31 @@ fn encoded(message: &Message) -> Bytes {
     }
     writer.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::Ipv4Addr;
+
+    use tokio::net::TcpListener;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::model::Settings;
+
+    /// Whenever all tasks wait, the clock goes on to the next time limit.
+    #[tokio::test(start_paused = true)]
+    async fn half_a_greeting_is_not_waited_for_for_ever() {
+        let core = Arc::new(Core::new(Settings::default(), 1_000));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        for bytes in [&[][..], &[0, 0, 0, 44, 0, 0]] {
+            let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            client.write_all(bytes).unwrap();
+            let (stream, peer) = listener.accept().await.unwrap();
+            let begin = Instant::now();
+            serve(core.clone(), stream, peer).await;
+            assert!(begin.elapsed() >= FIRST_FRAME_WITHIN, "{:?}", begin.elapsed());
+            assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        }
+    }
+}
