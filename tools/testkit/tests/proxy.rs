@@ -1,4 +1,4 @@
-//! The proxy in front of a real ZooKeeper, and in front of a server that the test itself plays.
+//! The proxy in front of the embedded server, and in front of a server that the test itself plays.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -14,7 +14,7 @@ use zklock_testkit::wire::{
     ConnectResponse, Create, CreateFlags, ErrorCode, EventType, Opcode, Record, ReplyHeader, Request,
     Response, SetData, WatchEvent, xid,
 };
-use zklock_testkit::{Direction, How, Proxy, ZooKeeper, eventually};
+use zklock_testkit::{Direction, EmbeddedServer, How, Proxy, eventually};
 
 #[path = "proxy/client.rs"]
 mod client;
@@ -24,18 +24,18 @@ use client::{CREATE, Client, Framed, SOON, Session, connect_request, create, req
 const RESET: Result<(), ErrorKind> = Err(ErrorKind::ConnectionReset);
 const IN_ORDER: Result<(), ErrorKind> = Ok(());
 
-fn zookeeper() -> &'static ZooKeeper {
-    static ZOOKEEPER: OnceLock<ZooKeeper> = OnceLock::new();
-    ZOOKEEPER.get_or_init(|| ZooKeeper::start().unwrap())
+fn server() -> &'static EmbeddedServer {
+    static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
+    SERVER.get_or_init(|| EmbeddedServer::start().unwrap())
 }
 
 fn proxy() -> Proxy {
-    Proxy::start(zookeeper().address()).unwrap()
+    Proxy::start(server().address()).unwrap()
 }
 
 /// Opens a direct connection, which shows the state of the server.
 async fn observer() -> Client {
-    Client::open(zookeeper().address()).await
+    Client::open(server().address()).await
 }
 
 /// Waits for an event that must happen.

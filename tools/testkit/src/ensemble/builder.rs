@@ -186,7 +186,8 @@ impl Places {
     }
 }
 
-#[cfg(test)]
+// Real servers need Java, which the tests without features do without.
+#[cfg(all(test, feature = "tls"))]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
