@@ -1,18 +1,14 @@
 //! Hostile and broken servers: what they send ends a connection or a call, and never a process.
 //!
-//! The soak has those that wait for the ends of leases and sessions, which only a fault of the client library could delay.
-//!
 //! [`relay`] passes the frames of an honest server on, until a test turns it against the client. SECURITY.md has the
 //! claims that these tests hold.
 
 mod answers;
 mod events;
-#[cfg(soak)]
 mod floods;
 mod lists;
 mod memory;
 mod relay;
-#[cfg(soak)]
 mod sessions;
 
 use std::time::Duration;

@@ -322,7 +322,7 @@ async fn generations(count: u32, hand_over: HandOver) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_function_spawns_itself_thousands_of_times() {
+async fn a_locked_function_spawns_itself_many_times() {
     generations(if cfg!(soak) { 3_000 } else { 300 }, HandOver::Released).await;
 }
 

@@ -72,6 +72,31 @@ fn only_the_session_speaks_to_the_client_library() {
     }
 }
 
+#[test]
+fn only_permits_make_the_guards_of_writes_under_leases() {
+    // The constructors of the guards, and the files that may name them besides the guards' own.
+    let makers =
+        [("checking", "zklock-core/src/lease/permit.rs"), ("none", "zklock-core/src/once/attempt.rs")];
+    let own = Path::new("zklock-core/src/session/ops/data.rs");
+    for (maker, user) in makers {
+        let call = format!("Guards::{maker}(");
+        let sources = sources("zklock-core/src");
+        let names_it = |(_, text): &&(PathBuf, String)| code(text).any(|line| line.contains(&call));
+        let users: Vec<_> = sources.iter().filter(names_it).map(|(path, _)| path).collect();
+        assert_eq!(users, [Path::new(user)], "the files that call {call}…)");
+        let (_, text) = sources.iter().find(|(path, _)| path == own).expect("the guards' own file");
+        assert!(code(text).any(|line| line.contains(&format!("pub(crate) fn {maker}("))), "no {maker}");
+    }
+    // A field that others see, or another constructor, would be a way around the permits.
+    let text = fs::read_to_string(root().join(own)).unwrap();
+    assert!(
+        text.contains("#[derive(Debug)]\npub(crate) struct Guards(Vec<Arc<str>>);"),
+        "the guards' fields"
+    );
+    let body = text.split("impl Guards {").nth(1).and_then(|rest| rest.split("\n}\n").next()).unwrap();
+    assert_eq!(body.matches("-> Self").count(), makers.len(), "the guards' constructors");
+}
+
 /// Tells whether the module of this file is declared for tests only.
 fn is_for_tests(path: &Path) -> bool {
     let (room, name) = (path.parent().unwrap(), path.file_stem().unwrap().to_str().unwrap());

@@ -1,6 +1,6 @@
 //! Many locks that one client holds, and the ways in which it learns that their nodes are gone.
 //!
-//! The soak has the tests that wait for a roll call, which comes every ten seconds.
+//! A roll call comes every ten seconds, for which some tests wait.
 
 #[cfg(soak)]
 use std::sync::Arc;
@@ -9,13 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-#[cfg(soak)]
 use tokio::task::JoinSet;
 use zklock::{Client, LeaseState, LossReason, MutexGuard};
-use zklock_testkit::How;
-#[cfg(soak)]
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 
 use crate::support::{Space, soon, until};
 
@@ -37,7 +34,6 @@ async fn hold_many(client: &Client) -> Vec<MutexGuard> {
     soon(join_all(locks)).await
 }
 
-#[cfg(soak)]
 async fn until_roll_calls(proxy: &Proxy, count: u64) {
     until(async || proxy.replies(Opcode::GET_EPHEMERALS) >= count, "the client calls the roll").await;
 }
@@ -57,7 +53,6 @@ async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests
     assert!(guards.iter().all(MutexGuard::is_held));
 }
 
-#[cfg(soak)]
 #[tokio::test]
 async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_that_wait() {
     let space = Space::new();
@@ -76,7 +71,6 @@ async fn the_queue_of_a_lock_without_a_watch_is_not_listed_again_for_the_calls_t
     assert_eq!(waiting.len(), LOCKS);
 }
 
-#[cfg(soak)]
 #[tokio::test]
 async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call() {
     let space = Space::new();
@@ -250,7 +244,6 @@ async fn writers_without_a_watch_let_readers_in_after_a_reconnect_and_release() 
     }
 }
 
-#[cfg(soak)]
 #[tokio::test]
 async fn the_node_of_a_downgraded_writer_without_a_watch_is_asked_for() {
     let space = Space::new();

@@ -93,9 +93,9 @@ pub(crate) struct Cohorts {
     pools: Registry<Cohort<CallerPool>>,
 }
 
-/// Acquires the lock, as one of the client's calls, or several permits with a contender of their own. Returns `None` if others have
-/// it and the caller does not want to wait. The caller announces the holds. `witness` tells the listeners how many
-/// contenders are in front.
+/// Acquires the lock as one of the client's calls, or with a contender of its own. Returns `None` if others have it and the
+/// caller does not want to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
+/// front.
 ///
 /// Dropping the future leaves the line, or withdraws the contender in the background.
 pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(

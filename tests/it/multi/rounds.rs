@@ -120,12 +120,12 @@ async fn many_rounds(manners: [Manner; 4]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock() {
+async fn many_rounds_of_four_sessions_with_many_tasks_each_end_without_a_deadlock() {
     many_rounds([Manner::Together; 4]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_rounds_end_although_half_of_the_sessions_take_their_locks_one_by_one() {
+async fn many_rounds_end_although_half_of_the_sessions_take_their_locks_one_by_one() {
     use Manner::{OneByOne, Together};
     many_rounds([Together, OneByOne, OneByOne, Together]).await;
 }

@@ -1,4 +1,4 @@
-//! Short forms of the campaigns, which run with all other tests.
+//! Short forms of the campaigns. The soak has longer ones.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

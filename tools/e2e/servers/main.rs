@@ -1,7 +1,6 @@
 //! Locks on several real servers and beside a database, and the client library itself.
 
 mod diagnose;
-#[cfg(soak)]
 mod election;
 mod ensemble;
 mod fencing;

@@ -18,6 +18,12 @@ pub(crate) struct Options {
     name: String,
 }
 
+impl Options {
+    pub(crate) fn all() -> Self {
+        Self { name: String::new() }
+    }
+}
+
 /// A guard of the code, and the run that fails without it.
 struct Guard {
     /// The name of its patch.
@@ -102,7 +108,7 @@ impl Copy {
                 format!("run --package zklock-chaos -- {options} --keep {}", kept.display()),
             ),
             Finder::Tests(target, names) => {
-                let test = format!("test --package {target}");
+                let test = format!("test --profile soak --package {target}");
                 (format!("{test} --no-run"), format!("{test} -- {names}"))
             }
         };
@@ -133,6 +139,7 @@ impl Copy {
         let mut command = Command::new(cargo);
         command.args(["--quiet"]).args(arguments.split(" ")).current_dir(&self.0);
         let command = command.env("CARGO_TARGET_DIR", target().join("guards").join("target"));
+        let command = command.env("RUSTFLAGS", "--cfg soak");
         Ok(command.stdin(Stdio::null()).status()?.code())
     }
 

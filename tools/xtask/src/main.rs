@@ -28,10 +28,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
+    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL, promtool and tmux, which are
     /// installed if missing.
     Ci,
-    /// Runs the tests that take long, with Kerberos too.
+    /// Runs the long form of every test, with Kerberos too, and takes the guards out.
     Soak,
     /// Measures the speed of zklock beside that of Curator, on a ZooKeeper that it starts.
     Bench(bench::Options),

@@ -1,17 +1,24 @@
-//! The tests that take long. Uses only `lanes`, `step` and `system`.
+//! The tests that take long. Uses only `guards`, `lanes`, `step` and `system`.
 
 use crate::step::{Outcome, Report, Step};
-use crate::{lanes, system};
+use crate::{guards, lanes, system};
 
-/// Runs every test in its longest form: on the embedded server, on a real ZooKeeper, and with Kerberos.
+/// Runs every test in its longest form: on the embedded server, on real ones, and with Kerberos. Takes out the guards.
 pub(crate) fn run() -> Outcome<Vec<Report>> {
     system::prepare()?;
-    let everything = "test --locked --profile soak --workspace --all-features --no-fail-fast";
-    let again = "--package zklock --package zklock-cli --package zklock-e2e --test it --test cli --test interop --test servers";
-    let on_zookeeper = format!("test --locked --profile soak --all-features --no-fail-fast {again}");
-    lanes::run(vec![vec![
+    let test = "test --locked --profile soak --all-features --no-fail-fast";
+    let core = "clippy --locked --package zklock-core --features sasl-gssapi -- -D warnings";
+    let docs = "doc --locked --workspace --no-deps --all-features --document-private-items";
+    let reports = lanes::run(vec![vec![
         Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").soaking(),
-        Step::cargo(everything).soaking(),
-        Step::cargo(&on_zookeeper).soaking().env("TEST_SERVER", "zookeeper"),
-    ]])
+        Step::cargo(core),
+        Step::cargo(docs).env("RUSTDOCFLAGS", "-D warnings"),
+        Step::cargo(&format!("{test} --workspace --exclude zklock-cli --exclude zklock-e2e")).soaking(),
+        Step::cargo(&format!("{test} --package zklock --test it")).soaking().env("TEST_SERVER", "zookeeper"),
+        Step::cargo(&format!("{test} --package zklock-cli --package zklock-e2e"))
+            .soaking()
+            .env("TEST_SERVER", "zookeeper"),
+    ]])?;
+    guards::run(&guards::Options::all())?;
+    Ok(reports)
 }

@@ -7,7 +7,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The longest duration of a step, which is several times that of the longest one.
-const LIMIT: &str = "60m";
+const LIMIT: &str = "30m";
+/// The same for a step of the soak.
+const LONG_LIMIT: &str = "4h";
 /// The exit code of `timeout` for a command that it ended.
 const TIMED_OUT: i32 = 124;
 
@@ -19,6 +21,7 @@ pub(crate) struct Step {
     title: String,
     command: Command,
     expected: Expected,
+    limit: &'static str,
 }
 
 /// The condition that the output must meet, besides the success of the command.
@@ -59,7 +62,7 @@ impl Step {
 
     fn new(title: String, mut command: Command) -> Self {
         command.current_dir(root()).stdin(Stdio::null());
-        Self { title, command, expected: Expected::Anything }
+        Self { title, command, expected: Expected::Anything, limit: LIMIT }
     }
 
     /// Adds arguments that are separated by spaces.
@@ -105,7 +108,8 @@ impl Step {
 
     /// Compiles the long form of tests. Other flags of the compiler need artifacts of their own.
     pub(crate) fn soaking(self) -> Self {
-        self.env("RUSTFLAGS", "--cfg soak").env("CARGO_TARGET_DIR", target().join("soak"))
+        let step = self.env("RUSTFLAGS", "--cfg soak").env("CARGO_TARGET_DIR", target().join("soak"));
+        Self { limit: LONG_LIMIT, ..step }
     }
 
     /// Lets other commands have the processors first.
@@ -115,7 +119,8 @@ impl Step {
 
     /// Ends the command and the processes that it started, so that a test that hangs is named in the output.
     fn limited(self) -> Self {
-        self.through("timeout", &["--kill-after=10s", LIMIT])
+        let limit = self.limit;
+        self.through("timeout", &["--kill-after=10s", limit])
     }
 
     /// Runs the command by another program, which takes the command as its last arguments.
@@ -178,7 +183,7 @@ impl Step {
 
     fn check(&self, status: ExitStatus, output: &str) -> Outcome {
         let problem = match self.expected {
-            _ if status.code() == Some(TIMED_OUT) => Some(format!("stopped after {LIMIT}")),
+            _ if status.code() == Some(TIMED_OUT) => Some(format!("stopped after {}", self.limit)),
             _ if !status.success() => Some(format!("{status}{}", failures(output))),
             Expected::Anything => None,
             Expected::NoWarnings => {

@@ -9,7 +9,7 @@ use super::Hold;
 #[derive(Debug)]
 pub(crate) enum Holds {
     One(Hold),
-    /// One hold for each node.
+    /// One hold for each node. If they are dropped, they end in this order.
     Many(Vec<Hold>),
 }
 

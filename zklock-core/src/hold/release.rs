@@ -40,8 +40,8 @@ pub(crate) fn begin_release(holds: Holds) -> Releasing {
     }
 }
 
-/// Ends all holds, as [`begin_release`] does, and waits for the outcome, which is logged if it is a failure. If that takes
-/// longer than `within`, the release continues in the background.
+/// Ends all holds, as [`begin_release`] does, and waits for the outcome. A failure is logged, but for a loss, which was told
+/// before. If the release takes longer than `within`, it continues in the background.
 pub(crate) async fn release_within(worker: &Worker, holds: Holds, within: Duration) {
     let released = async {
         match begin_release(holds) {
@@ -51,7 +51,10 @@ pub(crate) async fn release_within(worker: &Worker, holds: Holds, within: Durati
     };
     tokio::select! {
         biased;
-        outcome = released => log_failure(outcome),
+        outcome = released => match outcome {
+            Err(error) if error.is_lost() => {}
+            outcome => log_failure(outcome),
+        },
         () = worker.pause(within) => {}
     }
 }

@@ -201,7 +201,6 @@ impl Sequence {
         (0..i32::MAX).contains(&self.0)
     }
 
-    /// Returns the number that the server gives next, if it is unique.
     /// Tells whether the server gave no number between `other` and this one, and neither of them twice.
     pub(crate) fn is_next_after(self, other: Self) -> bool {
         self.is_unique() && other.is_unique() && self.distance_from(other) == 1

@@ -171,8 +171,7 @@ impl Driver {
 
     /// Waits until the queue is to be listed again, because there is no room for a watch.
     ///
-    /// Each contender lists for itself, and asks for room again after each list. This is so simple because the budget of
-    /// watches, and these waits with it, will be removed with the reconnects of the client library (issue 41).
+    /// Each contender lists for itself, and asks for room again after each list.
     async fn wait_unwatched(&mut self, cancel: &CancellationToken) -> Event {
         let pause = pause_after(self.names);
         tokio::select! {
@@ -245,7 +244,7 @@ fn pause_after(names: usize) -> Duration {
 
 /// The shortest interval at which a contender lists children for which there is no room for a watch.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Bounds the names that a contender reads to 8,000 per second.
+/// Bounds the names that a contender reads to 8,000 per second, unless the list is longer than 72,000 names.
 const PAUSE_PER_NAME: Duration = Duration::from_micros(125);
 /// The longest interval, whatever the length of the list.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
