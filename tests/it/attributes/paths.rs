@@ -138,7 +138,7 @@ async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
     assert_eq!(times.get(), 1);
 }
 
-#[distributed_lock(path = "/site", wait = "0s")]
+#[distributed_lock(path = "/site", no_wait)]
 async fn visit() -> Result<(), LockError> {
     Ok(())
 }

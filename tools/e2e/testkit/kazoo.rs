@@ -3,7 +3,7 @@
 //! The test fails without Python with `venv` and pip, without a package index, and on any disagreement.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
