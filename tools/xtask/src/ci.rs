@@ -91,7 +91,7 @@ fn checks() -> Vec<Step> {
         Step::cargo(&format!("test --locked --package zklock --doc --features {features},testing")),
         Step::cargo(&format!("test --locked --package zklock-core --features {features}")),
         Step::cargo("clippy --locked --package zklock-testkit --all-features -- -D warnings"),
-        Step::cargo("test --locked --package zklock-testkit --all-features"),
+        Step::cargo("test --locked --package zklock-testkit --all-features --features zookeeper-client/tls"),
         Step::cargo(WITH_TLS).ends_with(EXAMPLES[0].2),
         Step::cargo(PACKAGE).without_warnings(),
         Step::cargo(&format!("test {downstream}")).in_shared_target(),
