@@ -42,7 +42,7 @@ async fn endless_events_keep_no_request_from_its_answer() {
     let pause = Duration::from_millis(if cfg!(soak) { 1 } else { 10 });
     let attack = victim.relay.attack(kinds.concat(), pause, Answers::Arrive);
     until(async || attack.written() > 0, "the attack has begun").await;
-    for _ in 0..20 {
+    for _ in 0..50 {
         let other = soon(victim.client.mutex(super::OTHER).unwrap().lock()).await.unwrap();
         soon(other.release()).await.unwrap();
         soon(victim.guard.verify()).await.unwrap();

@@ -28,6 +28,9 @@ impl Built {
         // `cargo test` has built and run these.
         let (mut built, first) = Self::by(&test(""))?;
         built.tests.retain(|test| test.name == "it");
+        if built.tests.len() != 1 {
+            return Err(format!("{} tests have the name `it`", built.tests.len()).into());
+        }
         let (others, second) = Self::by(&test(
             "--package zklock-e2e --package zklock-cli --package zklock-chaos --package zklock-example-services \
              --package xtask",
