@@ -109,7 +109,7 @@ async fn calls_that_wait_for_more_locks_than_can_be_watched_disturb_nobody_and_a
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete() {
+async fn waiters_of_one_client_that_are_cancelled_together_cost_two_requests() {
     let crowd = Crowd::of().await;
     let _holder = crowd.holder("/crowd").await;
     let mutex = crowd.client.mutex("/crowd").unwrap();
@@ -126,9 +126,10 @@ async fn waiters_of_one_client_that_are_cancelled_together_cost_one_delete() {
     // Requests are answered in their order: this list comes after all that was sent before.
     assert!(crowd.client.mutex("/another").unwrap().participants().await.unwrap().is_empty());
     let since = crowd.proxy.counts() - before;
-    let expected = [Opcode::DELETE, Opcode::GET_CHILDREN].map(|opcode| since.requests(opcode));
-    assert_eq!(expected, [1, 1]);
-    assert_eq!(since.requests_total() - since.requests(Opcode::PING), 2, "{since:?}");
+    // The watch on the node in front is removed, too.
+    let expected = [Opcode::DELETE, Opcode::REMOVE_WATCHES, Opcode::GET_CHILDREN];
+    assert_eq!(expected.map(|opcode| since.requests(opcode)), [1, 1, 1]);
+    assert_eq!(since.requests_total() - since.requests(Opcode::PING), 3, "{since:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -127,17 +127,19 @@ async fn a_waiter_whose_session_is_ended_enters_the_queue_again() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_node_is_deleted_enters_the_queue_again() {
+async fn a_waiter_whose_node_is_deleted_enters_the_queue_again_when_the_one_in_front_leaves() {
     let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
     let (guard, waiting) = held_and_waited_for(&space, &holder, &client).await;
     let before = holder.mutex(PATH).unwrap().participants().await.unwrap();
     let node = space.full(&format!("{PATH}/{}", before[1].node));
     space.outsider().await.delete(&node, None).await.unwrap();
-    space.until_queued(PATH, 2).await;
     assert!(guard.is_held());
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    let after = holder.mutex(PATH).unwrap().participants().await.unwrap();
+    assert!(after.len() == 1 && after[0].node != before[1].node);
+    guard.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -82,7 +82,8 @@ async fn give_up_a_call<T>(interfere: impl FnOnce(&Proxy) -> T) -> T {
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = tokio::spawn({
-        let mutex = client.mutex(PATH).unwrap();
+        // One that honours others creates no queue, which would be a transaction, too.
+        let mutex = client.mutex(PATH).unwrap().also_behind(["__lock__"]);
         async move { mutex.lock_timeout(Duration::MAX).await }
     });
     soon(lost.struck()).await;

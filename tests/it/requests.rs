@@ -33,28 +33,33 @@ pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) 
     server.packets_received() - before - 1
 }
 
+/// The requests of a free lock at a path that nobody has used, and then again and again.
+const NEW: [(u64, [u64; 3]); 4] = [(2, [1, 0, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]), (2, [0, 1, 1])];
+/// Those at a path that another client has used.
+const MET: [(u64, [u64; 3]); 4] = [(4, [1, 1, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]), (2, [0, 1, 1])];
+
 #[tokio::test]
-async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_none() {
+async fn a_free_lock_costs_two_requests_at_a_new_path_and_again_and_again() {
     let server = Server::start_granting(PATIENCE);
-    // Another client creates the parents.
-    let _other = quiet(&server).await;
     let proxy = Proxy::start(server.address()).unwrap();
-    let mutex = quiet_client_at(proxy.connect_string()).await.mutex("/cost").unwrap();
-    let of_locks = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE];
+    let (client, other) = (quiet_client_at(proxy.connect_string()).await, quiet_client(&server).await);
+    other.mutex("/met").unwrap().lock().await.unwrap().release().await.unwrap();
+    let of_locks = [Opcode::MULTI, Opcode::CREATE2, Opcode::DELETE];
     let counted = || of_locks.map(|opcode| proxy.requests(opcode));
-    // The second time, the client also watches the queue's node, and then it goes by its numbers.
-    for (cost, lists) in [(3, 1), (4, 1), (2, 0), (2, 0), (2, 0)] {
-        let before = counted();
-        let free = async { mutex.lock().await.unwrap().release().await.unwrap() };
-        let all = requests(&server, free).await;
-        // On a busy machine, it may hold the lock for so long that it watches its own node.
-        assert!((cost..=cost + 1).contains(&all), "{all} requests instead of {cost}");
-        assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), [1, lists, 1]);
+    for (path, costs) in [("/new", NEW), ("/met", MET)] {
+        let mutex = client.mutex(path).unwrap();
+        for (cost, each) in costs {
+            let before = counted();
+            let free = async { mutex.lock().await.unwrap().release().await.unwrap() };
+            let all = requests(&server, free).await;
+            // On a busy machine, it may hold the lock for so long that it looks around.
+            assert!((cost..=cost + 1).contains(&all), "{path}: {all} requests instead of {cost}");
+            assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), each, "{path}");
+        }
     }
-    let guard = mutex.lock().await.unwrap();
-    // A holder that did not list watches its own node, unless it releases the lock soon.
-    let own = mutex.participants().await.unwrap().remove(0).node;
-    until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
+    let mutex = client.mutex("/new").unwrap();
+    let (guard, before) = (mutex.lock().await.unwrap(), proxy.requests(Opcode::GET_CHILDREN));
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) > before }, "the holder looks around").await;
     let again = guard.scope(async {
         for _ in 0..10 {
             mutex.lock().await.unwrap().release().await.unwrap();
@@ -62,6 +67,19 @@ async fn a_lock_costs_three_requests_then_four_and_then_two_and_entering_again_n
     });
     assert_eq!(requests(&server, again).await, 0);
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_at_a_new_path_costs_one_request_more_if_it_is_held_for_longer() {
+    let server = Server::start_granting(PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = quiet_client_at(proxy.connect_string()).await;
+    let before = proxy.requests_total();
+    let guard = client.mutex("/cost").unwrap().lock().await.unwrap();
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) > 0 }, "the holder looks around").await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    guard.release().await.unwrap();
+    assert_eq!(proxy.requests_total() - before, 3);
 }
 
 #[tokio::test]
@@ -76,18 +94,17 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three() {
     let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
     assert_eq!(requests(&server, tried).await, 3);
 
-    assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 5);
+    assert_eq!(wait_until_watched(&server, (guard, &waiter), 5).await, 5);
 }
 
 #[tokio::test]
-async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second() {
+async fn a_lock_behind_several_costs_five_requests_and_six_at_first() {
     let server = Server::start_granting(PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();
     let client = quiet_client_at(proxy.connect_string()).await;
     let (holder, other) = (quiet(&server).await, quiet(&server).await);
-    // The waiter watches the node in front, and its own when it has waited for a second.
-    // The second acquisition watches the queue's node as well.
-    for (reads, cost) in [(1, 5), (3, 1 + 6)] {
+    // The first acquisition finds that the queue exists. The second one watches the queue's node as well.
+    for (reads, cost) in [(1, 6), (2, 6), (1, 5)] {
         let guard = holder.lock().await.unwrap();
         let between = tokio::spawn({
             let other = other.clone();
@@ -102,10 +119,7 @@ async fn a_lock_behind_several_costs_five_requests_or_six_after_a_second() {
         guard.release().await.unwrap();
         soon(between).await.unwrap().unwrap();
         soon(waiting).await.unwrap().unwrap();
-        let all = proxy.requests_total() - requests;
-        // On a busy machine, the first wait may take a second, too.
-        let watches_its_own = reads == 1 && all == cost + 1;
-        assert!(all == cost || watches_its_own, "{all} requests instead of {cost}");
+        assert_eq!(proxy.requests_total() - requests, cost);
     }
 }
 
@@ -115,8 +129,8 @@ async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mute
     let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
     let is_watched = || async {
         questions.set(questions.get() + 1);
-        // The holder watches its own node. The waiter watches that, too, its own node and the children of the queue.
-        // Both watch the queue's node.
+        // The holder watches its own node. The waiter watches that, too, and the children of the queue. Both watch the
+        // queue's node.
         server.four_letter("mntr").unwrap().contains(&are_set)
     };
     let passes = async {
@@ -232,22 +246,23 @@ async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does() {
 #[tokio::test]
 async fn two_free_members_cost_what_two_mutexes_cost_one_after_the_other() {
     let server = Server::start_granting(PATIENCE);
-    let pair = ["/cost/a", "/cost/b"];
-    // Another client creates the parents.
-    let other = quiet_client(&server).await;
-    other.lock_all(pair).await.unwrap().release().await.unwrap();
     let proxy = Proxy::start(server.address()).unwrap();
-    let multi = quiet_client_at(proxy.connect_string()).await.multi(pair).unwrap();
-    let of_locks = [Opcode::MULTI, Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE];
+    let (client, other) = (quiet_client_at(proxy.connect_string()).await, quiet_client(&server).await);
+    // Another client creates the parents.
+    other.lock_all(["/cost/met/a", "/cost/met/b", "/cost/new/z"]).await.unwrap().release().await.unwrap();
+    let of_locks = [Opcode::MULTI, Opcode::CREATE2, Opcode::DELETE];
     let counted = || of_locks.map(|opcode| proxy.requests(opcode));
-    for (cost, lists) in [(6, 2), (8, 2), (4, 0), (4, 0)] {
-        let before = counted();
-        let free = async { multi.lock().await.unwrap().release().await.unwrap() };
-        let all = requests(&server, free).await;
-        // On a busy machine, the members may be held for so long that their nodes are watched.
-        assert!((cost..=cost + 2).contains(&all), "{all} requests instead of {cost}");
-        let after = counted();
-        assert_eq!([0, 1, 2, 3].map(|index| after[index] - before[index]), [0, 2, lists, 2]);
+    for (paths, costs) in [(["/cost/new/a", "/cost/new/b"], NEW), (["/cost/met/a", "/cost/met/b"], MET)] {
+        let multi = client.multi(paths).unwrap();
+        for (cost, each) in costs {
+            let before = counted();
+            let free = async { multi.lock().await.unwrap().release().await.unwrap() };
+            let (all, cost) = (requests(&server, free).await, 2 * cost);
+            // On a busy machine, the members may be held for so long that their holder looks around.
+            assert!((cost..=cost + 2).contains(&all), "{paths:?}: {all} requests instead of {cost}");
+            let two = each.map(|count| 2 * count);
+            assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), two, "{paths:?}");
+        }
     }
 }
 
@@ -281,9 +296,8 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips() {
     let first = leads.leader_latch("/latch").unwrap();
     soon(first.leadership()).await.unwrap();
     let second = follows.leader_latch("/latch").unwrap();
-    // In each election the leader watches its own node. The follower watches the leader's node, the list and,
-    // after a second, its own node.
-    until(|| async { server.watch_count() == 8 }, "all watches are there").await;
+    // In each election the leader watches its own node. The follower watches the leader's node and the list.
+    until(|| async { server.watch_count() == 6 }, "all watches are there").await;
     let asks = async |client: &Client, latch: &LeaderLatch, leads: bool| {
         let leader = client.leader("/cost/7").unwrap();
         for _ in 0..10_000 {
@@ -339,24 +353,17 @@ async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_eleve
 }
 
 #[tokio::test]
-async fn a_downgrade_costs_its_transaction_and_a_watch() {
+async fn a_downgrade_costs_its_transaction_and_a_list() {
     let server = Server::start_granting(PATIENCE);
-    let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let lock = quiet_client_at(proxy.connect_string()).await.rwlock("/cost").unwrap();
     lock.read().await.unwrap().release().await.unwrap();
-    let questions = Cell::new(0);
-    let downgraded = async {
-        let reader = lock.write().await.unwrap().downgrade().await.unwrap();
-        let own = lock.participants().await.unwrap().remove(0).node;
-        let is_watched = || async {
-            questions.set(questions.get() + 1);
-            server.four_letter("wchp").unwrap().contains(&own)
-        };
-        until(is_watched, "the reader watches its node").await;
-        reader.release().await.unwrap();
-    };
-    let all = requests(&server, downgraded).await - questions.get();
-    // Listing the participants costs a list and the data of the only one.
-    assert_eq!(all - 2, 4 + 2, "the second acquisition, with the release, and the downgrade");
+    let (before, lists) = (proxy.requests_total(), proxy.replies(Opcode::GET_CHILDREN));
+    let reader = lock.write().await.unwrap().downgrade().await.unwrap();
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) == lists + 2 }, "the reader looks around").await;
+    reader.release().await.unwrap();
+    let all = proxy.requests_total() - before;
+    assert_eq!(all, 4 + 2, "the second acquisition, with the release, and the downgrade");
 }
 
 const TICK: &str = "/ticks/hourly";
@@ -399,6 +406,7 @@ async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing() {
     let client = quiet_client(&server).await;
     let guard = client.mutex("/hourly").unwrap().lock().await.unwrap();
     assert!(guard.once_per(TICK, HOUR).await.unwrap());
+    until(|| async { server.watch_count() == 1 }, "the holder has looked around").await;
     let asks = async {
         assert!(client.has_begun(TICK, HOUR).await.unwrap());
         client.until_begun(TICK, HOUR).await;
@@ -410,6 +418,7 @@ async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing() {
 async fn an_upsert_costs_one_request_or_two_and_one_for_each_missing_parent_and_a_read_two() {
     let server = Server::start_granting(PATIENCE);
     let guard = quiet_client(&server).await.mutex("/cost").unwrap().lock().await.unwrap();
+    until(|| async { server.watch_count() == 1 }, "the holder has looked around").await;
     for (path, cost) in [("/cost", 1), ("/new", 2), ("/new", 1), ("/new/a", 2), ("/two/more/nodes", 4)] {
         let upserted = async { guard.upsert(path, "x").await.unwrap() };
         assert_eq!(requests(&server, upserted).await, cost, "{path}");

@@ -18,9 +18,9 @@
 //! * [`ward`] has the held locks, each a [`charge`], and [`warden`] watches over their nodes.
 //! * [`link`] is the state of the connection.
 //! * [`sentry`] has the news of a held node's watches.
-//! * [`succession`] remembers the numbers by which a contender knows without a list that it is first.
+//! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
-//! * [`notice`] bounds the number of watches. [`leftover`] keeps the watches of waits that were given up.
+//! * [`notice`] bounds the number of watches.
 //! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
@@ -52,7 +52,6 @@ mod heartbeat;
 #[cfg(feature = "sasl-gssapi")]
 mod hosted;
 pub(crate) mod janitor;
-mod leftover;
 mod link;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
@@ -61,6 +60,7 @@ mod opening;
 pub(crate) mod ops;
 pub(crate) mod presence;
 mod present;
+mod queues;
 mod roll;
 pub(crate) mod security;
 pub(crate) mod sentry;
@@ -68,7 +68,6 @@ pub(crate) mod sentry;
 mod staged;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 mod standing;
-mod succession;
 pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -87,11 +86,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::clock::LeaseClock;
 use self::fault::Fault;
-use self::leftover::Leftovers;
 use self::link::Links;
 use self::ops::Ops;
+use self::queues::Queues;
 use self::roll::RollCall;
-use self::succession::Succession;
 use self::traffic::Traffic;
 use self::ward::Ward;
 
@@ -119,8 +117,7 @@ pub(crate) struct Session {
     /// The paths for which a warning about a child that is not a contender was logged.
     strangers: Mutex<HashSet<String>>,
     roll: RollCall,
-    leftovers: Leftovers,
-    succession: Succession,
+    queues: Queues,
     traffic: Traffic,
     ward: Ward,
 }

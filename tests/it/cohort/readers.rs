@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use zklock::{Client, ReadGuard, RwLock, WriteGuard};
+use zklock_testkit::wire::Opcode;
 
 use super::requests_for_locks;
 use crate::support::{Space, soon, until};
@@ -42,6 +43,7 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let first = shelf(&client).read().await.unwrap();
+    until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the holder has looked around").await;
     let requests = requests_for_locks(&proxy);
     let mut readers = Vec::new();
     for _ in 0..100 {

@@ -6,7 +6,7 @@ use zklock_testkit::wire::{Opcode, Writer};
 use zklock_testkit::{Proxy, RuleBuilder};
 
 use super::{HEADER, OTHER, PATH, STALL, until_works};
-use crate::support::{Space, soon};
+use crate::support::{Space, soon, until};
 
 /// Far more contenders than any queue has.
 const MANY: i32 = if cfg!(soak) { 100_000 } else { 2_000 };
@@ -48,11 +48,17 @@ fn lists(proxy: &Proxy) -> RuleBuilder<'_> {
     proxy.on_success(Opcode::GET_CHILDREN).always()
 }
 
+/// Waits until a holder has seen its own node in a list. If the first list lacked it, the lock would be lost.
+async fn until_looked_around(proxy: &Proxy) {
+    until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the holder has looked around").await;
+}
+
 /// Checks that each kind of call ends while the lists are false, and that all work again with true ones.
 async fn misled(falsify: impl Fn(&Proxy)) {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
+    until_looked_around(&proxy).await;
     let mutex = client.mutex(PATH).unwrap();
     let lock = client.rwlock("/ledger").unwrap();
     let semaphore = client.semaphore("/pool", 2).unwrap();
@@ -91,6 +97,7 @@ async fn a_hold_outlasts_a_list_of_many_participants() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
+    until_looked_around(&proxy).await;
     let mutex = client.mutex(PATH).unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     lists(&proxy).rewrite(|answer| listing(answer, contenders()));

@@ -37,13 +37,13 @@ async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail() {
     let last = spawn_lock(&c);
     space.until_queued(PATH, 3).await;
     a.break_lock(&participants(&a).await[1]).await.unwrap();
-    let is_last = || async {
-        let sessions: Vec<_> = participants(&a).await.iter().map(|one| Some(one.session_id)).collect();
-        sessions == [a.session_id(), c.session_id(), b.session_id()]
-    };
-    until(is_last, "it is at the tail").await;
     guard.release().await.unwrap();
     let guard = soon(last).await.unwrap();
+    let is_last = || async {
+        let sessions: Vec<_> = participants(&a).await.iter().map(|one| Some(one.session_id)).collect();
+        sessions == [c.session_id(), b.session_id()]
+    };
+    until(is_last, "it is at the tail").await;
     assert!(!expelled.is_finished());
     guard.release().await.unwrap();
     soon(expelled).await.unwrap().release().await.unwrap();

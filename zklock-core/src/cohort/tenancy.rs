@@ -213,6 +213,11 @@ impl<L: Handle> Tenancy<L> {
         self.since.checked_add(within).filter(|_| self.has_company)
     }
 
+    /// Returns whether others may wait for the lock.
+    pub(super) fn has_company(&mut self) -> bool {
+        self.look().company.is_some()
+    }
+
     /// Looks at the lease. The counts begin again when company is noticed.
     fn look(&mut self) -> Look {
         let look = self.lease.look();

@@ -183,14 +183,13 @@ impl Cohort<CallerLine> {
 
     /// Waits until a lease in line may be passed on, is lost, or has company.
     async fn kept_changes(self: &Arc<Self>, kept: Option<Kept>) {
-        let Some(Kept { tenancy, is_open }) = kept else { return pending().await };
+        let Some(Kept { tenancy, is_open, has_company }) = kept else { return pending().await };
         let Some(tenure) = self.rules().lease(tenancy).map(|lease| lease.tenure().clone()) else { return };
         if is_open {
             tenure.passable().await;
             return self.serve();
         }
         tenure.urge();
-        let has_company = tenure.company().is_some();
         tokio::select! {
             _ = tenure.lost() => {
                 let left = self.rules().lost(tenancy);

@@ -27,9 +27,6 @@ pub(crate) trait Seat: Send + Sized {
     /// Begins to watch over the node that was seen at the head of its queue.
     fn begin_watch(&self);
 
-    /// Returns whether it has watched its own node since it waited.
-    fn has_own_watch(&self) -> bool;
-
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
 
@@ -68,10 +65,6 @@ impl Seat for Driver {
 
     fn begin_watch(&self) {
         self.begin_watch();
-    }
-
-    fn has_own_watch(&self) -> bool {
-        self.has_own_watch()
     }
 
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {

@@ -84,7 +84,7 @@ impl Tenure {
         seat.begin_watch();
         let attendance = Some(session.attend());
         let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
-        let (key, has_own_watch) = (session.next_key(), seat.has_own_watch());
+        let key = session.next_key();
         let tenure = Arc::new(Self {
             queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
             node: LockNode::new(Name::new(&node.name)),
@@ -110,10 +110,6 @@ impl Tenure {
             desk: Desk::new(at_rest(seat)),
         });
         tenure.session.enroll(key, tenure.clone());
-        if has_own_watch {
-            // A delay would save no request.
-            tenure.session.hasten(key);
-        }
         tenure
     }
 

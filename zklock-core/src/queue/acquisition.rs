@@ -4,9 +4,9 @@
 //!             Entered               Head
 //!  Creating ───────────► Queued ───────────► Held
 //!    │  ▲                 │  ▲                ▲
-//!    │  │ none of mine    │  │ PredecessorGone│ Inherited
-//!    │  │                 ▼  │                │
-//!    ▼  │           Waiting, Next ────────────┘
+//!    │  │ none of mine    │  │ PredecessorGone
+//!    ▼  │                 ▼  │
+//!    │  │               Waiting
 //!  Locating ── mine found ─► Queued          (create's outcome unknown)
 //!  any ─ Cancel ──────► Locating/Withdrawing ─ none of mine left ─► Withdrawn
 //!  any ─ SessionLost ─► Lost                 (ephemerals die with the session)
@@ -16,6 +16,11 @@
 //! [`Event::Cancel`] and [`Event::SessionLost`] may come at any time. A request that is under way
 //! is never abandoned: a cancelled machine waits for its outcome and acts on it. A request that was
 //! not sent yet may be skipped.
+//!
+//! # Why a transaction that creates the queue proves the turn
+//!
+//! The servers execute a transaction as one step. If it creates the queue's node and a contender below it, there was no
+//! other contender when it was executed, and all later ones are behind this one.
 //!
 //! # Why a create whose outcome is unknown is resolved by a transaction and a list
 //!
@@ -65,8 +70,6 @@ enum State {
     Trimming(Node),
     Queued(Node),
     Waiting(Node),
-    /// Waiting for one contender, whose end is the own turn.
-    Next(Node),
     Held(Node),
     Downgrading(Replacement),
     Withdrawing(Names),
@@ -113,11 +116,9 @@ impl Acquisition {
     /// Returns the contender's node while it is known and has a place in the queue.
     pub(crate) fn node(&self) -> Option<&Node> {
         match &self.state {
-            State::Trimming(node)
-            | State::Queued(node)
-            | State::Waiting(node)
-            | State::Next(node)
-            | State::Held(node) => Some(node),
+            State::Trimming(node) | State::Queued(node) | State::Waiting(node) | State::Held(node) => {
+                Some(node)
+            }
             State::Downgrading(replacement) => Some(&replacement.old),
             _ => None,
         }
@@ -144,7 +145,7 @@ impl Acquisition {
     fn cancel(&mut self) -> Option<Action> {
         self.intent = Intent::WITHDRAW;
         match &self.state {
-            State::Waiting(node) | State::Next(node) | State::Held(node) => {
+            State::Waiting(node) | State::Held(node) => {
                 let name = node.name.clone();
                 Some(self.delete(smallvec![name]))
             }
@@ -160,6 +161,8 @@ impl Acquisition {
         match (self.state.clone(), outcome) {
             (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
             (State::Creating, Event::ParentMissing) => self.prepare(),
+            (State::Creating, Event::QueueExists) if self.intent == Intent::Acquire => self.create(),
+            (State::Creating, Event::QueueExists) => self.gone(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
                 self.traces = Traces::Possible;
@@ -175,9 +178,8 @@ impl Acquisition {
             (State::Trimming(node), _) => self.queue(node),
             (State::Queued(node), Event::Listed(children)) => self.place(node, &children),
             (State::Queued(_), Event::ParentMissing) => self.gone(),
-            (State::Waiting(_) | State::Next(_) | State::Held(_), Event::OwnNodeGone) => self.gone(),
-            (State::Next(node), Event::Inherited) => self.hold(node),
-            (State::Queued(node) | State::Waiting(node) | State::Next(node), _) => self.queue(node),
+            (State::Held(_), Event::OwnNodeGone) => self.gone(),
+            (State::Queued(node) | State::Waiting(node), _) => self.queue(node),
             (State::Held(node), Event::Downgrade) => self.downgrade(node),
             (State::Held(node), _) => self.hold(node),
             (State::Downgrading(replacement), outcome) => self.downgraded(replacement, outcome),

@@ -87,18 +87,6 @@ impl Claim {
         }
     }
 
-    /// Tells whether the turn comes as soon as the only contender to wait for, of role `other`, is deleted.
-    ///
-    /// A writer may have been replaced by a reader with the same sequence, for which only readers do not wait
-    /// (CURATOR-621).
-    pub(crate) fn inherits_from(&self, other: Role) -> bool {
-        match self.role() {
-            Role::Read => true,
-            Role::Exclusive | Role::Write | Role::Latch => other != Role::Write,
-            Role::Permit => false,
-        }
-    }
-
     /// Tells whether a contender of role `other` in front has to leave first.
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {

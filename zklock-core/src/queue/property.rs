@@ -49,7 +49,7 @@ fn turn_of(children: &[String], own: &str) -> Turn {
 /// Returns the contender that a contender watches, without the number of contenders in front of it.
 fn watched(children: &[String], own: &str) -> Result<String, Turn> {
     match turn_of(children, own) {
-        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name) | Obstacle::Sole(name), .. }) => Ok(name),
+        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name), .. }) => Ok(name),
         other => Err(other),
     }
 }
@@ -86,13 +86,9 @@ proptest! {
             let role = Contender::parse(name).unwrap().role;
             let turn = Turn::of(&contenders(&children, &[]), name, &Claim::place(role));
             if let Turn::Behind(Ahead { obstacle, count }) = turn {
-                let is_sole = matches!(obstacle, Obstacle::Sole(_));
-                let (Obstacle::Contender(watched) | Obstacle::Sole(watched)) = obstacle else {
+                let Obstacle::Contender(watched) = obstacle else {
                     return Err(TestCaseError::fail("nobody waits for anyone"));
                 };
-                let in_the_way = children[..place].iter().filter(|name| role == Role::Write || name.contains("WRIT"));
-                let are_sole = in_the_way.count() == 1 && (role == Role::Read || watched.contains("READ"));
-                prop_assert_eq!(is_sole, are_sole);
                 prop_assert_eq!(count, place);
                 let watched = children.iter().position(|child| *child == watched).unwrap();
                 prop_assert!(watched < place);

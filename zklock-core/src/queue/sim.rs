@@ -149,7 +149,7 @@ fn writers_that_were_readers_before_exclude_everybody() {
 }
 
 #[test]
-fn each_role_behind_one_of_each_other_inherits_from_it_and_excludes_the_others() {
+fn each_role_behind_one_of_each_other_excludes_the_others() {
     let (faults, least) = if cfg!(soak) { (1, 20_000) } else { (0, 1_500) };
     let kinds = [Role::Read, Role::Write];
     let mut states = 0;

@@ -32,9 +32,6 @@ pub(crate) struct Ahead {
 pub(crate) enum Obstacle {
     /// The nearest of the contenders that have to leave.
     Contender(String),
-    /// The only contender that has to leave. The turn has come when it is deleted: no other contender can come
-    /// in front, because numbers below the own one are not given again while the own node exists.
-    Sole(String),
     /// Any contender in front.
     Anyone,
 }
@@ -54,12 +51,9 @@ impl Turn {
         let obstacle = match claim {
             Claim::Permit { of } => (count >= *of as usize).then_some(Obstacle::Anyone),
             Claim::Place(_) => {
-                let in_the_way = || front().filter(|(_, other)| claim.waits_for(other.role));
-                let nearest = in_the_way().max_by_key(|(distance, _)| *distance);
-                nearest.map(|(_, other)| match in_the_way().nth(1) {
-                    None if claim.inherits_from(other.role) => Obstacle::Sole(other.name.to_owned()),
-                    _ => Obstacle::Contender(other.name.to_owned()),
-                })
+                let in_the_way = front().filter(|(_, other)| claim.waits_for(other.role));
+                let nearest = in_the_way.max_by_key(|(distance, _)| *distance);
+                nearest.map(|(_, other)| Obstacle::Contender(other.name.to_owned()))
             }
         };
         match obstacle {
@@ -152,10 +146,6 @@ mod tests {
         assert_eq!(Turn::of(&contenders(&children, claim.also_behind()), own, claim), expected);
     }
 
-    fn behind_only(count: usize, name: &str) -> Turn {
-        Turn::Behind(Ahead { obstacle: Obstacle::Sole(name.into()), count })
-    }
-
     fn behind(count: usize, name: &str) -> Turn {
         Turn::Behind(Ahead { obstacle: Obstacle::Contender(name.into()), count })
     }
@@ -164,7 +154,7 @@ mod tests {
     fn the_lowest_sequence_is_head_and_others_watch_the_one_in_front() {
         let children = ["b-lock-0000000003", "c-lock-0000000001", "a-lock-0000000002"];
         check(&children, "c-lock-0000000001", Turn::Head);
-        check(&children, "a-lock-0000000002", behind_only(1, "c-lock-0000000001"));
+        check(&children, "a-lock-0000000002", behind(1, "c-lock-0000000001"));
         check(&children, "b-lock-0000000003", behind(2, "a-lock-0000000002"));
     }
 
@@ -240,7 +230,7 @@ mod tests {
         check_claim(&read, &children, children[0], Turn::Head);
         check_claim(&write, &children, children[1], Turn::Head);
         check_claim(&write, &children[..2], children[2], Turn::Missing);
-        check_claim(&write, &[children[0], children[2]], children[2], behind_only(1, children[0]));
+        check_claim(&write, &[children[0], children[2]], children[2], behind(1, children[0]));
     }
 
     #[test]
@@ -263,7 +253,7 @@ mod tests {
         assert_eq!(other_recipe(&all[1..], &children[2], &Claim::place(Role::Exclusive)), Some(Role::Read));
         let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"];
         check(&children, children[2], behind(2, children[1]));
-        check_claim(&Claim::place(Role::Read), &children[..2], children[1], behind_only(1, children[0]));
+        check_claim(&Claim::place(Role::Read), &children[..2], children[1], behind(1, children[0]));
     }
 
     #[test]
@@ -276,31 +266,9 @@ mod tests {
         check(&children, children[2], Turn::Head);
         check_claim(&also_behind(Role::Exclusive), &children, children[2], behind(2, children[1]));
         let children = ["0f__lock__0000000001", "0e__rlock__0000000002", "x-__READ__0000000003"];
-        check_claim(&also_behind(Role::Read), &children, children[2], behind_only(2, children[0]));
+        check_claim(&also_behind(Role::Read), &children, children[2], behind(2, children[0]));
         let children = ["0f__lock__0000000004", "0e__lock__x", "x-lock-0000000003"];
         check_claim(&also_behind(Role::Exclusive), &children, children[2], Turn::Head);
-    }
-
-    #[test]
-    fn the_turn_comes_with_the_end_of_the_only_one_in_front_unless_a_reader_may_replace_it() {
-        let name = |role: Role, n| format!("x-{}{n:010}", role.base());
-        let places = [Role::Exclusive, Role::Read, Role::Write, Role::Latch];
-        for (own, other) in places.into_iter().flat_map(|own| Role::ALL.map(|other| (own, other))) {
-            let children = [name(other, 1), name(own, 2)];
-            let turn = Turn::of(&contenders(&children, &[]), &children[1], &Claim::place(own));
-            let front = children[0].as_str();
-            let expected = match (own, other) {
-                (Role::Read, Role::Read) => Turn::Head,
-                (Role::Read, _) => behind_only(1, front),
-                (_, Role::Write) => behind(1, front),
-                _ => behind_only(1, front),
-            };
-            assert_eq!(turn, expected, "{own:?} behind {other:?}");
-        }
-        let children = ["a-__WRIT__0000000001", "b-__READ__0000000002", "c-__READ__0000000003"];
-        check_claim(&Claim::place(Role::Read), &children, children[2], behind_only(2, children[0]));
-        let children = ["a-__WRIT__0000000001", "b-__WRIT__0000000002", "c-__READ__0000000003"];
-        check_claim(&Claim::place(Role::Read), &children, children[2], behind(2, children[1]));
     }
 
     #[test]

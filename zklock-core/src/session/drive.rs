@@ -1,6 +1,5 @@
 //! Performs the actions of an acquisition, and reports their outcomes to the state machine.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,16 +13,15 @@ use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::claim::Claim;
 use crate::queue::contender::ContenderId;
 
-use super::charge::Absence;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::notice::Watch;
+use super::queues::{WatchId, Way};
 use super::sentry::{Seen, Sentry};
-use super::succession::Loan;
 use super::{Health, Ownership, Session};
 
+mod entering;
 mod locating;
-mod numbers;
 mod outcome;
 mod requests;
 mod resting;
@@ -66,10 +64,12 @@ pub(crate) struct Driver {
     sentry: Arc<Sentry>,
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
-    /// Resolves when the own node is gone, once the contender has waited long.
-    pub(super) absence: Option<Vigil>,
-    /// The knowledge of the last acquisition. It goes back when this one is finished.
-    loan: Option<Loan>,
+    /// The way in which the contender enters its queue next.
+    way: Way,
+    /// The watch on the queue's node under which the own node exists.
+    watch: Option<WatchId>,
+    /// The version of the data of the contender's node, unless others have written to it.
+    version: i32,
     numbers: Numbers,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
@@ -78,13 +78,9 @@ pub(crate) struct Driver {
     pause: Duration,
 }
 
-/// Resolves when a node is gone, or cannot be watched.
-pub(super) type Vigil = Pin<Box<dyn Future<Output = Absence> + Send>>;
-
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
         let Bid { lock, path, claim, data, counter, numbers } = bid;
-        let loan = session.borrow(&path, &claim, numbers);
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, claim, session.id());
         let epoch = session.link().epoch;
@@ -103,8 +99,9 @@ impl Driver {
             names: 0,
             sentry: Arc::default(),
             has_entered: false,
-            absence: None,
-            loan,
+            way: Way::List,
+            watch: None,
+            version: 0,
             numbers,
             is_settled: false,
             epoch,
@@ -264,7 +261,7 @@ impl Driver {
             self.action = action;
         }
         if let Action::Finish(_) = self.action {
-            self.give_back();
+            self.leave_number();
         }
     }
 

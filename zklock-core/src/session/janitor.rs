@@ -35,7 +35,7 @@ impl Driver {
                         Some(refusal) => Err(Undone::Refused(refusal)),
                         None => {
                             // The watches were those of the other node, and have fired with its deletion.
-                            (self.absence, self.children) = (None, None);
+                            self.children = None;
                             Ok(node)
                         }
                     };

@@ -16,16 +16,15 @@ use super::attempts;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::diagnose::Diagnosis;
 use super::failure::OpenError;
-use super::leftover::Leftovers;
 use super::link::Links;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login;
 use super::ops::Ops;
+use super::queues::Queues;
 use super::roll::RollCall;
 use super::security::Security;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::standing::Standing;
-use super::succession::Succession;
 use super::tally::Tally;
 #[cfg(feature = "tls")]
 use super::tls;
@@ -99,8 +98,7 @@ impl Opening {
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             roll: RollCall::new(client.session_id().0),
-            leftovers: Leftovers::default(),
-            succession: Succession::default(),
+            queues: Queues::default(),
             traffic: Traffic::default(),
             ward: Ward::default(),
             ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acls.clone(), self.tally.clone()),

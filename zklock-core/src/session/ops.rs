@@ -6,6 +6,7 @@
 
 mod data;
 mod entry;
+mod founding;
 mod listing;
 mod parents;
 mod request;
@@ -30,6 +31,7 @@ use super::tally::Tally;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
+pub(crate) use self::founding::Unfounded;
 pub(crate) use self::listing::Described;
 pub(crate) use self::watching::Watched;
 

@@ -9,12 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
-use super::leftover::Leftovers;
 use super::link::Links;
 use super::ops::Ops;
+use super::queues::Queues;
 use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
-use super::succession::Succession;
 use super::traffic::Traffic;
 use super::ward::Ward;
 use super::{Health, Heartbeat, Session};
@@ -41,8 +40,7 @@ impl Session {
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             roll: RollCall::new(id),
-            leftovers: Leftovers::default(),
-            succession: Succession::default(),
+            queues: Queues::default(),
             traffic: Traffic::default(),
             ward: Ward::default(),
             ops: Ops::staged(clock, NodeAcls::default()),

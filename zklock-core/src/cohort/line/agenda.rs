@@ -62,9 +62,9 @@ impl<C, L: Handle, D: Default> Line<C, L, D> {
     /// Returns the node whose lease matters to the line while nothing else happens.
     fn lease_to_watch(&mut self) -> Option<Kept> {
         let first = self.first();
-        let kept = self.kept.as_ref().filter(|kept| first.is_some() || kept.shuts_readers_out())?;
+        let kept = self.kept.as_mut().filter(|kept| first.is_some() || kept.shuts_readers_out())?;
         let is_open = first.is_some_and(|side| kept.is_open_to(side));
-        Some(Kept { tenancy: kept.id(), is_open })
+        Some(Kept { tenancy: kept.id(), is_open, has_company: kept.has_company() })
     }
 
     /// Returns whether the task has something to do that it does not know of.

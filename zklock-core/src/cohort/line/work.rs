@@ -75,4 +75,6 @@ pub(in crate::cohort) struct Kept {
     pub(in crate::cohort) tenancy: TenancyId,
     /// Whether the first call in line waits only until the state of the lease is known.
     pub(in crate::cohort) is_open: bool,
+    /// Whether others may wait for the lock, as far as the line has noticed.
+    pub(in crate::cohort) has_company: bool,
 }

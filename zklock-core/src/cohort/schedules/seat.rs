@@ -48,10 +48,6 @@ impl Seat for Staged {
         self.sentry.stage(self.others + come_since);
     }
 
-    fn has_own_watch(&self) -> bool {
-        false
-    }
-
     fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
         let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
         async move {

@@ -22,6 +22,8 @@ pub(crate) enum Sight {
     /// The last contender of this client had this number, was first, and is certainly deleted. The parent is
     /// the same as then.
     After(Sequence),
+    /// The queue's node was created by the same transaction, so that no other contender was in it.
+    Alone,
     /// Nothing is known, so that the children have to be listed.
     Nothing,
 }
@@ -33,6 +35,8 @@ pub(crate) enum Event {
     Entered(Node, Sight),
     /// The parents are missing, so that nothing was created or listed.
     ParentMissing,
+    /// The queue's node exists, so that it could not be created together with the contender. Nothing was created.
+    QueueExists,
     /// The parents exist.
     Prepared,
     /// All nodes of this acquisition that exist.
@@ -41,15 +45,13 @@ pub(crate) enum Event {
     Listed(Vec<String>),
     /// The obstacle in front changed or vanished.
     PredecessorGone,
-    /// The only contender to wait for was deleted while the own node existed, on the connection that listed them.
-    Inherited,
     /// The semaphore's number of permits is now this one.
     Permits(u32),
     /// The holder lets readers share the lock.
     Downgrade,
     /// The writer's node was replaced with a reader's node of this name.
     Downgraded(NodeName),
-    /// An outsider deleted the contender's node while it waited for the lock or held it.
+    /// An outsider deleted the holder's node.
     OwnNodeGone,
     /// The nodes no longer exist.
     Deleted,
@@ -67,7 +69,8 @@ pub(crate) enum Event {
 /// An action that the driver performs next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
-    /// Create the node, and list the children in the same round trip unless the node's number may do.
+    /// Create the node: together with the queue's node, or with a list of the children in the same round trip unless the
+    /// node's number may do.
     Enter(ContenderId),
     /// Create the parents.
     Prepare,

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use crate::queue::contender::{Contender, Sequence};
-use crate::queue::turn::{self, Obstacle, Turn};
+use crate::queue::turn::{self, Turn};
 
 use super::{Acquisition, Action, End, Intent, Node, Seniority, Sight, Standing, State};
 
@@ -16,13 +16,17 @@ impl Acquisition {
         let number = number_of(&node);
         match sight {
             Sight::Listed(children) => self.place(node, &children),
+            Sight::Alone if self.intent == Intent::Acquire => {
+                self.seniority = Seniority::Settled;
+                self.first(node)
+            }
             Sight::After(last)
                 if self.intent == Intent::Acquire && number.is_some_and(|n| n.is_next_after(last)) =>
             {
                 self.seniority = Seniority::Settled;
                 self.first(node)
             }
-            Sight::After(_) | Sight::Nothing => self.queue(node),
+            Sight::Alone | Sight::After(_) | Sight::Nothing => self.queue(node),
         }
     }
 
@@ -49,10 +53,7 @@ impl Acquisition {
             Turn::Head if contenders.len() == 1 => self.first(node),
             Turn::Head => self.hold(node),
             Turn::Behind(ahead) => {
-                self.state = match ahead.obstacle {
-                    Obstacle::Sole(_) => State::Next(node),
-                    Obstacle::Contender(_) | Obstacle::Anyone => State::Waiting(node),
-                };
+                self.state = State::Waiting(node);
                 Action::Watch(ahead)
             }
         }

@@ -34,7 +34,7 @@ fn delete(node: &Node) -> Action {
 }
 
 fn behind(name: &str) -> Action {
-    Action::Watch(Ahead { obstacle: Obstacle::Sole(name.into()), count: 1 })
+    Action::Watch(Ahead { obstacle: Obstacle::Contender(name.into()), count: 1 })
 }
 
 fn head(node: &Node) -> Event {
@@ -57,23 +57,6 @@ fn a_taken_lock_is_held_when_a_list_shows_no_predecessor() {
     check(&mut machine, Event::Entered(first.clone(), children), behind(&second));
     check(&mut machine, Event::PredecessorGone, Action::List);
     check(&mut machine, Event::Listed(vec![first.name.to_string()]), Action::Hold(first));
-}
-
-#[test]
-fn a_lock_whose_only_predecessor_was_deleted_is_held_without_a_list() {
-    let second = "x-lock-0000000000".to_owned();
-    let enter = |predecessors: &[&String]| {
-        let mut machine = started();
-        let children =
-            predecessors.iter().map(|name| (*name).clone()).chain([node(1).name.to_string()]).collect();
-        machine.on(Event::Entered(node(1), Sight::Listed(children)));
-        machine
-    };
-    check(&mut enter(&[&second]), Event::Inherited, Action::Hold(node(1)));
-    check(&mut enter(&[&second, &"y-lock-0000000000".to_owned()]), Event::Inherited, Action::List);
-    let mut cancelled = enter(&[&second]);
-    check(&mut cancelled, Event::Cancel, delete(&node(1)));
-    check(&mut cancelled, Event::Inherited, delete(&node(1)));
 }
 
 #[test]
@@ -182,9 +165,11 @@ fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
 #[test]
 fn a_waiter_whose_node_was_deleted_enters_again_at_the_tail() {
     let mut machine = started();
-    let children = Sight::Listed(vec!["x-lock-0000000000".into(), node(1).name.to_string()]);
-    machine.on(Event::Entered(node(1), children));
-    check(&mut machine, Event::OwnNodeGone, Action::Enter(id().next_attempt()));
+    let children = vec!["x-lock-0000000000".into(), node(1).name.to_string()];
+    machine.on(Event::Entered(node(1), Sight::Listed(children.clone())));
+    check(&mut machine, Event::PredecessorGone, Action::List);
+    let missing = Event::Listed(children[..1].to_vec());
+    check(&mut machine, missing, Action::Enter(id().next_attempt()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::queue::acquisition::Sight;
 use crate::queue::contender::Sequence;
 
-/// The memory of a client, as in `session::succession`.
+/// The memory of a client, as in `session::queues`.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
     parent: Parent,

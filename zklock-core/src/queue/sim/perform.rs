@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use super::step::Step;
-use super::world::{Cancelled, Fence, Link, Peer, Session, World, id_of};
+use super::world::{Cancelled, Fence, Late, Peer, Session, World, id_of};
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node, Sight};
 use crate::queue::claim::Role;
 use crate::queue::contender::Contender;
@@ -21,8 +21,7 @@ impl World {
 
     /// Tells whether the state of the peer and the budget allow the step. The server may still rule it out.
     fn may_take(&self, index: usize, step: Step) -> bool {
-        let Peer { action: Some(action), session, late, fence, cancelled, link, .. } = &*self.peers[index]
-        else {
+        let Peer { action: Some(action), session, late, fence, cancelled, .. } = &*self.peers[index] else {
             return step == Step::EnterAgain && self.may_enter_again(index);
         };
         if step.is_fault() && self.faults_left == 0 {
@@ -34,28 +33,23 @@ impl World {
             Step::ReplaceSession => *session == Session::Expired,
             _ if matches!(session, Session::Expired | Session::ReplacementExpired) => false,
             Step::Deliver => !matches!(action, Action::Hold(_) | Action::Finish(_)),
+            // A contender of a semaphore enters an existing queue only.
+            Step::Found | Step::DelayFounding | Step::LoseReplyToFounding => {
+                matches!(action, Action::Enter(_)) && self.role_of(index) != Role::Permit
+            }
             Step::Skip => *cancelled == Cancelled::Yes && is_request(action),
             Step::LoseRequest | Step::LoseReply | Step::Refuse => is_request(action),
             Step::DelayCreate | Step::LoseListReply => matches!(action, Action::Enter(_)),
             Step::ApplyLateCreate => late.is_some(),
             Step::SpuriousWatchEvent => matches!(action, Action::Watch(_)),
             Step::OutsiderDeletes => self.own_node(index).is_some(),
-            Step::NoticeDeletion => {
-                matches!(action, Action::Watch(_) | Action::Hold(_)) && self.own_node(index).is_none()
-            }
+            Step::NoticeDeletion => matches!(action, Action::Hold(_)) && self.own_node(index).is_none(),
             Step::Expire => true,
             Step::LocateTooEarly => {
                 matches!(action, Action::Locate(_)) && late.is_some() && *fence == Fence::Tight
             }
             Step::OutsiderDeletesParent => self.server.has_parent() && self.server.nodes().is_empty(),
             Step::EnterAgain => false,
-            // Where requests are under way, they are lost, and another step.
-            Step::Reconnect => match action {
-                Action::Watch(ahead) => {
-                    matches!(ahead.obstacle, Obstacle::Sole(_)) && *link == Link::SinceTheList
-                }
-                _ => false,
-            },
             Step::Downgrade => {
                 let is_writer = self.role_of(index) == Role::Write && *cancelled == Cancelled::No;
                 is_writer && matches!(action, Action::Hold(_))
@@ -91,12 +85,26 @@ impl World {
                 self.report(index, Event::Cancel)
             }
             Step::Deliver => self.deliver(index, &action),
+            Step::Found => {
+                let event = self.found(index, &action);
+                self.report(index, event)
+            }
             Step::Skip => self.report(index, Event::Skipped),
             Step::LoseRequest => self.report(index, Event::Unknown),
             Step::DelayCreate => {
                 if let Action::Enter(id) = action {
-                    self.peer(index).late = Some(id);
+                    self.peer(index).late = Some(Late::Create(id));
                 }
+                self.report(index, Event::Unknown)
+            }
+            Step::DelayFounding => {
+                if let Action::Enter(id) = action {
+                    self.peer(index).late = Some(Late::Founding(id));
+                }
+                self.report(index, Event::Unknown)
+            }
+            Step::LoseReplyToFounding => {
+                self.found(index, &action);
                 self.report(index, Event::Unknown)
             }
             Step::LoseReply => {
@@ -111,8 +119,7 @@ impl World {
             Step::Expire => self.expire(index),
             Step::ReplaceSession => {
                 self.server.replace_session(index);
-                let peer = self.peer(index);
-                (peer.session, peer.link) = (Session::Replaced, Link::Restored);
+                self.peer(index).session = Session::Replaced;
                 true
             }
             Step::Refuse => self.report(index, Event::Refused),
@@ -124,10 +131,6 @@ impl World {
             Step::OutsiderDeletesParent => {
                 self.server.outsider_deletes_parent();
                 (0..self.peers.len()).for_each(|index| self.peer(index).memory.miss_the_parent());
-                true
-            }
-            Step::Reconnect => {
-                self.peer(index).link = Link::Restored;
                 true
             }
             Step::EnterAgain => false,
@@ -161,7 +164,6 @@ impl World {
 
     fn report(&mut self, index: usize, event: Event) -> bool {
         let peer = self.peer(index);
-        peer.link = Link::SinceTheList;
         match peer.machine.on(event) {
             Some(Action::Finish(end)) => {
                 peer.action = None;
@@ -189,19 +191,26 @@ impl World {
     fn apply_late(&mut self, index: usize) -> bool {
         let role = self.role_of(index);
         match self.peer(index).late.take() {
-            Some(id) => self.server.create(index, id, role).is_some(),
+            Some(Late::Create(id)) => self.server.create(index, id, role).is_some(),
+            Some(Late::Founding(id)) => self.server.found(index, id, role).is_some(),
             None => false,
         }
     }
 
     fn deliver(&mut self, index: usize, action: &Action) -> bool {
         match self.apply(index, action) {
-            Some(event) => {
-                let is_there = event != Event::Inherited || self.own_node(index).is_some();
-                assert!(is_there, "a contender inherits the lock by a node that may have gone first");
-                self.report(index, event)
-            }
+            Some(event) => self.report(index, event),
             None => false,
+        }
+    }
+
+    /// Creates the queue's node together with the contender's.
+    fn found(&mut self, index: usize, action: &Action) -> Event {
+        let Action::Enter(id) = action else { panic!("{action:?} creates no contender") };
+        self.peer(index).memory.forget();
+        match self.server.found(index, *id, self.role_of(index)) {
+            Some(node) => Event::Entered(node, Sight::Alone),
+            None => Event::QueueExists,
         }
     }
 
@@ -236,12 +245,11 @@ impl World {
             }
             Action::List => Some(self.server.list().map_or(Event::ParentMissing, Event::Listed)),
             Action::Watch(ahead) => {
-                let (is_gone, event) = match &ahead.obstacle {
-                    Obstacle::Contender(name) => (self.server.stat(name).is_none(), Event::PredecessorGone),
-                    Obstacle::Sole(name) => (self.server.stat(name).is_none(), self.inheritance(index)?),
-                    Obstacle::Anyone => (!self.is_behind(index), Event::PredecessorGone),
+                let is_gone = match &ahead.obstacle {
+                    Obstacle::Contender(name) => self.server.stat(name).is_none(),
+                    Obstacle::Anyone => !self.is_behind(index),
                 };
-                is_gone.then_some(event)
+                is_gone.then_some(Event::PredecessorGone)
             }
             Action::Downgrade(replacement) => Some(match self.server.replace(index, replacement) {
                 true => Event::Downgraded(replacement.new.clone()),
@@ -252,18 +260,6 @@ impl World {
                 Some(Event::Deleted)
             }
             Action::Hold(_) | Action::Finish(_) => None,
-        }
-    }
-
-    /// Returns the event of the end of the only predecessor, or `None` if the end of the own node is noticed first.
-    ///
-    /// On one connection, the events come in the order of the changes, and the own one is looked at first.
-    /// A new connection may tell of both in any order.
-    fn inheritance(&self, index: usize) -> Option<Event> {
-        match (self.peers[index].link, self.own_node(index)) {
-            (Link::Restored, _) => Some(Event::PredecessorGone),
-            (Link::SinceTheList, Some(_)) => Some(Event::Inherited),
-            (Link::SinceTheList, None) => None,
         }
     }
 

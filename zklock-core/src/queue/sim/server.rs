@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use zklock_testkit::model::{ConnectionId, Message, Model, Output, Settings};
-use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Op, OpResult, Request, Response};
+use zklock_testkit::wire::{
+    Create, CreateFlags, Delete, ErrorCode, Op, OpResult, Request, Response, SetData,
+};
 
 use crate::queue::acquisition::{Node, Replacement};
 use crate::queue::claim::Role;
@@ -115,6 +117,28 @@ impl Server {
             Ok(Response::Created { path, stat }) => (path, stat),
             Err(ErrorCode::NO_NODE) => return None,
             other => panic!("a create was answered by {other:?}"),
+        };
+        self.births.push(stat.czxid);
+        self.view.take();
+        let name = path.rsplit('/').next().expect("a path has a last part").into();
+        Some(Node { zxid: self.birth(stat.czxid), owner: stat.ephemeral_owner, name })
+    }
+
+    /// Creates the parent and a contender in one transaction, or returns `None` if the parent exists.
+    pub(super) fn found(&mut self, index: usize, id: ContenderId, role: Role) -> Option<Node> {
+        if self.has_parent() {
+            return None;
+        }
+        let prefix = format!("{PARENT}/{}", id.node_prefix(role));
+        let parent = Create::new(PARENT, "", CreateFlags::CONTAINER);
+        let contender = Create::new(&prefix, "", CreateFlags::EPHEMERAL_SEQUENTIAL);
+        let data = SetData { path: format!("{prefix}0000000000"), data: None, version: -1 };
+        let transaction = vec![Op::CreateContainer(parent), Op::Create2(contender), Op::SetData(data)];
+        let Ok(Response::Multi(results)) = self.request(index, Request::Multi(transaction)) else {
+            panic!("a transaction is answered");
+        };
+        let [_, OpResult::Created2 { path, .. }, OpResult::DataSet(stat)] = &results[..] else {
+            panic!("a queue is created with its contender: {results:?}");
         };
         self.births.push(stat.czxid);
         self.view.take();

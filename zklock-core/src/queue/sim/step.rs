@@ -4,9 +4,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Deliver,
+    /// The queue's node is created together with the contender's.
+    Found,
     LoseRequest,
     DelayCreate,
+    DelayFounding,
     LoseReply,
+    LoseReplyToFounding,
     LoseListReply,
     ApplyLateCreate,
     SpuriousWatchEvent,
@@ -22,14 +26,16 @@ pub(super) enum Step {
     OutsiderDeletesParent,
     Downgrade,
     EnterAgain,
-    Reconnect,
 }
 
-pub(super) const STEPS: [Step; 20] = [
+pub(super) const STEPS: [Step; 22] = [
     Step::Deliver,
+    Step::Found,
     Step::LoseRequest,
     Step::DelayCreate,
+    Step::DelayFounding,
     Step::LoseReply,
+    Step::LoseReplyToFounding,
     Step::LoseListReply,
     Step::ApplyLateCreate,
     Step::SpuriousWatchEvent,
@@ -45,7 +51,6 @@ pub(super) const STEPS: [Step; 20] = [
     Step::OutsiderDeletesParent,
     Step::Downgrade,
     Step::EnterAgain,
-    Step::Reconnect,
 ];
 
 impl Step {
@@ -55,10 +60,11 @@ impl Step {
             self,
             Self::LoseRequest
                 | Self::DelayCreate
+                | Self::DelayFounding
                 | Self::LoseReply
+                | Self::LoseReplyToFounding
                 | Self::LoseListReply
                 | Self::ReplaceSession
-                | Self::Reconnect
         )
     }
 
@@ -67,7 +73,9 @@ impl Step {
         match self {
             Self::LoseRequest
             | Self::DelayCreate
+            | Self::DelayFounding
             | Self::LoseReply
+            | Self::LoseReplyToFounding
             | Self::LoseListReply
             | Self::SpuriousWatchEvent
             | Self::OutsiderDeletes
@@ -75,9 +83,9 @@ impl Step {
             | Self::Refuse
             | Self::LocateTooEarly
             | Self::OutsiderDeletesParent
-            | Self::ReplaceSession
-            | Self::Reconnect => true,
+            | Self::ReplaceSession => true,
             Self::Deliver
+            | Self::Found
             | Self::ApplyLateCreate
             | Self::NoticeDeletion
             | Self::NoticeExpiry

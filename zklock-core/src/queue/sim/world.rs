@@ -34,13 +34,20 @@ pub(super) struct Peer {
     pub(super) action: Option<Action>,
     pub(super) session: Session,
     /// A create from a broken connection that the server has not applied yet.
-    pub(super) late: Option<ContenderId>,
+    pub(super) late: Option<Late>,
     pub(super) fence: Fence,
     pub(super) cancelled: Cancelled,
     pub(super) memory: Memory,
-    pub(super) link: Link,
     /// The claims of the acquisitions that follow this one, the next one last.
     pub(super) later: Vec<Claim>,
+}
+
+/// A create that the server has not applied yet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Late {
+    Create(ContenderId),
+    /// With the queue's node.
+    Founding(ContenderId),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,13 +58,6 @@ pub(super) enum Session {
     Replaced,
     /// The other one has expired as well.
     ReplacementExpired,
-}
-
-/// Whether the connection is still the one on which the peer was told what is in front of it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Link {
-    SinceTheList,
-    Restored,
 }
 
 /// Whether a sync failed to fence a late create, which a correct server does not do.
@@ -83,18 +83,7 @@ impl World {
                 Acquisition::start(id_of(index, later.len()), claim, Server::session_of(index));
             let session = Session::Alive;
             let (late, fence, cancelled, memory) = (None, Fence::Tight, Cancelled::No, Memory::default());
-            let link = Link::SinceTheList;
-            Rc::new(Peer {
-                machine,
-                action: Some(action),
-                session,
-                late,
-                fence,
-                cancelled,
-                memory,
-                link,
-                later,
-            })
+            Rc::new(Peer { machine, action: Some(action), session, late, fence, cancelled, memory, later })
         };
         let peers = claims.iter().enumerate().map(peer).collect::<Vec<_>>();
         Self { server: Server::new(peers.len()), peers, faults_left: faults }

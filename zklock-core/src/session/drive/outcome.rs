@@ -49,7 +49,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Whether an acquisition may know by its number that it is first.
+/// Whether an acquisition may know without a list that it is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// The contender of a mutex or a read-write lock.

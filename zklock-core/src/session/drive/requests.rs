@@ -1,16 +1,15 @@
 //! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
-use crate::queue::acquisition::{Action, Event, Node, Replacement, Sight};
+use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, ContenderId, Names, Sequence};
+use crate::queue::contender::{Contender, Names};
 use crate::session::fault::Fault;
-use crate::session::ops::{Children, Entry, Flight, Newcomer};
+use crate::session::ops::Children;
 use crate::session::sentry::Seen;
 use crate::session::traffic::Passage;
 
@@ -37,7 +36,7 @@ impl Driver {
     fn passage(&mut self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
         let (session, path) = (self.session.clone(), self.path.clone());
         let has_list = match request {
-            Action::Enter(_) => self.lists_on_entry(),
+            Action::Enter(_) => self.choose_way().has_list(),
             Action::List => true,
             _ => false,
         };
@@ -49,73 +48,15 @@ impl Driver {
         }
     }
 
-    /// Returns whether a list is sent with the create.
-    fn lists_on_entry(&mut self) -> bool {
-        let epoch = self.session.link().epoch;
-        !self.loan.as_mut().is_some_and(|loan| loan.is_current(epoch) && loan.has_last())
-    }
-
     async fn perform(&mut self, action: Action) -> Event {
-        let (session, dir) = (self.session.clone(), self.path.clone());
-        let ops = session.ops();
         match action {
             Action::Enter(id) => self.enter(id).await,
-            Action::Prepare => match ops.prepare(&self.lock, dir.full()).await {
-                // If an ancestor vanished meanwhile, entering fails and the parents are created again.
-                Ok(()) | Err(Fault::NoNode) => Event::Prepared,
-                Err(fault) => self.failed(fault),
-            },
+            Action::Prepare => self.prepare().await,
             Action::Locate(id) => self.locate(id).await,
             Action::List => self.list().await,
             Action::Delete(names) => self.delete(names).await,
             Action::Downgrade(replacement) => self.replace(replacement).await,
             Action::Watch(_) | Action::Hold(_) | Action::Finish(_) => Event::Unknown,
-        }
-    }
-
-    async fn enter(&mut self, id: ContenderId) -> Event {
-        let (last, flight) = self.set_out();
-        let role = self.machine.claim().role();
-        let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
-        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
-        let entered = pin!(session.ops().enter(newcomer, flight));
-        let (mut entry, counted) = self.with_count(entered).await;
-        if counted.is_err() {
-            // The list is repeated, with the number.
-            entry.children = None;
-        }
-        self.arrived(entry, last)
-    }
-
-    /// Prepares to create a contender, and returns the number of the last one, if it may serve, and the requests to be
-    /// sent with the create.
-    fn set_out(&mut self) -> (Option<Sequence>, Flight) {
-        (self.absence, self.seen) = (None, Seen::Unwatched);
-        if std::mem::replace(&mut self.has_entered, true) {
-            self.sentry = Arc::default();
-        }
-        self.renew_epoch();
-        self.last_number()
-    }
-
-    /// Translates the answers to a create and the requests sent with it. `last` is the number of the last contender.
-    fn arrived(&mut self, Entry { node, children, queue }: Entry, last: Option<Sequence>) -> Event {
-        if node.is_err() {
-            // The outcome is unknown, or the parents are missing.
-            self.loan = None;
-        }
-        match node {
-            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
-            Ok(node) => {
-                self.keep_watching(&node, queue);
-                let sight = match last {
-                    Some(last) => self.after(last),
-                    None => self.among(&node, children),
-                };
-                Event::Entered(node, sight)
-            }
-            Err(Fault::NoNode) => Event::ParentMissing,
-            Err(fault) => self.failed(fault),
         }
     }
 
@@ -134,7 +75,7 @@ impl Driver {
         }
     }
 
-    fn renew_epoch(&mut self) {
+    pub(super) fn renew_epoch(&mut self) {
         let epoch = self.session.link().epoch;
         if self.epoch != epoch
             && let Some(counter) = &mut self.counter
@@ -148,7 +89,10 @@ impl Driver {
     ///
     /// A contender that may hold the lock by that number and that list keeps its turn, because later contenders are
     /// behind it.
-    async fn with_count<T>(&mut self, list: Pin<&mut impl Future<Output = T>>) -> (T, Result<(), Fault>) {
+    pub(super) async fn with_count<T>(
+        &mut self,
+        list: Pin<&mut impl Future<Output = T>>,
+    ) -> (T, Result<(), Fault>) {
         let Some(counter) = &mut self.counter else {
             return (list.await, Ok(()));
         };
@@ -160,14 +104,6 @@ impl Driver {
             }
         });
         (listed, counted)
-    }
-
-    fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
-        let children = children.map(|children| self.listed(children, &own.name));
-        // If this may be a semaphore, the list is repeated on its own, and `look_around` checks it.
-        let children = children.filter(|names| !self.is_suspicious(names));
-        self.is_settled |= children.is_some();
-        children.map_or(Sight::Nothing, Sight::Listed)
     }
 
     async fn delete(&mut self, names: Names) -> Event {
@@ -185,7 +121,7 @@ impl Driver {
         let Replacement { old, new } = replacement;
         let (from, to) = (self.path.child(&old.name), self.path.child(&new));
         let session = self.session.clone();
-        let (mut data, mut version) = (self.data.to_vec(), UNTOUCHED);
+        let (mut data, mut version) = (self.data.to_vec(), self.version);
         loop {
             let fault = match session.ops().replace(&from, version, (&to, &data)).await {
                 Ok(()) => return Event::Downgraded(new),
@@ -211,6 +147,11 @@ impl Driver {
     async fn look_around(&mut self, children: Children) -> Event {
         let own = self.machine.node().map(|node| node.name.clone());
         let names = self.listed(children, own.as_deref().unwrap_or_default());
+        if let Some(own) = own.filter(|own| !names.iter().any(|name| **name == **own))
+            && let Err(fault) = self.delete_unlisted(&own).await
+        {
+            return self.failed(fault);
+        }
         if self.is_suspicious(&names) {
             match self.session.ops().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
@@ -227,11 +168,20 @@ impl Driver {
         Event::Listed(names)
     }
 
-    fn is_suspicious(&self, children: &[String]) -> bool {
+    /// Deletes the own node if it exists although the list of its queue lacks it.
+    async fn delete_unlisted(&self, own: &str) -> Result<(), Fault> {
+        let own = self.path.child(own);
+        if self.session.is_unlisted(&own).await? {
+            self.session.ops().delete(&own).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_suspicious(&self, children: &[String]) -> bool {
         !self.is_settled && self.machine.claim().role() != Role::Permit && are_of_a_semaphore(children)
     }
 
-    fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
+    pub(super) fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
         (self.seen, self.names) = (Seen::of(&children, own), children.names.len());
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
@@ -279,6 +229,3 @@ fn are_of_a_semaphore(children: &[String]) -> bool {
 fn is_permit(name: &str) -> bool {
     Contender::parse(name).is_some_and(|contender| contender.role == Role::Permit)
 }
-
-/// The version of a node whose data has not been set since its creation.
-const UNTOUCHED: i32 = 0;

@@ -7,6 +7,7 @@ use crate::queue::acquisition::{Action, Seated};
 use crate::queue::contender::Name;
 use crate::session::Session;
 use crate::session::notice::Watch;
+use crate::session::queues::{WatchId, Way};
 use crate::session::sentry::{Seen, Sentry};
 
 use super::{Driver, Numbers, SHORTEST_PAUSE};
@@ -16,26 +17,25 @@ pub(crate) struct Resting {
     /// The data of the contender's node.
     data: Arc<Vec<u8>>,
     acquisition: Seated,
-    loan: Kept,
-}
-
-/// Whether the session keeps what the contender has borrowed, which is to be given back with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
-    Nothing,
-    Loan,
+    /// The version of the data of the contender's node.
+    version: i32,
+    /// The watch on the queue's node under which the contender's node exists.
+    watch: Option<WatchId>,
+    numbers: Numbers,
 }
 
 impl Driver {
     /// Returns the small form of this contender, or `None` if that would leave something out.
     pub(crate) fn resting(&mut self) -> Option<Resting> {
-        let is_watched = matches!(self.children, Some(Watch::Event(_))) || self.absence.is_some();
+        let is_watched = matches!(self.children, Some(Watch::Event(_)));
         let has_more = self.counter.is_some() || self.refusal.is_some();
         if is_watched || has_more {
             return None;
         }
         let acquisition = self.machine.seated()?;
-        Some(Resting { data: self.data.clone(), acquisition, loan: self.lay_down()? })
+        let Self { data, version, watch, numbers, .. } = &*self;
+        let (data, version, watch, numbers) = (data.clone(), *version, *watch, *numbers);
+        Some(Resting { data, acquisition, version, watch, numbers })
     }
 }
 
@@ -48,9 +48,7 @@ impl Resting {
         queue: NodePath,
         (sentry, node): (Arc<Sentry>, (&Name, i64)),
     ) -> Driver {
-        let Self { data, acquisition, loan } = self;
-        let loan = session.take_up(&queue, loan);
-        let numbers = if loan.is_some() { Numbers::Used } else { Numbers::Ignored };
+        let Self { data, acquisition, version, watch, numbers } = self;
         let (machine, node) = acquisition.rise(session.id(), node);
         Driver {
             epoch: session.link().epoch,
@@ -68,8 +66,9 @@ impl Resting {
             names: 0,
             sentry,
             has_entered: true,
-            absence: None,
-            loan,
+            way: Way::List,
+            watch,
+            version,
             numbers,
             is_settled: true,
             pause: SHORTEST_PAUSE,

@@ -36,7 +36,7 @@ impl Entry {
 
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
-    fn path(&self) -> OnePath {
+    pub(super) fn path(&self) -> OnePath {
         self.id.node_path(self.dir, self.role)
     }
 }

@@ -1,7 +1,6 @@
 //! Sets watches on nodes and on lists of children.
 
 use futures_util::future::{Either, FutureExt, TryFutureExt};
-use tokio::join;
 use zookeeper_client as zk;
 
 use crate::session::clock::Ack;
@@ -9,12 +8,6 @@ use crate::session::fault::Fault;
 use crate::session::notice::{Change, Kind, OWN_INTERVAL, Share, Subject, Watch};
 
 use super::{Children, Ops};
-
-/// The watches on a predecessor and on the own node behind it.
-pub(crate) struct Pair {
-    pub(crate) predecessor: Result<Watched, Fault>,
-    pub(crate) own: Result<Watch, Fault>,
-}
 
 /// A node that is watched.
 pub(crate) struct Watched {
@@ -48,28 +41,6 @@ impl Ops {
         let watched = client.get_and_watch_data(path).await;
         let watched = self.note(Ack::Read, sent, watched)?;
         Ok(Some(Watched::new(watched, share)))
-    }
-
-    /// Watches a predecessor and the own node behind it in one round trip. Returns `None`, without a request,
-    /// if there is no room for both watches.
-    pub(crate) async fn watch_pair(&self, predecessor: &str, own: &str) -> Result<Option<Pair>, Fault> {
-        let client = self.client()?;
-        let front = self.watched.share(Subject::Predecessor, Kind::Data, predecessor);
-        let back = self.watched.share(Subject::Own, Kind::Data, own);
-        let (Some(front), Some(back)) = (front, back) else {
-            return Ok(None);
-        };
-        let sent = self.clock.now();
-        // The own node comes last: if it is there, it was there when the predecessor was found gone.
-        let predecessor = client.get_and_watch_data(predecessor);
-        let own = client.get_and_watch_data(own);
-        let (predecessor, own) = join!(predecessor, own);
-        let predecessor = self.note(Ack::Read, sent, predecessor);
-        let own = self.note(Ack::Read, sent, own);
-        Ok(Some(Pair {
-            predecessor: predecessor.map(|watched| Watched::new(watched, front)),
-            own: own.map(|(_, _, watcher)| change(watcher, back)),
-        }))
     }
 
     /// Reserves room for a watch. Returns `None` if there is none.

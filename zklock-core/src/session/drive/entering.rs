@@ -1,0 +1,160 @@
+//! Creates contenders, in the way that what is known of the queue allows. See `session::queues`.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use crate::queue::acquisition::{Event, Node, Sight};
+use crate::queue::claim::{Claim, Role};
+use crate::queue::contender::ContenderId;
+use crate::session::fault::Fault;
+use crate::session::ops::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
+use crate::session::queues::Way;
+use crate::session::sentry::Seen;
+
+use super::{Driver, Numbers};
+
+impl Driver {
+    /// Decides how the contender enters its queue next.
+    pub(super) fn choose_way(&mut self) -> Way {
+        let is_missing = self.way == Way::Founding;
+        self.way = match self.knows_queues() {
+            true => self.session.queues.way(&self.path, self.session.link().epoch, is_missing),
+            false => Way::List,
+        };
+        self.way
+    }
+
+    /// Returns whether the contender may be first without a list.
+    ///
+    /// One that honours the contenders of other clients has to see which of them are there.
+    fn knows_queues(&self) -> bool {
+        let place = match self.machine.claim() {
+            Claim::Place(place) if self.numbers == Numbers::Used => place,
+            Claim::Place(_) | Claim::Permit { .. } => return false,
+        };
+        place.also_behind.is_empty() && matches!(place.role, Role::Exclusive | Role::Read | Role::Write)
+    }
+
+    /// Creates what is missing above the contender. The queue itself is created with it, if that is permitted.
+    pub(super) async fn prepare(&mut self) -> Event {
+        let session = self.session.clone();
+        let made = match self.way {
+            Way::Founding => session.ops().prepare_parents(self.path.parent()).await,
+            _ if self.knows_queues() && session.queues.may_found(&self.path) => {
+                self.way = Way::Founding;
+                return Event::Prepared;
+            }
+            _ => session.ops().prepare(&self.lock, self.path.full()).await,
+        };
+        match made {
+            // If an ancestor vanished meanwhile, entering fails and the parents are created again.
+            Ok(()) | Err(Fault::NoNode) => Event::Prepared,
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    pub(super) async fn enter(&mut self, id: ContenderId) -> Event {
+        self.set_out();
+        let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
+        let role = self.machine.claim().role();
+        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
+        if self.way == Way::Founding {
+            let founded = session.ops().found(newcomer).await;
+            return self.founded(founded);
+        }
+        let flight = match self.way {
+            Way::Founding | Way::After(..) => Flight::Nothing,
+            Way::ListAndWatch => Flight::ListAndWatch,
+            Way::List => Flight::List,
+        };
+        let entered = pin!(session.ops().enter(newcomer, flight));
+        let (mut entry, counted) = self.with_count(entered).await;
+        if counted.is_err() {
+            // The list is repeated, with the number.
+            entry.children = None;
+        }
+        self.arrived(entry)
+    }
+
+    /// Prepares to create a contender.
+    pub(super) fn set_out(&mut self) {
+        (self.seen, self.version, self.watch) = (Seen::Unwatched, 0, None);
+        if std::mem::replace(&mut self.has_entered, true) {
+            self.sentry = Arc::default();
+        }
+        self.renew_epoch();
+    }
+
+    fn founded(&mut self, founded: Result<Node, Unfounded>) -> Event {
+        let (queues, path) = (&self.session.queues, &self.path);
+        match founded {
+            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
+            Ok(node) => {
+                queues.founded(path, self.epoch);
+                (self.is_settled, self.version) = (true, 1);
+                Event::Entered(node, Sight::Alone)
+            }
+            Err(Unfounded::Exists) => {
+                queues.note_occupied(path, self.epoch);
+                Event::QueueExists
+            }
+            Err(Unfounded::Forbidden) => {
+                queues.close(path, self.epoch);
+                Event::QueueExists
+            }
+            Err(Unfounded::NoParent) => Event::ParentMissing,
+            Err(Unfounded::Failed(fault)) => self.failed(fault),
+        }
+    }
+
+    /// Translates the answers to a create and the requests sent with it.
+    pub(super) fn arrived(&mut self, entry: Entry) -> Event {
+        let Entry { node, children, queue } = entry;
+        match node {
+            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
+            Ok(node) => {
+                self.note_queue(&node, queue);
+                let sight = match self.way {
+                    Way::After(last, watch) if self.watch == Some(watch) => Sight::After(last),
+                    Way::After(..) => Sight::Nothing,
+                    _ => self.among(&node, children),
+                };
+                Event::Entered(node, sight)
+            }
+            Err(Fault::NoNode) => {
+                self.session.queues.forget(&self.path, self.epoch);
+                Event::ParentMissing
+            }
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    /// Notes that the queue exists, and which watch tells of its end, now that the answer to the create is there.
+    fn note_queue(&mut self, own: &Node, queue: Option<Queue>) {
+        let queues = &self.session.queues;
+        // A queue's node that is older than the own one was there all the time: it has a child.
+        match queue.filter(|queue| queue.zxid < own.zxid) {
+            Some(queue) => queues.keep(&self.path, self.epoch, queue.watch),
+            None => queues.prove(&self.path, self.epoch),
+        }
+        self.watch = queues.watch(&self.path, self.session.link().epoch);
+    }
+
+    fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
+        let children = children.map(|children| self.listed(children, &own.name));
+        // If this may be a semaphore, or the own node is missing, the list is repeated on its own, and `look_around`
+        // checks it.
+        let children = children
+            .filter(|names| !self.is_suspicious(names) && names.iter().any(|name| **name == *own.name));
+        self.is_settled |= children.is_some();
+        children.map_or(Sight::Nothing, Sight::Listed)
+    }
+
+    /// Notes the number of the contender, if that was first and is certainly deleted.
+    pub(super) fn leave_number(&self) {
+        let number = self.machine.last_number().filter(|_| self.knows_queues());
+        if let (Some(number), Some(watch)) = (number, self.watch) {
+            self.session.queues.leave(&self.path, self.epoch, (number, watch));
+        }
+    }
+}

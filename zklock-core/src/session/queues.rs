@@ -1,0 +1,396 @@
+//! The queues that this client entered lately, as far as that tells how the next contender enters.
+//!
+//! * A queue that is not known is created by the same transaction as its contender, which is then the first.
+//! * A server counts the children that were created below a node, and gives the count to a sequential child. Let a
+//!   contender have been first in its queue, and let it be deleted. If the next contender of this client gets the next
+//!   number, no child was created in between, and all with smaller numbers are gone: it is first, too.
+//! * Other contenders list the queue.
+//!
+//! A node that is deleted and created again counts anew. A number is therefore of use only as long as a watch on the data
+//! of the queue's node has not fired. A server sends the event of a deletion before the answer to any later request of the
+//! connection. The watch has to be looked at when the answer to a create is there, not before. It is set by reading the
+//! data, because a server does not send events to clients that may not read the node.
+//!
+//! Everything here belongs to one connection. A new one begins with nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::path::NodePath;
+use crate::queue::contender::Sequence;
+
+use super::notice::{Watch, size_on_the_wire};
+
+/// The way in which a contender enters a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By a transaction that creates the queue, too.
+    Founding,
+    /// With the number that follows this one, which makes a list superfluous if this watch has not fired.
+    After(Sequence, WatchId),
+    /// With a list, and with a watch on the queue's node for the next contender.
+    ListAndWatch,
+    List,
+}
+
+/// One watch on a queue's node. A later one may be on another node at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WatchId(u64);
+
+impl Way {
+    /// Tells whether a list is sent with the create.
+    pub(super) fn has_list(self) -> bool {
+        match self {
+            Self::ListAndWatch | Self::List => true,
+            Self::Founding | Self::After(..) => false,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Queues(Mutex<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    /// The connection.
+    epoch: u64,
+    queues: HashMap<NodePath, Queue>,
+    /// The queues, the least recently proved one first.
+    order: BTreeMap<u64, NodePath>,
+    /// Counts proofs and watches, on all connections.
+    count: u64,
+    /// The size of the watched paths.
+    bytes: usize,
+    /// The parents of queues for which a founding was refused.
+    parents: HashMap<String, Parent>,
+}
+
+/// A queue whose node existed at this time.
+struct Queue {
+    proved: Instant,
+    /// The key in the order of proofs.
+    nth: u64,
+    usage: Use,
+}
+
+/// The use that this client has made of a queue.
+enum Use {
+    /// It was there when this client was about to create it. Many are met once.
+    Met,
+    Entered,
+    /// This watch was set while a contender existed.
+    Watched {
+        id: WatchId,
+        watch: Watch,
+        last: Option<Sequence>,
+    },
+}
+
+/// The refusals of foundings below one node since the last success.
+enum Parent {
+    /// This many queues were there already.
+    Occupied(u32),
+    /// The client may not create nodes there.
+    Closed,
+}
+
+impl Queues {
+    /// Returns the way into a queue, and takes its last number. `is_missing` tells that a list found no queue.
+    pub(super) fn way(&self, path: &NodePath, epoch: u64, is_missing: bool) -> Way {
+        let mut memory = self.of(epoch);
+        memory.forget_older_than(Instant::now());
+        memory.look_at_watch(path);
+        let has_room = memory.bytes + size_on_the_wire(path.full()) <= MOST_BYTES;
+        let Some(queue) = memory.queues.get_mut(path) else {
+            let may_found = memory.may_found(path.parent(), is_missing);
+            return if may_found { Way::Founding } else { Way::List };
+        };
+        match &mut queue.usage {
+            Use::Watched { id, last, .. } => last.take().map_or(Way::List, |last| Way::After(last, *id)),
+            Use::Entered if has_room => Way::ListAndWatch,
+            Use::Entered | Use::Met => Way::List,
+        }
+    }
+
+    /// Tells whether a queue that is missing may be created together with a contender.
+    pub(super) fn may_found(&self, path: &NodePath) -> bool {
+        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
+    }
+
+    /// Notes that a queue exists.
+    pub(super) fn prove(&self, path: &NodePath, epoch: u64) {
+        self.of(epoch).prove(path, Use::Entered);
+    }
+
+    /// Notes that a queue does not exist.
+    pub(super) fn forget(&self, path: &NodePath, epoch: u64) {
+        self.of(epoch).forget(path);
+    }
+
+    /// Keeps a watch on a queue's node that was set on this connection while a contender of this client existed, unless
+    /// there is one.
+    pub(super) fn keep(&self, path: &NodePath, epoch: u64, watch: Watch) {
+        let mut memory = self.of(epoch);
+        memory.look_at_watch(path);
+        memory.prove(path, Use::Entered);
+        let (id, is_current) = (WatchId(memory.next()), memory.epoch == epoch);
+        if let Some(queue) = memory.queues.get_mut(path)
+            && matches!(queue.usage, Use::Entered)
+            && is_current
+        {
+            queue.usage = Use::Watched { id, watch, last: None };
+            memory.bytes += size_on_the_wire(path.full());
+        }
+    }
+
+    /// Returns the watch on the queue's node, which has not fired.
+    pub(super) fn watch(&self, path: &NodePath, epoch: u64) -> Option<WatchId> {
+        let mut memory = self.of(epoch);
+        memory.look_at_watch(path);
+        match memory.queues.get(path)?.usage {
+            Use::Watched { id, .. } => Some(id),
+            Use::Met | Use::Entered => None,
+        }
+    }
+
+    /// Notes the number of a contender that was first, existed under this watch, and is certainly deleted.
+    pub(super) fn leave(&self, path: &NodePath, epoch: u64, (number, watch): (Sequence, WatchId)) {
+        if let Some(queue) = self.of(epoch).queues.get_mut(path)
+            && let Use::Watched { id, last, .. } = &mut queue.usage
+            && *id == watch
+        {
+            *last = Some(number);
+        }
+    }
+
+    /// Notes that a queue was created together with its contender.
+    pub(super) fn founded(&self, path: &NodePath, epoch: u64) {
+        let mut memory = self.of(epoch);
+        memory.parents.remove(path.parent());
+        memory.prove(path, Use::Entered);
+    }
+
+    /// Notes that a queue was there already.
+    pub(super) fn note_occupied(&self, path: &NodePath, epoch: u64) {
+        let mut memory = self.of(epoch);
+        if let Parent::Occupied(count) = memory.parent(path.parent()) {
+            *count += 1;
+        }
+        memory.prove(path, Use::Met);
+    }
+
+    /// Notes that this client may not create queues below the parent of this one.
+    pub(super) fn close(&self, path: &NodePath, epoch: u64) {
+        *self.of(epoch).parent(path.parent()) = Parent::Closed;
+    }
+
+    /// Returns what is known on the connection of this epoch.
+    fn of(&self, epoch: u64) -> MutexGuard<'_, Memory> {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.epoch < epoch {
+            let (parents, count) = (std::mem::take(&mut memory.parents), memory.count);
+            *memory = Memory { epoch, parents, count, ..Memory::default() };
+        }
+        memory
+    }
+}
+
+impl Memory {
+    fn may_found(&mut self, parent: &str, is_missing: bool) -> bool {
+        match self.parents.get_mut(parent) {
+            None => true,
+            Some(Parent::Closed) => false,
+            Some(Parent::Occupied(_)) if is_missing => true,
+            Some(Parent::Occupied(count)) if *count < MOST_OCCUPIED => true,
+            Some(Parent::Occupied(count)) => {
+                *count += 1;
+                count.is_multiple_of(RARELY)
+            }
+        }
+    }
+
+    fn parent(&mut self, path: &str) -> &mut Parent {
+        if self.parents.len() >= MOST_PARENTS && !self.parents.contains_key(path) {
+            self.parents.clear();
+        }
+        self.parents.entry(path.to_owned()).or_insert(Parent::Occupied(0))
+    }
+
+    fn prove(&mut self, path: &NodePath, usage: Use) {
+        let (proved, nth) = (Instant::now(), self.next());
+        if let Some(queue) = self.queues.get_mut(path) {
+            self.order.remove(&queue.nth);
+            (queue.proved, queue.nth) = (proved, nth);
+            if let Use::Met = queue.usage {
+                queue.usage = usage;
+            }
+        } else {
+            while self.queues.len() >= MOST_QUEUES {
+                self.forget_oldest();
+            }
+            self.queues.insert(path.clone(), Queue { proved, nth, usage });
+        }
+        self.order.insert(nth, path.clone());
+    }
+
+    fn next(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Forgets a queue whose node has changed, and may have been deleted.
+    fn look_at_watch(&mut self, path: &NodePath) {
+        if let Some(queue) = self.queues.get_mut(path)
+            && let Use::Watched { watch, .. } = &mut queue.usage
+            && watch.has_fired()
+        {
+            self.forget(path);
+        }
+    }
+
+    fn forget_older_than(&mut self, now: Instant) {
+        let is_old = |queue: &Queue| now.saturating_duration_since(queue.proved) >= RETENTION;
+        while self.order.first_key_value().is_some_and(|(_, path)| self.queues.get(path).is_some_and(is_old))
+        {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, path)) = self.order.first_key_value() {
+            let path = path.clone();
+            self.forget(&path);
+        }
+    }
+
+    fn forget(&mut self, path: &NodePath) {
+        if let Some(queue) = self.queues.remove(path) {
+            self.order.remove(&queue.nth);
+            if let Use::Watched { .. } = queue.usage {
+                self.bytes -= size_on_the_wire(path.full());
+            }
+        }
+    }
+}
+
+/// The time for which a queue is taken to exist. Servers look for unused containers once a minute.
+const RETENTION: Duration = Duration::from_secs(60);
+/// The number of queues that are remembered.
+const MOST_QUEUES: usize = 16_384;
+/// The number of parents that are remembered.
+const MOST_PARENTS: usize = 1_024;
+/// The number of refusals in a row after which other contenders below a parent list first.
+const MOST_OCCUPIED: u32 = 8;
+/// Out of this many contenders, one tries again.
+const RARELY: u32 = 16;
+/// The size of the paths that are watched for their numbers, out of what `notice` leaves for the own nodes.
+const MOST_BYTES: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tokio::time::advance;
+
+    use super::super::notice::{Budget, Change, Kind, Subject};
+    use super::*;
+
+    fn path(n: usize) -> NodePath {
+        NodePath::new("", &format!("/orders/{n:0100}")).unwrap()
+    }
+
+    /// Returns a watch, which fires when the sender is dropped.
+    fn watch(n: usize) -> (Watch, oneshot::Sender<()>) {
+        let share = Budget::default().share(Subject::Own, Kind::Data, path(n).full()).unwrap();
+        let (fire, fired) = oneshot::channel();
+        let fired = async {
+            fired.await.ok();
+            Change::Other
+        };
+        (Watch::event(fired, share), fire)
+    }
+
+    fn number(n: u32) -> Sequence {
+        Sequence::parse(&format!("{n:010}")).unwrap()
+    }
+
+    /// Lets a contender of a watched queue leave with a number.
+    fn leave(queues: &Queues, n: usize, epoch: u64, last: u32) -> (WatchId, oneshot::Sender<()>) {
+        let (watch, fire) = watch(n);
+        queues.keep(&path(n), epoch, watch);
+        let id = queues.watch(&path(n), epoch).expect("it is watched");
+        queues.leave(&path(n), epoch, (number(last), id));
+        (id, fire)
+    }
+
+    #[tokio::test]
+    async fn a_queue_is_founded_then_watched_and_then_entered_by_its_numbers() {
+        let queues = Queues::default();
+        assert_eq!(queues.way(&path(1), 0, false), Way::Founding);
+        queues.founded(&path(1), 0);
+        assert_eq!(queues.way(&path(1), 0, false), Way::ListAndWatch);
+        let (id, _fire) = leave(&queues, 1, 0, 7);
+        assert_eq!(queues.way(&path(1), 0, false), Way::After(number(7), id));
+        assert_eq!(queues.way(&path(1), 0, false), Way::List, "a number is of use once");
+        queues.note_occupied(&path(2), 0);
+        assert_eq!(queues.way(&path(2), 0, false), Way::List, "many queues are met once");
+        queues.prove(&path(2), 0);
+        assert_eq!(queues.way(&path(2), 0, false), Way::ListAndWatch);
+    }
+
+    #[tokio::test]
+    async fn a_number_is_not_kept_over_a_new_queue_or_a_new_connection() {
+        let queues = Queues::default();
+        let (first, fire) = leave(&queues, 1, 0, 7);
+        drop(fire);
+        assert_eq!(queues.watch(&path(1), 0), None);
+        assert_eq!(queues.way(&path(1), 0, false), Way::Founding, "the queue may be gone");
+        let (watch, _fire) = watch(1);
+        queues.keep(&path(1), 0, watch);
+        queues.leave(&path(1), 0, (number(7), first));
+        assert_eq!(queues.way(&path(1), 0, false), Way::List, "the number is of another queue");
+        let (_, _fire) = leave(&queues, 2, 0, 7);
+        assert_eq!(queues.way(&path(2), 1, false), Way::Founding);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_queue_is_forgotten_a_minute_after_it_was_proved() {
+        let queues = Queues::default();
+        queues.prove(&path(1), 0);
+        advance(RETENTION / 2).await;
+        queues.prove(&path(2), 0);
+        advance(RETENTION / 2).await;
+        assert_eq!(queues.way(&path(1), 0, false), Way::Founding);
+        assert_eq!(queues.way(&path(2), 0, false), Way::ListAndWatch);
+    }
+
+    #[tokio::test]
+    async fn where_queues_exist_already_most_contenders_list_first() {
+        let queues = Queues::default();
+        (0..8).for_each(|n| queues.note_occupied(&path(n), 0));
+        let founds = |n: &usize| queues.way(&path(*n), 0, false) == Way::Founding;
+        assert_eq!((100..132).filter(founds).count(), 2);
+        assert_eq!(queues.way(&path(200), 0, true), Way::Founding, "a list found no queue");
+        queues.founded(&path(200), 0);
+        assert_eq!((300..332).filter(founds).count(), 32);
+        queues.close(&path(0), 0);
+        assert!(!queues.may_found(&path(400)) && queues.way(&path(400), 0, true) == Way::List);
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_queues_is_bounded() {
+        let queues = Queues::default();
+        (0..=MOST_QUEUES).for_each(|n| queues.prove(&path(n), 0));
+        assert_eq!(queues.way(&path(0), 0, false), Way::Founding, "it made room for the last one");
+        assert_eq!(queues.of(0).order.len(), MOST_QUEUES);
+        let most = MOST_BYTES / size_on_the_wire(path(0).full());
+        let _fires: Vec<_> = (1..=most).map(|n| leave(&queues, n, 0, 0)).collect();
+        assert_eq!(queues.way(&path(most + 1), 0, false), Way::List, "there is no room for a watch");
+        (1..=most).for_each(|n| queues.forget(&path(n), 0));
+        let memory = queues.of(0);
+        assert_eq!((memory.bytes, memory.order.len()), (0, MOST_QUEUES - most));
+    }
+}
