@@ -46,5 +46,6 @@ mod support;
 mod survey;
 mod threads;
 mod tidy;
+mod unlisted;
 mod ward;
 mod watches;

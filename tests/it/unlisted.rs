@@ -1,0 +1,47 @@
+//! Servers whose lists lack a node that exists (ZOOKEEPER-4846).
+
+use std::time::Duration;
+
+use zklock::LossReason;
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{Space, failed, soon, until};
+
+const PATH: &str = "/orders/7";
+
+/// Makes each list of children empty.
+fn hide_children(proxy: &Proxy) {
+    // The header has the number of the request, the zxid and the error.
+    const HEADER: usize = 16;
+    let lists = proxy.on_success(Opcode::GET_CHILDREN).always();
+    drop(lists.rewrite(|answer| [&answer[..HEADER], &0_i32.to_be_bytes()].concat()));
+}
+
+#[tokio::test]
+async fn a_holder_that_its_first_list_lacks_has_lost_the_lock_and_leaves_no_node() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    hide_children(&proxy);
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(guard.release().await).is_lost());
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
+    hide_children(&proxy);
+    let mutex = client.mutex(PATH).unwrap();
+    let locking = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    until(async || proxy.requests(Opcode::CREATE2) > 1, "it enters again").await;
+    assert!(!locking.is_finished());
+    proxy.clear();
+    let guard = soon(locking).await.unwrap().unwrap();
+    assert_eq!(space.children(PATH).await.len(), 1);
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+}
