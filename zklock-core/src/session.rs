@@ -212,14 +212,9 @@ impl Session {
         }
     }
 
-    /// Requests heartbeats until the returned value is dropped.
+    /// Requests heartbeats that prove leases until the returned value is dropped.
     pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
-        self.leases.send_modify(|leases| {
-            if *leases == 0 {
-                self.clock().attend();
-            }
-            *leases += 1;
-        });
+        self.leases.send_modify(|leases| *leases += 1);
         Attendance(self.clone())
     }
 
@@ -263,12 +258,7 @@ pub(crate) struct Attendance(Arc<Session>);
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        self.0.leases.send_modify(|leases| {
-            *leases -= 1;
-            if *leases == 0 {
-                self.0.clock().neglect();
-            }
-        });
+        self.0.leases.send_modify(|leases| *leases -= 1);
     }
 }
 

@@ -19,7 +19,7 @@
 //! The clock also counts the time during which the machine is suspended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::LockError;
@@ -29,7 +29,7 @@ use super::uptime::Origin;
 
 /// The requests by which a session that holds locks proves that it is alive.
 ///
-/// A session without locks sends neither. Another setting than that of other clients is safe: it only
+/// A session without locks sends reads. Another setting than that of other clients is safe: it only
 /// determines how long an outage a holder survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
@@ -153,52 +153,38 @@ pub(crate) struct Exchange {
     answered: Moment,
 }
 
-/// Whether heartbeats keep the session in contact with its server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Contact {
-    /// Only the client library's pings are sent. Contains the last answered request.
-    Unattended(Option<Exchange>),
-    /// Heartbeats are sent. Contains the answered requests that matter.
-    Attended(Heard),
-}
-
 /// The answered requests that determine which contact the leader knows of.
+///
+/// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late as
+/// the answer: a follower that stood still handles all waiting requests at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heard {
+struct Contact {
     /// The send time of the last answered request.
     last: Moment,
     /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
     recent: Exchange,
-    /// The send time of the previous `recent`, which a follower had forwarded when the next one was sent.
-    ///
-    /// A follower forwards a contact within the forwarding time after it has handled the request, and that
-    /// may be as late as the answer: a follower that stood still handles all waiting requests at once.
-    forwarded: Option<Moment>,
+    /// The send time of the request before `recent`, which was certainly forwarded when `recent` was sent.
+    forwarded: Moment,
 }
 
-impl Heard {
-    fn first(exchange: Exchange) -> Self {
-        Self { last: exchange.sent, recent: exchange, forwarded: None }
-    }
-
-    fn then(self, exchange: Exchange, forwarding: Duration) -> Self {
-        let last = self.last.max(exchange.sent);
+impl Contact {
+    fn note(&mut self, exchange: Exchange, forwarding: Duration) {
+        self.last = self.last.max(exchange.sent);
         if exchange.sent.0 >= self.recent.answered.0 + forwarding {
-            Self { last, recent: exchange, forwarded: Some(self.recent.sent) }
-        } else {
-            Self { last, ..self }
+            self.forwarded = self.recent.sent;
+            self.recent = exchange;
         }
     }
 }
 
 impl LeaseClock {
-    pub(crate) fn new(terms: Terms) -> Self {
-        Self {
-            terms,
-            origin: Origin::now(),
-            valid_until: AtomicU64::new(0),
-            contact: Mutex::new(Contact::Unattended(None)),
-        }
+    /// Starts the clock of a session that has just been opened, by a request that was sent at `origin`.
+    pub(crate) fn since(origin: Origin, terms: Terms) -> Self {
+        let sent = Moment(Duration::ZERO);
+        let answered = Moment(Duration::from_nanos(origin.elapsed()));
+        // The leader itself opens sessions.
+        let contact = Contact { last: sent, recent: Exchange { sent, answered }, forwarded: sent };
+        Self { terms, origin, valid_until: AtomicU64::new(0), contact: Mutex::new(contact) }
     }
 
     pub(crate) fn terms(&self) -> Terms {
@@ -221,19 +207,9 @@ impl LeaseClock {
     }
 
     fn heard(&self, ack: Ack, exchange: Exchange) {
-        let sent = exchange.sent;
-        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match &mut *contact {
-            Contact::Unattended(last) => {
-                *last = Some(last.filter(|last| last.sent > sent).unwrap_or(exchange));
-                sent
-            }
-            Contact::Attended(heard) => {
-                *heard = heard.then(exchange, self.terms.forwarding);
-                let reaches = |forwarded: Moment| Moment(forwarded.0 + self.terms.longest_silence);
-                heard.forwarded.map_or(sent, |forwarded| sent.min(reaches(forwarded)))
-            }
-        };
+        let mut contact = self.contact();
+        contact.note(exchange, self.terms.forwarding);
+        let known = exchange.sent.min(Moment(contact.forwarded.0 + self.terms.longest_silence));
         let term = self.terms.term(ack);
         if !term.is_zero() {
             // 64 bits of nanoseconds are 584 years, and no session lives that long.
@@ -242,29 +218,14 @@ impl LeaseClock {
         }
     }
 
-    /// Returns how long ago the last answered request was sent, or zero while no heartbeats are sent.
+    /// Returns how long ago the last answered request was sent.
     pub(crate) fn silence(&self) -> Duration {
-        match *self.contact.lock().unwrap_or_else(PoisonError::into_inner) {
-            Contact::Attended(heard) => self.now().saturating_since(heard.last),
-            Contact::Unattended(_) => Duration::ZERO,
-        }
+        let last = self.contact().last;
+        self.now().saturating_since(last)
     }
 
-    /// Records that heartbeats start.
-    pub(crate) fn attend(&self) {
-        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Contact::Unattended(last) = *contact {
-            let now = self.now();
-            *contact = Contact::Attended(Heard::first(last.unwrap_or(Exchange { sent: now, answered: now })));
-        }
-    }
-
-    /// Records that heartbeats stop.
-    pub(crate) fn neglect(&self) {
-        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Contact::Attended(heard) = *contact {
-            *contact = Contact::Unattended(Some(heard.recent));
-        }
+    fn contact(&self) -> MutexGuard<'_, Contact> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the instant from which the session is no longer certain to be alive.
@@ -283,7 +244,7 @@ impl LeaseClock {
     /// Makes the clock run out. No answer renews it until the returned value is dropped.
     #[cfg(test)]
     pub(crate) fn run_out(&self) -> impl Sized + '_ {
-        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        let contact = self.contact();
         self.valid_until.store(0, Ordering::Release);
         contact
     }
@@ -311,6 +272,10 @@ mod tests {
 
     fn heard_late(clock: &LeaseClock, ack: Ack, sent: u64, answered: u64) {
         clock.heard(ack, Exchange { sent: Moment(ms(sent)), answered: Moment(ms(answered)) });
+    }
+
+    fn clock(timeout: u64, tick: u64, sync_limit: u64) -> LeaseClock {
+        LeaseClock::since(Origin::now(), terms(timeout, tick, sync_limit))
     }
 
     fn terms(timeout: u64, tick: u64, sync_limit: u64) -> Terms {
@@ -353,27 +318,29 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_send_time_and_never_goes_back() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        let clock = clock(30_000, 2_000, 10_000);
         assert!(clock.remaining().is_zero() && !clock.is_valid());
         heard(&clock, Ack::Write, 500);
         assert!(!clock.remaining().is_zero() && clock.is_valid());
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
         heard(&clock, Ack::Read, 5_000);
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
-        heard(&clock, Ack::Read, 20_000);
+        for at in [8_000, 11_000, 14_000, 17_000, 20_000] {
+            heard(&clock, Ack::Read, at);
+        }
         assert_eq!(clock.valid_until(), Moment(ms(31_200)));
     }
 
     #[test]
     fn reads_prove_nothing_where_the_sync_limit_exceeds_the_session() {
-        let clock = LeaseClock::new(terms(6_000, 2_000, 10_000));
+        let clock = clock(6_000, 2_000, 10_000);
         heard(&clock, Ack::Read, 1_000);
         assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
     }
 
     #[test]
     fn only_what_a_server_answered_counts() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        let clock = clock(30_000, 2_000, 10_000);
         for fault in [
             Fault::Unknown("reset".into()),
             Fault::SessionOver,
@@ -388,8 +355,7 @@ mod tests {
 
     #[test]
     fn dense_answers_keep_the_lease_at_its_full_length() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
-        clock.attend();
+        let clock = clock(30_000, 2_000, 10_000);
         for at in (0..60_000).step_by(10) {
             heard(&clock, Ack::Write, at);
             assert_eq!(clock.valid_until(), Moment(ms(at + 22_200)));
@@ -398,26 +364,31 @@ mod tests {
 
     #[test]
     fn after_a_long_gap_the_lease_counts_from_the_contact_before_it() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
-        // The answer before the lease begins is the contact before the gap.
-        heard(&clock, Ack::Write, 0);
-        clock.attend();
+        let clock = clock(30_000, 2_000, 10_000);
         heard(&clock, Ack::Write, 20_000);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)));
         heard(&clock, Ack::Write, 20_005);
         assert_eq!(clock.valid_until(), Moment(ms(28_200)), "nothing was forwarded in five milliseconds");
         heard(&clock, Ack::Write, 21_000);
         assert_eq!(clock.valid_until(), Moment(ms(43_200)));
-        clock.neglect();
-        heard(&clock, Ack::Write, 60_000);
-        assert_eq!(clock.valid_until(), Moment(ms(82_200)));
+    }
+
+    #[test]
+    fn a_lock_that_an_idle_session_takes_after_a_pause_ends_before_the_session_can() {
+        let clock = clock(30_000, 2_000, 10_000);
+        for at in [1_000, 4_000, 7_000, 10_000] {
+            heard(&clock, Ack::Read, at);
+        }
+        // The process stands still. Its follower answers the create of a lock, and fails before it tells the leader, which
+        // ends the session 30 s after the contact that it knows of.
+        heard(&clock, Ack::Write, 25_000);
+        assert_eq!(clock.valid_until(), Moment(ms(10_000 + 6_000 + 22_200)));
     }
 
     #[test]
     fn answers_that_a_follower_gave_late_are_not_known_to_be_forwarded() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+        let clock = clock(30_000, 2_000, 10_000);
         heard(&clock, Ack::Write, 0);
-        clock.attend();
         // The follower stands still, and answers all requests at once when it goes on.
         for sent in [3_000, 6_000, 9_000, 11_000] {
             heard_late(&clock, Ack::Write, sent, 11_500);
@@ -433,12 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts_from_the_answer_that_led_to_the_lease() {
-        let clock = LeaseClock::new(terms(30_000, 2_000, 10_000));
+    fn silence_counts_from_the_last_answered_request() {
+        let clock = clock(30_000, 2_000, 10_000);
         let sent = clock.now();
-        assert_eq!(clock.silence(), Duration::ZERO);
         clock.answered(Ack::Write, sent, &OK);
-        clock.attend();
         let silence = clock.silence();
         assert!(silence > Duration::ZERO && silence <= clock.now().saturating_since(sent));
     }

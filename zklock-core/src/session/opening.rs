@@ -29,6 +29,7 @@ use super::tally::Tally;
 #[cfg(feature = "tls")]
 use super::tls;
 use super::traffic::Traffic;
+use super::uptime::Origin;
 use super::ward::Ward;
 use super::warden;
 use super::{Session, connection, heartbeat};
@@ -81,9 +82,11 @@ impl Silence {
 impl Opening {
     /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
     pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
+        let mut origin = Origin::now();
         let mut client = self.connect(self.timeout).await?;
         if self.silence.of(client.session_timeout()) < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
+            origin = Origin::now();
             client = self.connect(client.session_timeout()).await?;
         }
         self.compare(client.session_timeout());
@@ -101,7 +104,12 @@ impl Opening {
             queues: Queues::default(),
             traffic: Traffic::default(),
             ward: Ward::default(),
-            ops: Ops::new(client.clone(), LeaseClock::new(terms), self.acls.clone(), self.tally.clone()),
+            ops: Ops::new(
+                client.clone(),
+                LeaseClock::since(origin, terms),
+                self.acls.clone(),
+                self.tally.clone(),
+            ),
         });
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");

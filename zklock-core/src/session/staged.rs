@@ -15,6 +15,7 @@ use super::queues::Queues;
 use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
 use super::traffic::Traffic;
+use super::uptime::Origin;
 use super::ward::Ward;
 use super::{Health, Heartbeat, Session};
 
@@ -31,7 +32,7 @@ impl Session {
     pub(crate) fn staged_without_lease(id: i64) -> Arc<Self> {
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
-        let clock = LeaseClock::new(terms);
+        let clock = LeaseClock::since(Origin::now(), terms);
         Arc::new(Self {
             id,
             link: Links::connected(),

@@ -2,7 +2,7 @@
 
 /// A reading of the clock, from which later ones are counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin(Reading);
+pub(crate) struct Origin(Reading);
 
 /// The nanoseconds since the machine was started. Each step of a body under a lock reads this clock, and this reading is
 /// inlined, unlike that of `boot_time`.
@@ -13,7 +13,7 @@ type Reading = u64;
 type Reading = boot_time::Instant;
 
 impl Origin {
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self(read())
     }
 

@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
@@ -136,7 +137,8 @@ impl Warden {
             self.ward().until(Roster::has_any).await;
             let remaining = self.0.clock().remaining();
             if !remaining.is_zero() {
-                sleep(remaining).await;
+                // The timer stands still while the machine is suspended, and the lease clock does not.
+                sleep(remaining.min(LOOK)).await;
                 continue;
             }
             let charges = self.ward().roster().charges();
@@ -212,6 +214,9 @@ async fn each(charges: &[Arc<dyn Charge>], action: impl Fn(&dyn Charge)) {
         yield_now().await;
     }
 }
+
+/// The longest time after which the lease clock is looked at again.
+const LOOK: Duration = Duration::from_secs(1);
 
 async fn until(time: Option<Instant>) {
     match time {
@@ -303,6 +308,22 @@ mod tests {
             assert!(lapse.as_mut().now_or_never().is_none());
         }
         assert_eq!(lost.count(), AT_A_TIME);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn leases_end_within_a_second_after_a_suspended_machine_goes_on() {
+        let session = Session::staged(1);
+        let (lost, _locks) = enroll(&session, || {});
+        let warden = Warden(session.clone());
+        let mut lapse = pin!(warden.lapse());
+        assert!(lapse.as_mut().now_or_never().is_none());
+        // The lease clock has gone on meanwhile, and the timers have not.
+        drop(session.clock().run_out());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..LOCKS / AT_A_TIME + 1 {
+            assert!(lapse.as_mut().now_or_never().is_none());
+        }
+        assert!(lost.count() >= LOCKS);
     }
 
     #[tokio::test]

@@ -299,6 +299,7 @@ mod tests {
 
         use crate::session::Heartbeat;
         use crate::session::clock::{LeaseClock, Terms};
+        use crate::session::uptime::Origin;
 
         use super::*;
 
@@ -306,7 +307,8 @@ mod tests {
         let client = zk::Client::connect(server.connect_string()).await.unwrap();
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).unwrap();
-        let ops = Ops::new(client, LeaseClock::new(terms), Default::default(), Arc::default());
+        let ops =
+            Ops::new(client, LeaseClock::since(Origin::now(), terms), Default::default(), Arc::default());
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
         assert_eq!(ops.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
