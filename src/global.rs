@@ -2,8 +2,6 @@
 //!
 //! Uses no other module.
 
-mod clients;
-mod identity;
 mod scope;
 
 use std::future::Future;
@@ -12,21 +10,15 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, ClientId, LockError, Readiness};
+use zklock_core::{Client, LockError, Readiness};
 
-use self::clients::Clients;
-use self::identity::Identity;
 #[cfg(feature = "testing")]
 pub(crate) use self::scope::Ambient;
 pub use self::scope::Scope;
-use self::scope::{SCOPED, look_for_scoped, scoped};
+use self::scope::{Clients, SCOPED, scoped};
 
 /// The installed clients.
 static INSTALLED: RwLock<Clients> = RwLock::new(Clients::new());
-
-/// The identity of the default one of the installed clients. It changes under their lock. A call that enters a lock again
-/// needs no more than this, and so neither locks nor counts anything that all threads share.
-static DEFAULT: Identity = Identity::none();
 
 /// Installs the default client of this process, which annotated functions use.
 ///
@@ -89,7 +81,7 @@ pub fn named_client(name: &str) -> Result<Client, LockError> {
 /// assert_eq!(zklock::readiness(), zklock::Readiness::NotInstalled);
 /// ```
 pub fn readiness() -> Readiness {
-    let mut clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut clients = installed();
     clients.extend(scoped().all());
     let none = if clients.has_closed() { Readiness::Closing } else { Readiness::NotInstalled };
     clients.iter().map(Client::readiness).max().unwrap_or(none)
@@ -165,12 +157,15 @@ pub fn spawn_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + '
 /// A shutdown that has begun continues in the background, and the clients stay installed.
 pub async fn shutdown(grace: Duration) {
     // The clients stay installed meanwhile, because bodies that are still running may look them up.
-    let clients = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let clients = installed();
     join_all(clients.iter().map(|client| client.shutdown(grace))).await;
-    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     // A concurrent shutdown may have removed the clients, and new ones may have been installed since.
-    installed.remove(&clients);
-    DEFAULT.set(installed.get(None).map(Client::id));
+    INSTALLED.write().unwrap_or_else(PoisonError::into_inner).remove(&clients);
+}
+
+/// Returns the installed clients, so that no code runs under their lock.
+fn installed() -> Clients {
+    INSTALLED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
@@ -179,29 +174,17 @@ fn insert(name: Option<String>, client: Client) -> Result<(), LockError> {
         return Err(LockError::AlreadyInstalled { name });
     }
     installed.insert(name, client);
-    DEFAULT.set(installed.get(None).map(Client::id));
     Ok(())
 }
 
-/// Returns the identity of the client that [`client`] returns.
-#[inline]
-pub(crate) fn client_id() -> Option<ClientId> {
-    look_for_scoped(None, Client::id).or_else(|| DEFAULT.get())
-}
-
-/// Calls a function with the client of this name; the default client has no name. The function neither runs code of users
-/// nor looks for clients.
-#[inline]
-pub(crate) fn look<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
-    look_for_scoped(name, &look)
-        .or_else(|| INSTALLED.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look))
-}
-
 fn found(name: Option<&str>) -> Result<Client, LockError> {
-    let client = look(name, Client::clone);
-    client.ok_or_else(|| {
+    if let Some(client) = scoped().get(name) {
+        return Ok(client);
+    }
+    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
+    installed.get(name).ok_or_else(|| {
         let name = name.map(str::to_owned);
-        match INSTALLED.read().unwrap_or_else(PoisonError::into_inner).is_closed(&name) {
+        match installed.is_closed(&name) {
             true => LockError::closed(String::new()),
             false => LockError::NotInstalled { name, path: None },
         }
@@ -224,27 +207,30 @@ mod tests {
 
     use super::*;
 
+    #[track_caller]
+    fn check(found: Result<Client, LockError>, expected: &Client) {
+        assert!(found.unwrap().is_same(expected));
+    }
+
     /// No other test of this binary may install a client.
     #[tokio::test]
-    async fn the_identity_is_that_of_the_client_that_is_found() {
+    async fn a_client_is_found_in_the_scope_or_else_among_the_installed_ones() {
         let server = EmbeddedServer::start().unwrap();
         let connect = || Config::new(server.connect_string()).connect();
         let (first, second, tenant) =
             (connect().await.unwrap(), connect().await.unwrap(), connect().await.unwrap());
-        assert_eq!(client_id(), None);
         install_as("reporting", second.clone()).unwrap();
-        assert_eq!(client_id(), None, "a named client is not the default one");
+        assert!(client().is_err(), "a named client is not the default one");
         install(first.clone()).unwrap();
-        assert_eq!(client_id(), Some(first.id()));
-        assert_eq!(scope(tenant.clone(), async { client_id() }).await, Some(tenant.id()));
+        check(client(), &first);
+        check(scope(tenant.clone(), async { client() }).await, &tenant);
         install(second.clone()).unwrap_err();
-        assert_eq!(client_id(), Some(first.id()));
+        check(client(), &first);
         shutdown(Duration::ZERO).await;
-        assert_eq!(client_id(), None);
         assert!(client().unwrap_err().is_closed() && named_client("reporting").unwrap_err().is_closed());
         assert!(!named_client("other").unwrap_err().is_closed());
         install(second.clone()).unwrap();
-        assert_eq!(client_id(), Some(second.id()));
+        check(client(), &second);
         shutdown(Duration::ZERO).await;
     }
 }

@@ -111,7 +111,6 @@ mod global;
 #[cfg(all(doc, any(not(doctest), feature = "testing")))]
 #[cfg_attr(not(feature = "testing"), allow(rustdoc::broken_intra_doc_links))]
 pub mod guide;
-mod leader;
 mod locks;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -119,8 +118,7 @@ pub mod testing;
 pub use global::{
     Scope, client, install, install_as, named_client, readiness, scope, shutdown, spawn, spawn_blocking,
 };
-pub use leader::{is_leader, leader};
-pub use locks::{election, multi, mutex, rwlock, semaphore};
+pub use locks::{election, is_leader, leader, multi, mutex, rwlock, semaphore};
 #[cfg(feature = "sasl-gssapi")]
 pub use zklock_core::Gssapi;
 #[cfg(feature = "tls")]

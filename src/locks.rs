@@ -2,7 +2,9 @@
 //!
 //! Uses only `global`.
 
-use zklock_core::{Client, Election, LockError, Member, MultiLock, Mutex, Permits, RwLock, Semaphore};
+use zklock_core::{
+    Client, Election, Leader, LockError, Member, MultiLock, Mutex, Permits, RwLock, Semaphore,
+};
 
 use crate::global::about;
 
@@ -117,6 +119,36 @@ pub fn multi(members: impl IntoIterator<Item = impl Into<Member>>) -> Result<Mul
 pub fn election(path: impl AsRef<str>) -> Result<Election, LockError> {
     let path = path.as_ref();
     client_for(path)?.election(path)
+}
+
+/// Returns the candidate at `path` of the client that an annotated function would use here.
+///
+/// All functions under [`#[leader_only]`](macro@crate::leader_only) at this path share it. If the process
+/// joins at start-up, their first call does not wait for the election:
+///
+/// ```no_run
+/// # async fn example() -> Result<(), zklock::LockError> {
+/// let leads = zklock::leader("/leader")?.join().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// * [`LockError::NotInstalled`] if there is no client.
+/// * [`LockError::InvalidPath`] if `path` is invalid.
+pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
+    let path = path.as_ref();
+    client_for(path)?.leader(path)
+}
+
+/// Tells, from memory, whether this process leads at `path` at this instant.
+///
+/// It is meant for health endpoints: it neither joins the election nor fails, and returns `false` before this
+/// process has joined.
+pub fn is_leader(path: impl AsRef<str>) -> bool {
+    let leader = crate::global::client().and_then(|client| client.leader(path));
+    leader.is_ok_and(|leader| leader.is_leader())
 }
 
 fn client_for(path: &str) -> Result<Client, LockError> {

@@ -39,17 +39,11 @@
 //!
 //! Functions in this module fail by panicking, as tests do, with a message that names the cause.
 
-mod argument;
-mod dropped_reply;
 mod harness;
 mod queue;
-mod replica;
 mod rival;
 mod server;
-mod waiting;
 
-pub use argument::FromTestServer;
-pub use dropped_reply::DroppedReply;
-pub use harness::Harness;
+pub use harness::{FromTestServer, Harness};
 pub use rival::Rival;
-pub use server::TestServer;
+pub use server::{DroppedReply, TestServer};

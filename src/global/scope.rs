@@ -1,27 +1,70 @@
 //! The clients of a scope, and those of the test around it.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use zklock_core::Client;
-
-use super::clients::Clients;
 
 tokio::task_local! {
     pub(super) static SCOPED: Scoped;
 }
 
-/// Whether a scope or a test was entered in this process. Until then, the search for a client skips both.
-///
-/// It is set before that, on the same thread, or before the future moves to another thread. A call inside of a scope or of a
-/// test therefore reads `true`.
-static IS_USED: AtomicBool = AtomicBool::new(false);
-
 thread_local! {
     /// The clients of the test that this thread belongs to.
     static AMBIENT: RefCell<Option<Ambient>> = const { RefCell::new(None) };
+}
+
+/// Clients by name; the default client has no name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients {
+    clients: BTreeMap<Option<String>, Client>,
+    /// The names of clients that are shut down and removed, and that no other client has since.
+    closed: BTreeSet<Option<String>>,
+}
+
+impl Clients {
+    pub(super) const fn new() -> Self {
+        Self { clients: BTreeMap::new(), closed: BTreeSet::new() }
+    }
+
+    pub(super) fn get(&self, name: Option<&str>) -> Option<Client> {
+        self.clients.get(&name.map(str::to_owned)).cloned()
+    }
+
+    /// Adds a client, and returns the one of the same name that it replaces.
+    pub(super) fn insert(&mut self, name: Option<String>, client: Client) -> Option<Client> {
+        self.closed.remove(&name);
+        self.clients.insert(name, client)
+    }
+
+    /// Adds these clients, which replace those of the same names.
+    pub(super) fn extend(&mut self, clients: Self) {
+        self.clients.extend(clients.clients);
+    }
+
+    /// Removes those of these clients that are still here under their names. They are shut down.
+    pub(super) fn remove(&mut self, clients: &Self) {
+        self.clients.retain(|name, client| {
+            let is_over = clients.clients.get(name).is_some_and(|other| other.is_same(client));
+            is_over.then(|| self.closed.insert(name.clone()));
+            !is_over
+        });
+    }
+
+    /// Returns whether the last client of this name was shut down and removed.
+    pub(super) fn is_closed(&self, name: &Option<String>) -> bool {
+        self.closed.contains(name)
+    }
+
+    pub(super) fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Client> {
+        self.clients.values()
+    }
 }
 
 /// Clients that take the place of the installed ones while a future runs, for tests and tenants.
@@ -75,9 +118,8 @@ impl Scope {
     /// The same as that of `future`.
     pub fn run<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         let Scoped { scope, ambient } = scoped();
-        let mut clients = scope.map_or_else(Clients::new, |scope| scope.clients.clone());
+        let mut clients = scope.map(|scope| scope.clients.clone()).unwrap_or_default();
         clients.extend(self.clients);
-        note_use();
         SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
     }
 }
@@ -90,42 +132,20 @@ pub(super) struct Scoped {
 }
 
 impl Scoped {
-    /// Looks at the client of this name; the default client has no name.
-    fn look_for<T>(&self, name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
-        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name).map(&look));
-        scoped.or_else(|| self.ambient.as_ref()?.look_for(name, look))
+    /// Returns the client of this name; the default client has no name.
+    pub(super) fn get(&self, name: Option<&str>) -> Option<Client> {
+        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name));
+        scoped.or_else(|| self.ambient.as_ref()?.clients().get(name))
     }
 
     /// Returns all clients.
     pub(super) fn all(&self) -> Clients {
-        let ambient = self.ambient.as_ref();
-        let mut clients =
-            ambient.map_or_else(Clients::new, |ambient| ambient.read(|scope| scope.clients.clone()));
+        let mut clients = self.ambient.as_ref().map(Ambient::clients).unwrap_or_default();
         if let Some(scope) = &self.scope {
             clients.extend(scope.clients.clone());
         }
         clients
     }
-}
-
-/// Looks at the client of this name that is found here; the default client has no name.
-#[inline]
-pub(super) fn look_for_scoped<T>(name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
-    if !IS_USED.load(Ordering::Relaxed) {
-        return None;
-    }
-    // The clients of a task come with those of its test.
-    let look_here = |scoped: &Scoped| (scoped.look_for(name, &look), scoped.ambient.is_some());
-    let (found, is_of_test) = SCOPED.try_with(look_here).unwrap_or((None, false));
-    if found.is_some() || is_of_test {
-        return found;
-    }
-    AMBIENT.with_borrow(|ambient| ambient.as_ref()?.look_for(name, look))
-}
-
-/// Lets calls look for scopes from now on.
-fn note_use() {
-    IS_USED.store(true, Ordering::Relaxed);
 }
 
 /// Returns the clients that are found here. They can be carried into another task.
@@ -139,15 +159,11 @@ pub(super) fn scoped() -> Scoped {
 
 /// The clients of a test. Code on the threads of the test finds them beneath the scopes, in whatever task it runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ambient(Arc<RwLock<Scope>>);
+pub(crate) struct Ambient(Arc<RwLock<Clients>>);
 
 impl Ambient {
-    fn look_for<T>(&self, name: Option<&str>, look: impl Fn(&Client) -> T) -> Option<T> {
-        self.read(|scope| scope.clients.get(name).map(look))
-    }
-
-    fn read<T>(&self, look: impl FnOnce(&Scope) -> T) -> T {
-        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    fn clients(&self) -> Clients {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -155,7 +171,7 @@ impl Ambient {
 impl Ambient {
     /// Adds a client, which replaces the one of the same name; the default client has no name.
     pub(crate) fn insert(&self, name: Option<String>, client: Client) {
-        self.write(|scope| scope.clients.insert(name, client));
+        drop(self.write(|clients| clients.insert(name, client)));
     }
 
     pub(crate) fn clear(&self) {
@@ -165,7 +181,6 @@ impl Ambient {
 
     /// Lets code on this thread find the clients as long as the thread lives.
     pub(crate) fn adopt_thread(&self) {
-        note_use();
         AMBIENT.set(Some(self.clone()));
     }
 
@@ -180,12 +195,11 @@ impl Ambient {
             }
         }
 
-        note_use();
         let _before = Before(AMBIENT.replace(Some(self.clone())));
         SCOPED.sync_scope(Scoped { scope: None, ambient: Some(self.clone()) }, run)
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut Scope) -> T) -> T {
+    fn write<T>(&self, change: impl FnOnce(&mut Clients) -> T) -> T {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -3,75 +3,22 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use futures_lite::future::block_on;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
-use zklock_core::{Guard, LockError, MultiGuard, MutexGuard, Permits, ReadGuard, SemaphoreGuard, WriteGuard};
+use zklock_core::LockError;
 
-use super::named::LockPath;
-use super::source::Source;
-use super::{Answer, Once, Path, Start, Term, Wait};
+use super::take::Taking;
 
-pub use zklock_core::Member;
-
-/// Takes the mutex of an annotated function.
-pub fn lock(client: impl Source, path: Path, wait: Wait) -> Result<MutexGuard, LockError> {
-    let path = path?;
-    block_for(&path, super::lock(client, Ok(path.clone()), wait))
-}
-
-/// Takes the read-write lock of an annotated function, for reading.
-pub fn read(client: impl Source, path: Path, wait: Wait) -> Result<ReadGuard, LockError> {
-    let path = path?;
-    block_for(&path, super::read(client, Ok(path.clone()), wait))
-}
-
-/// Takes the read-write lock of an annotated function, for writing.
-pub fn write(client: impl Source, path: Path, wait: Wait) -> Result<WriteGuard, LockError> {
-    let path = path?;
-    block_for(&path, super::write(client, Ok(path.clone()), wait))
-}
-
-/// Takes permits of the semaphore of an annotated function, all or none.
-pub fn permits(
-    client: impl Source,
-    path: Path,
-    permits: (u32, Permits),
-    wait: Wait,
-) -> Result<SemaphoreGuard, LockError> {
-    let path = path?;
-    block_for(&path, super::permits(client, Ok(path.clone()), permits, wait))
-}
-
-/// Takes all of the locks of an annotated function, or none. `member` selects the kind of each lock.
-pub fn lock_all(
-    client: impl Source,
-    paths: impl AsRef<[Path]> + IntoIterator<Item = Path>,
-    member: fn(String) -> Member,
-    wait: Wait,
-) -> Result<MultiGuard, LockError> {
-    let path = paths.as_ref().first().cloned().transpose()?.map(LockPath::into_path).unwrap_or_default();
-    block_for(&path, super::lock_all(client, paths, member, wait))
-}
-
-/// Takes the lock of a function unless its period is known to have begun, and begins the period.
-pub fn begin<K>(
-    once: Once,
-    client: impl Source,
-    taken: impl Future<Output = Result<Guard<K>, LockError>>,
-) -> Start<Guard<K>> {
-    let path = once.path().map(str::to_owned);
-    let begun = path.and_then(|path| block_for(&path, async { Ok(super::begin(once, client, taken).await) }));
-    begun.unwrap_or_else(Start::Failed)
-}
-
-/// Begins the period of a function that the leader runs.
-pub fn begin_term(once: Once, term: Term) -> Start<Term> {
-    let path = once.path().map(str::to_owned);
-    let begun = path.and_then(|path| block_for(&path, async { Ok(super::begin_term(once, term).await) }));
-    begun.unwrap_or_else(Start::Failed)
+/// Takes the lock or the term of an annotated function.
+///
+/// # Errors
+///
+/// [`LockError::WouldBlockRuntime`] where the thread must not block, and those of the call.
+pub fn wait<H>(taking: Taking<H>) -> Result<H, LockError> {
+    let (_client, taken) = taking.asked?;
+    block(taken).unwrap_or(Err(LockError::WouldBlockRuntime { path: taking.path }))
 }
 
 /// Returns the body of an annotated function. The bound tells the compiler that the closure is called once.
@@ -79,38 +26,10 @@ pub fn body<T, F: FnOnce() -> T>(body: F) -> F {
     body
 }
 
-/// Calls the body of an annotated function under its lock.
-pub fn run<K, T>(held: &Guard<K>, body: impl FnOnce() -> T) -> Result<T, LockError> {
-    held.run_blocking(body)
-}
-
-/// Releases the lock after the body; a failure does not replace the body's result.
-pub fn release<K>(held: Guard<K>) {
-    // Where blocking is not allowed, this drops the guard, which releases the lock in the background.
-    block(async { held.finish().await });
-}
-
-/// Tells whether this replica leads. The first call joins the election; later calls answer from memory.
-pub fn ask_to_lead(client: impl Source, path: Path) -> Answer {
-    let asked = path
-        .and_then(|path| block_for(&path, async { Ok(super::ask_to_lead(client, Ok(path.clone())).await) }));
-    asked.unwrap_or_else(Answer::Failed)
-}
-
-/// Waits until this replica leads.
-pub fn wait_to_lead(client: impl Source, path: Path, wait: Option<Duration>) -> Result<Term, LockError> {
-    let path = path?;
-    block_for(&path, super::wait_to_lead(client, Ok(path.clone()), wait))
-}
-
-/// Calls the body of an annotated function under its term.
-pub fn lead<T>(term: &Term, body: impl FnOnce() -> T) -> Result<T, LockError> {
-    term.leadership().run_blocking(body)
-}
-
-/// Waits for the answer about the lock at `path`, or fails where the thread must not block.
-fn block_for<T>(path: &str, answer: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
-    block(answer).unwrap_or_else(|| Err(LockError::WouldBlockRuntime { path: path.to_owned() }))
+/// Gives the lock back after the body. Where blocking is not allowed, this drops the guard, which releases the lock in the
+/// background.
+pub fn finish(released: impl Future<Output = ()>) {
+    block(released);
 }
 
 /// Waits on this thread. Where this would stop a runtime, returns `None` without polling the future.

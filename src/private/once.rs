@@ -1,23 +1,18 @@
 //! The functions and types that the code generated for `once_per` uses.
 
 use std::any::type_name;
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::future::Future;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_lite::future::or;
+use futures_util::future::BoxFuture;
 use percent_encoding::utf8_percent_encode;
-use zklock_core::{Guard, LockError};
+use zklock_core::{Client, Guard, LockError};
 
-use crate::global::about;
-
-use super::named::LockPath;
-use super::paths::ESCAPED;
-use super::source::Source;
-use super::{Path, Term};
+use super::paths::{ESCAPED, Paths};
+use super::take::{Taking, Term};
 
 /// An annotated function, after which its default tick is named.
 #[derive(Debug)]
@@ -78,15 +73,14 @@ impl Function {
 
     /// Returns the path of the default tick for these locks. `of` is the full name of the method's type, or
     /// empty.
-    fn tick(&'static self, of: &'static str, paths: &[Path]) -> Path {
+    fn tick(&'static self, of: &'static str, paths: &Paths) -> Result<String, LockError> {
         self.check(of)?;
         let mut tick = format!("{TICKS}/{}::{}", self.module, self.qualified(short(of)));
         for (nth, path) in paths.iter().enumerate() {
             tick.push_str(if nth == 0 { "/" } else { "," });
-            let path = path.as_ref().map_err(LockError::clone)?;
             tick.extend(utf8_percent_encode(path.trim_start_matches('/'), ESCAPED));
         }
-        Ok(tick.into())
+        Ok(tick)
     }
 }
 
@@ -124,98 +118,61 @@ const TICKS: &str = "/zklock-ticks";
 /// The limit on the starts of a function, and the node that remembers the last start.
 #[derive(Debug)]
 pub struct Once {
-    /// The path of the lock, or of the first of several locks.
-    path: Result<Cow<'static, str>, LockError>,
-    tick: Path,
+    tick: Result<String, LockError>,
     period: Duration,
 }
 
 impl Once {
     /// Creates a limit with the tick that the attribute names.
-    pub fn at(tick: Path, paths: &[Path], period: Duration) -> Self {
-        Self { path: first(paths), tick, period }
+    pub fn at(tick: Paths, period: Duration) -> Self {
+        Self { tick: tick.finish().map(|mut tick| tick.swap_remove(0).path), period }
     }
 
     /// Creates a limit with the default tick of a function under these locks.
-    pub fn of(function: &'static Function, paths: &[Path], period: Duration) -> Self {
-        Self { path: first(paths), tick: function.tick("", paths), period }
+    pub fn of(function: &'static Function, paths: &Paths, period: Duration) -> Self {
+        Self { tick: function.tick("", paths), period }
     }
 
     /// Creates a limit with the default tick of a method of `Of` under these locks.
-    pub fn of_method<Of: ?Sized>(function: &'static Function, paths: &[Path], period: Duration) -> Self {
-        Self { path: first(paths), tick: function.tick(type_name::<Of>(), paths), period }
-    }
-
-    pub(super) fn path(&self) -> Result<&str, LockError> {
-        self.path.as_deref().map_err(LockError::clone)
-    }
-
-    fn tick(&self) -> Result<&str, LockError> {
-        self.tick.as_deref().map_err(LockError::clone)
+    pub fn of_method<Of: ?Sized>(function: &'static Function, paths: &Paths, period: Duration) -> Self {
+        Self { tick: function.tick(type_name::<Of>(), paths), period }
     }
 }
 
-/// Returns the first path, which is empty if there is none, or the error of an invalid one.
-fn first(paths: &[Path]) -> Result<Cow<'static, str>, LockError> {
-    if let Some(error) = paths.iter().find_map(|path| path.as_ref().err()) {
-        return Err(error.clone());
-    }
-    let first = paths.first().cloned().transpose()?;
-    Ok(first.map(LockPath::into_path).unwrap_or_default())
-}
-
-/// The decision whether a function may start.
-#[derive(Debug)]
-pub enum Start<H> {
-    /// The function may start, under this lock or term.
-    Now(H),
-    /// The period has already begun.
-    Later,
-    /// The function may not start because of this error.
-    Failed(LockError),
-}
-
-/// Takes the lock of a function unless its period is known to have begun, and begins the period.
-pub async fn begin<K>(
-    once: Once,
-    client: impl Source,
-    taken: impl Future<Output = Result<Guard<K>, LockError>>,
-) -> Start<Guard<K>> {
-    match begin_under(&once, client, taken).await {
-        Ok(Some(held)) => Start::Now(held),
-        Ok(None) => Start::Later,
-        Err(error) => Start::Failed(error),
-    }
+/// Takes the lock of a function unless its period is known to have begun, and begins the period. The result is `None` if
+/// another call has begun it.
+pub fn begin<K: 'static>(Once { tick, period }: Once, taking: Taking<Guard<K>>) -> Taking<Option<Guard<K>>>
+where
+    Guard<K>: Send + Sync,
+{
+    taking.then(tick, async move |tick, client, taking| begin_under((&tick, period), client, taking).await)
 }
 
 async fn begin_under<K>(
-    once: &Once,
-    client: impl Source,
-    taken: impl Future<Output = Result<Guard<K>, LockError>>,
+    (tick, period): (&str, Duration),
+    client: Client,
+    taking: BoxFuture<'static, Result<Guard<K>, LockError>>,
 ) -> Result<Option<Guard<K>>, LockError> {
-    let (path, tick) = (once.path()?, once.tick()?);
-    // Taking the lock looks for the client on its own, and might find one that is installed meanwhile.
-    let client = client.client().map_err(|error| about(error, path))?;
-    if client.is_begun(tick, once.period)? {
+    if client.is_begun(tick, period)? {
         return Ok(None);
     }
     // The holder may have begun the period. This call then returns without waiting for the end of the
     // holder's body.
-    let taken = async { Some(taken.await) };
+    let taken = async { Some(taking.await) };
     let begun = async {
-        client.until_begun(tick, once.period).await;
+        client.until_begun(tick, period).await;
         None
     };
     let held = match or(taken, begun).await {
         None => return Ok(None),
         // The holder may have begun the period, may have died before, or may hold the lock for other work.
         Some(Err(error)) if error.is_contended() => {
-            let has_begun = client.has_begun(tick, once.period).await;
+            let has_begun = client.has_begun(tick, period).await;
             return if has_begun.unwrap_or(false) { Ok(None) } else { Err(error) };
         }
         Some(held) => held?,
     };
-    match held.once_per(tick, once.period).await {
+    match held.once_per(tick, period).await {
         Ok(true) => Ok(Some(held)),
         outcome => {
             held.finish().await;
@@ -224,22 +181,19 @@ async fn begin_under<K>(
     }
 }
 
-/// Begins the period of a function that the leader runs.
-pub async fn begin_term(once: Once, term: Term) -> Start<Term> {
-    let may_start = match once.path().and_then(|_| once.tick()) {
-        Ok(tick) => term.leadership().once_per(tick, once.period).await,
-        Err(error) => Err(error),
-    };
-    match may_start {
-        Ok(true) => Start::Now(term),
-        Ok(false) => Start::Later,
-        Err(error) => Start::Failed(error),
-    }
+/// Takes the term of a function that the leader runs, and begins the period. The result is `None` if it has begun already.
+pub fn begin_term(Once { tick, period }: Once, taking: Taking<Term>) -> Taking<Option<Term>> {
+    taking.then(tick, async move |tick: String, _, taking| {
+        let term: Term = taking.await?;
+        let may_start = term.leadership().once_per(&tick, period).await?;
+        Ok(may_start.then_some(term))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::__private::{Wait, mutex};
 
     static SWEEP: Function = Function::new(["billing::jobs", "sweep", "jobs.rs:1"]);
 
@@ -249,14 +203,13 @@ mod tests {
 
     #[track_caller]
     fn check(paths: &[&str], tick: &str) {
-        let paths: Vec<_> = paths.iter().map(|path| Ok((*path).to_owned().into())).collect();
-        assert_eq!(&*SWEEP.tick("", &paths).unwrap(), tick);
+        assert_eq!(SWEEP.tick("", &Paths::new().each(paths)).unwrap(), tick);
     }
 
     #[test]
     fn the_tick_of_a_method_names_its_type() {
-        let tick = SWEEP.tick("billing::Ledger<'_>", &[Ok("/a".into())]);
-        assert_eq!(&*tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
+        let tick = SWEEP.tick("billing::Ledger<'_>", &Paths::new().text("/a"));
+        assert_eq!(tick.unwrap(), "/zklock-ticks/billing::jobs::Ledger::sweep/a");
     }
 
     #[test]
@@ -284,34 +237,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_without_a_client_takes_no_lock_although_one_is_installed_meanwhile() {
-        let once = Once::at(Ok("/t".into()), &[Ok("/jobs".into())], Duration::from_secs(1));
-        let none = Err(LockError::NotInstalled { name: None, path: None });
-        let taken = async { unreachable!("the lock is taken") };
-        let outcome = begin_under::<()>(&once, none, taken).await;
-        assert!(
-            matches!(&outcome, Err(LockError::NotInstalled { path: Some(path), .. }) if path == "/jobs"),
-            "{outcome:?}"
-        );
-    }
-
-    #[tokio::test]
     async fn an_invalid_path_is_reported_before_a_missing_client() {
-        let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
-        let once = Once::at(Ok("/t".into()), &[Ok("/b".into()), Err(invalid)], Duration::from_secs(1));
-        let none = Err(LockError::NotInstalled { name: None, path: None });
-        let outcome = begin_under::<()>(&once, none, async { unreachable!("the lock is taken") }).await;
+        let mistake = async |paths: Paths| {
+            let once = Once::at(Paths::new().text("/t"), Duration::from_secs(1));
+            let none = Err(LockError::NotInstalled { name: None, path: None });
+            begin(once, mutex(none, paths, Wait::Default)).await.unwrap_err()
+        };
+        let missing = mistake(Paths::new().text("/jobs")).await;
         assert!(
-            matches!(&outcome, Err(LockError::InvalidPath { path, .. }) if path == "/a/{id}"),
-            "{outcome:?}"
+            matches!(&missing, LockError::NotInstalled { path: Some(path), .. } if path == "/jobs"),
+            "{missing:?}"
         );
-    }
-
-    #[test]
-    fn an_invalid_path_has_no_tick() {
-        let invalid = LockError::InvalidPath { path: "/a/{id}".into(), reason: "a value is empty".into() };
-        let tick = SWEEP.tick("", &[Err(invalid)]);
-        assert_eq!(tick.unwrap_err().to_string(), "invalid path \"/a/{id}\": a value is empty");
+        let invalid = mistake(Paths::new().text("/b").template("/a/{id}").literal("/a/").segment("")).await;
+        assert!(matches!(&invalid, LockError::InvalidPath { path, .. } if path == "/a/{id}"), "{invalid:?}");
     }
 
     #[test]

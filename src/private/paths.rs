@@ -1,88 +1,123 @@
 //! The paths of annotated functions: templates with values in them, expressions, and lists of them.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zklock_core::LockError;
 
-use super::Path;
-use super::named::LockPath;
-use super::site::Site;
-
-/// A builder for a path from a template with interpolated segments.
-///
-/// Values are percent-encoded, so a value can neither leave its segment nor name the node of another value.
-#[derive(Debug)]
-pub struct PathTemplate {
-    template: &'static str,
-    path: Cow<'static, str>,
-    /// The reason why the path is invalid.
-    reason: Option<&'static str>,
+/// The path of a lock, and the name of the lock in events and metrics.
+#[derive(Clone, Debug)]
+pub struct LockPath {
+    pub(super) path: String,
+    pub(super) label: &'static str,
 }
 
-impl PathTemplate {
-    /// Starts a path. Errors show the template.
-    #[inline]
-    pub fn new(template: &'static str) -> Self {
-        Self { template, path: Cow::Borrowed(""), reason: None }
+/// A builder for the paths of an attribute, at least one.
+///
+/// Values in a template are percent-encoded, so a value can neither leave its segment nor name the node of another value.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    paths: Vec<LockPath>,
+    /// The first reason why one of them is invalid.
+    error: Option<LockError>,
+}
+
+impl Paths {
+    /// Starts an empty list.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// Appends text that was validated when the template was parsed.
-    #[inline]
+    /// Begins a path, which is named after its template.
     #[must_use]
-    pub fn literal(mut self, text: &'static str) -> Self {
-        // Adding to an empty `Cow` borrows the text, so a path of one literal is not copied.
-        self.path += text;
+    pub fn template(mut self, template: &'static str) -> Self {
+        self.paths.push(LockPath { path: String::new(), label: template });
+        self
+    }
+
+    /// Appends text of the template, which was validated when the template was parsed.
+    #[must_use]
+    pub fn literal(mut self, text: &str) -> Self {
+        self.last().path.push_str(text);
         self
     }
 
     /// Appends an interpolated value.
     #[must_use]
     pub fn segment<T: Display + ?Sized>(mut self, value: &T) -> Self {
-        let path = self.text();
-        let start = path.len();
+        let LockPath { path, label } = self.last();
+        let (start, template) = (path.len(), *label);
         let failed = write!(Escaping(path), "{value}").is_err();
-        match &path[start..] {
-            _ if failed => self.refuse("a value failed to format"),
-            "" => self.refuse("a value is empty"),
+        let reason = match &path[start..] {
+            _ if failed => "a value failed to format",
+            "" => "a value is empty",
             // As a whole segment, these two would be relative. No other value is encoded like this, because a
             // `%` in a value becomes `%25`.
-            "." => path.replace_range(start.., "%2E"),
-            ".." => path.replace_range(start.., "%2E%2E"),
-            _ => {}
-        }
+            relative @ ("." | "..") => {
+                let encoded = "%2E".repeat(relative.len());
+                path.replace_range(start.., &encoded);
+                return self;
+            }
+            _ => return self,
+        };
+        self.refuse(template, reason.to_owned());
         self
     }
 
-    /// Returns the path so far, with room for values, so that most paths take one allocation. This matters
-    /// for calls that send no request, such as reentrant ones.
-    fn text(&mut self) -> &mut String {
-        if let Cow::Borrowed(literal) = self.path {
-            let mut text = String::with_capacity(self.template.len() + ROOM);
-            text.push_str(literal);
-            self.path = Cow::Owned(text);
+    /// Appends the path that is the value of an expression. It is validated when the lock is taken.
+    ///
+    /// Text in braces is refused: a caller that expects it to be replaced would share one lock with all others.
+    #[must_use]
+    pub fn text<P: Text + ?Sized>(mut self, path: &P) -> Self {
+        let text = path.text();
+        if let Some(braces) =
+            text.find('{').and_then(|open| Some(&text[open..=open + text[open..].find('}')?]))
+        {
+            let reason =
+                format!("`{braces}` is replaced only in a path that is a string literal in the attribute");
+            self.refuse(text, reason);
         }
-        self.path.to_mut()
+        self.paths.push(LockPath { path: text.to_owned(), label: "unnamed" });
+        self
     }
 
-    /// Returns the finished path.
-    #[inline]
-    pub fn finish(self) -> Path {
-        match self.reason {
-            Some(reason) => Err(LockError::InvalidPath { path: self.template.into(), reason: reason.into() }),
-            None => Ok(LockPath::new(self.path, self.template)),
-        }
+    /// Appends each path of a list.
+    #[must_use]
+    pub fn each<P: Text>(self, paths: impl IntoIterator<Item = P>) -> Self {
+        paths.into_iter().fold(self, |all, path| all.text(&path))
     }
 
-    /// Makes the path invalid. The first reason is kept.
-    fn refuse(&mut self, reason: &'static str) {
-        self.reason.get_or_insert(reason);
+    /// Gives all locks the name that the attribute has.
+    #[must_use]
+    pub fn named(mut self, label: &'static str) -> Self {
+        self.paths.iter_mut().for_each(|path| path.label = label);
+        self
+    }
+
+    /// Returns the first path; empty if there is none.
+    pub(super) fn first(&self) -> &str {
+        self.paths.first().map_or("", |first| &first.path)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(|path| &*path.path)
+    }
+
+    /// Returns the paths.
+    pub(super) fn finish(self) -> Result<Vec<LockPath>, LockError> {
+        self.error.map_or(Ok(self.paths), Err)
+    }
+
+    fn last(&mut self) -> &mut LockPath {
+        self.paths.last_mut().expect("a template has been begun")
+    }
+
+    /// Makes the paths invalid. The first reason is kept.
+    fn refuse(&mut self, path: &str, reason: String) {
+        self.error.get_or_insert_with(|| LockError::InvalidPath { path: path.to_owned(), reason });
     }
 }
-
-/// The capacity for values, in addition to the length of the template.
-const ROOM: usize = 32;
 
 /// A writer that percent-encodes text and appends it to a path.
 struct Escaping<'a>(&'a mut String);
@@ -92,12 +127,6 @@ impl Write for Escaping<'_> {
         self.0.extend(utf8_percent_encode(text, ESCAPED));
         Ok(())
     }
-}
-
-/// Returns the constant path of a call site.
-#[inline]
-pub fn constant(site: &'static Site) -> Path {
-    Ok(LockPath::at(site))
 }
 
 /// A value that is a whole path.
@@ -120,53 +149,6 @@ impl<P: AsRef<str> + ?Sized> Text for P {
     }
 }
 
-/// Returns the path that is the value of an expression. It is validated when the lock is taken.
-///
-/// Text in braces is refused: a caller that expects it to be replaced would share one lock with all others.
-pub fn path_of<P: Text + ?Sized>(path: &P) -> Path {
-    let text = path.text();
-    match text.find('{').and_then(|open| Some(&text[open..=open + text[open..].find('}')?])) {
-        None => Ok(text.to_owned().into()),
-        Some(braces) => Err(LockError::InvalidPath {
-            path: text.to_owned(),
-            reason: format!(
-                "`{braces}` is replaced only in a path that is a string literal in the attribute"
-            ),
-        }),
-    }
-}
-
-/// A builder for the paths of a group.
-#[derive(Debug, Default)]
-pub struct Paths(Vec<Path>);
-
-impl Paths {
-    /// Starts an empty list.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Appends one path.
-    #[must_use]
-    pub fn one(mut self, path: Path) -> Self {
-        self.0.push(path);
-        self
-    }
-
-    /// Appends each path of a list.
-    #[must_use]
-    pub fn each<P: Text>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.0.extend(paths.into_iter().map(|path| path_of(&path)));
-        self
-    }
-
-    /// Returns the paths.
-    pub fn finish(self) -> Vec<Path> {
-        self.0
-    }
-}
-
 /// The characters to encode: all but the unreserved ones of RFC 3986.
 pub(super) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -176,8 +158,8 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, segment: &str) {
-        let path = PathTemplate::new("/a/{value}").literal("/a/").segment(value).finish();
-        assert_eq!(*path.unwrap(), *format!("/a/{segment}"));
+        let paths = Paths::new().template("/a/{value}").literal("/a/").segment(value).finish().unwrap();
+        assert_eq!(paths[0].path, format!("/a/{segment}"));
     }
 
     #[test]
@@ -195,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_names_the_template() {
-        let error = PathTemplate::new("/a/{id}").literal("/a/").segment("").finish().unwrap_err();
+        let error = Paths::new().template("/a/{id}").literal("/a/").segment("").finish().unwrap_err();
         assert_eq!(error.to_string(), "invalid path \"/a/{id}\": a value is empty");
     }
 }

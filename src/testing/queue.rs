@@ -2,8 +2,7 @@
 
 use zklock_testkit::wire::Stat;
 
-use super::server::{NAMESPACE, TestServer, full};
-use super::waiting::until_some;
+use super::server::{NAMESPACE, TestServer, full, until_some};
 
 impl TestServer {
     /// Returns the session that holds a lock now, as in [`Client::session_id`](crate::Client::session_id).

@@ -1,17 +1,13 @@
 //! The server of a test, and the faults that it injects.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use zklock_core::{Client, Config, Release};
-use zklock_testkit::{EmbeddedServer, Proxy};
+use zklock_testkit::{Direction, EmbeddedServer, How, Proxy, Rule, wire::Opcode};
 
 use crate::global::Ambient;
-
-use super::dropped_reply::DroppedReply;
-use super::replica::Replica;
-use super::waiting::until_some;
 
 /// The ZooKeeper server of a test, for observing locks and injecting faults.
 ///
@@ -35,6 +31,13 @@ use super::waiting::until_some;
 #[derive(Clone, Debug)]
 pub struct TestServer {
     inner: Arc<Inner>,
+}
+
+/// A client of a test, and the proxy between it and the server, which injects faults.
+#[derive(Debug)]
+struct Replica {
+    client: Client,
+    proxy: Proxy,
 }
 
 #[derive(Debug)]
@@ -63,11 +66,13 @@ impl TestServer {
     /// Panics if the server does not answer within 10 s, for example because it is paused.
     pub async fn client(&self) -> Client {
         let proxy = Proxy::start(self.inner.server.address()).expect("the client's proxy should start");
-        let config = self.configured(proxy.connect_string());
-        let replica = Replica::connect(proxy, config).await;
-        let client = replica.client().clone();
-        self.replicas().push(replica);
-        client
+        match self.configured(proxy.connect_string()).connect().await {
+            Ok(client) => {
+                self.replicas().push(Replica { client: client.clone(), proxy });
+                client
+            }
+            Err(error) => panic!("the test's server did not accept a client: {error}"),
+        }
     }
 
     /// Connects another client, which functions annotated with `client = "name"` use in this test.
@@ -149,7 +154,7 @@ impl TestServer {
     ///
     /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn partition(&self, client: &Client) {
-        self.with_replica(client, Replica::partition);
+        self.with_proxy(client, |proxy| proxy.blackhole(Direction::Both));
     }
 
     /// Ends a [`partition`](Self::partition).
@@ -158,7 +163,7 @@ impl TestServer {
     ///
     /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn heal(&self, client: &Client) {
-        self.with_replica(client, Replica::heal);
+        self.with_proxy(client, Proxy::heal);
     }
 
     /// Breaks the connection of a client after the server has created its next contender, in place of the
@@ -168,7 +173,8 @@ impl TestServer {
     ///
     /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn drop_reply(&self, client: &Client) -> DroppedReply {
-        DroppedReply::new(self.with_replica(client, Replica::drop_reply))
+        let cut = |proxy: &Proxy| proxy.on_success(Opcode::CREATE2).cut(How::Fin);
+        DroppedReply { rule: self.with_proxy(client, cut) }
     }
 
     /// Takes a lock from its holder by deleting the holder's node, as an operator might.
@@ -246,7 +252,7 @@ impl TestServer {
     /// ```
     pub fn advance_clock(&self, by: Duration) {
         self.inner.server.advance_wall_clock(by);
-        self.replicas().iter().for_each(|replica| replica.client().forget_periods());
+        self.replicas().iter().for_each(|replica| replica.client.forget_periods());
     }
 
     /// Returns the session of a client. Waits for one, because the client may be about to open the next.
@@ -261,10 +267,9 @@ impl TestServer {
         &self.inner.server
     }
 
-    fn with_replica<T>(&self, client: &Client, act: impl FnOnce(&Replica) -> T) -> T {
-        let replicas = self.replicas();
-        match replicas.iter().find(|replica| replica.client().is_same(client)) {
-            Some(replica) => act(replica),
+    fn with_proxy<T>(&self, client: &Client, act: impl FnOnce(&Proxy) -> T) -> T {
+        match self.replicas().iter().find(|replica| replica.client.is_same(client)) {
+            Some(replica) => act(&replica.proxy),
             None => panic!("not a client of the test or from `TestServer::client`: {client:?}"),
         }
     }
@@ -275,8 +280,8 @@ impl TestServer {
     pub(super) async fn end(&self) {
         self.inner.server.resume().ok();
         let replicas = std::mem::take(&mut *self.replicas());
-        replicas.iter().for_each(Replica::heal);
-        let ends = replicas.iter().map(|replica| replica.client().shutdown(Duration::ZERO));
+        replicas.iter().for_each(|replica| replica.proxy.heal());
+        let ends = replicas.iter().map(|replica| replica.client.shutdown(Duration::ZERO));
         // A leaked guard can delay the shutdown of its client, which then continues in the background.
         tokio::time::timeout(CLIENTS_END_WITHIN, join_all(ends)).await.ok();
         self.inner.server.kill().ok();
@@ -286,6 +291,45 @@ impl TestServer {
         self.inner.replicas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// A reply that will be lost, or has been. See [`TestServer::drop_reply`](TestServer::drop_reply).
+#[derive(Debug)]
+#[must_use = "a test that does not ask whether the reply was lost may have tested nothing"]
+pub struct DroppedReply {
+    rule: Rule,
+}
+
+impl DroppedReply {
+    /// Waits until the reply is lost: the server has created the node, and the client cannot know it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the reply is not lost within 10 s.
+    pub async fn happened(&self) {
+        let look = || (self.rule.hits() > 0).then_some(());
+        until_some(look, || "the client created a node whose reply could be lost".to_owned()).await;
+    }
+}
+
+/// Calls `look` until it returns a value.
+///
+/// # Panics
+///
+/// Panics after ten seconds, with `what` in the message. The seconds are real time, even if the test's clock
+/// is paused.
+pub(super) async fn until_some<T>(mut look: impl FnMut() -> Option<T>, what: impl FnOnce() -> String) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(start.elapsed() < SOON, "timed out after {SOON:?}: waited until {}", what());
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+const SOON: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns the path at the server, which includes the namespace.
 pub(super) fn full(path: &str) -> String {

@@ -1,149 +1,245 @@
-//! Reads the arguments of `#[distributed_lock]`.
+//! Reads the arguments of `#[distributed_lock]` and `#[leader_only]`.
 //!
-//! Uses only `errors`, `mode`, `names`, `otherwise`, `path`, `reading`, `recipe`, `shared` and `wait`.
+//! Uses only `duration`, `names`, `once`, `path`, `recipe`, `syntax` and `target`.
+//!
+//! * `list`: the arguments, one after the other.
+//! * `values`: the value of each.
+
+mod list;
+mod values;
 
 use proc_macro2::Span;
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
-use syn::{Error, Ident, Result};
+use syn::parse::ParseStream;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, Ident, LitStr, Result};
 
-use crate::errors::Errors;
-use crate::mode::Mode;
 use crate::names::means;
-use crate::otherwise::Otherwise;
+use crate::once::{Once, Period, Tick};
 use crate::path::Path;
-use crate::reading::{each, ended, set_flag, set_once, set_once_at};
-use crate::recipe::{Number, Recipe};
-use crate::shared::{self, Shared, is_known, unknown};
-use crate::wait::Wait;
+use crate::recipe::Recipe;
+use crate::syntax::Errors;
+use crate::target::Kind;
 
-/// The arguments of `#[distributed_lock]`.
-pub(crate) struct LockArgs {
+pub(crate) use list::{Given, List};
+use values::Mode;
+pub(crate) use values::{Client, OnLost, Otherwise, Wait, krate};
+
+/// The arguments of an attribute.
+#[derive(Default)]
+pub(crate) struct Args {
     pub(crate) path: Path,
     pub(crate) recipe: Recipe,
     pub(crate) wait: Option<Wait>,
-    /// The result of a call that does not get a contended lock, or `None` for the error.
+    /// The result of a call that does not run the body, or `None` for the error.
     pub(crate) otherwise: Option<Otherwise>,
-    pub(crate) shared: Shared,
+    pub(crate) once: Option<Once>,
+    /// The span is that of the value.
+    pub(crate) on_lost: Option<(OnLost, Span)>,
+    pub(crate) client: Option<Client>,
+    pub(crate) guard: Option<Ident>,
+    pub(crate) map_err: Option<Expr>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) krate: Option<syn::Path>,
 }
 
+/// The arguments that are read together with others.
 #[derive(Default)]
 struct Draft {
+    args: Args,
     path: Option<Path>,
     mode: Option<Mode>,
-    permits: Option<Number>,
-    of: Option<Number>,
-    wait: Option<(Span, Wait)>,
+    permits: Option<Expr>,
+    of: Option<Expr>,
+    /// The places of these names.
+    wait: Option<Span>,
     no_wait: Option<Span>,
     skip: Option<Span>,
-    otherwise: Option<Otherwise>,
-    shared: shared::Draft,
-    path_seen: bool,
+    period: Option<Period>,
+    tick: Option<Tick>,
 }
 
-impl Parse for LockArgs {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut draft = Draft::default();
-        let mut errors = Errors::default();
-        each(input, &mut errors, |input| draft.argument(input))?;
-        let path = errors.keep(draft.take_path()).flatten();
-        let permits = (draft.permits.take(), draft.of.take());
-        let recipe = errors.keep(Recipe::new(draft.mode.take(), permits, path.as_ref()));
-        let contended = errors.keep(draft.take_contended());
-        let shared = errors.keep(draft.shared.finish()).unwrap_or_default();
-        errors.finish()?;
-        let (wait, otherwise) = contended.unwrap_or_default();
-        let recipe = recipe.unwrap_or(Recipe::Mutex);
-        // A path is present here: without one, `finish` has already returned an error.
-        path.map(|path| Self { path, recipe, wait, otherwise, shared }).ok_or_else(missing_path)
+const NAMES: &str =
+    "path mode permits of wait no_wait skip otherwise once_per tick on_lost client guard map_err name crate";
+
+/// Returns the names of the arguments of an attribute.
+fn names(kind: Kind) -> Vec<&'static str> {
+    let is_known = |name: &&str| match *name {
+        "mode" | "permits" | "of" | "no_wait" | "skip" => kind == Kind::DistributedLock,
+        _ => true,
+    };
+    NAMES.split(' ').filter(is_known).collect()
+}
+
+impl Args {
+    pub(crate) fn read(kind: Kind, input: ParseStream<'_>) -> Result<Self> {
+        let (mut draft, mut errors) = (Draft::default(), Errors::default());
+        let example = match kind {
+            Kind::DistributedLock => "path = \"/orders/{order.id}\"",
+            Kind::LeaderOnly => "path = \"/leader\"",
+        };
+        let list = List { known: &names(kind), example };
+        let names = list.read(input, &mut errors, |given| draft.set(kind, given))?;
+        let args = match kind {
+            Kind::DistributedLock => draft.lock(&names, &mut errors),
+            Kind::LeaderOnly => draft.leader(&names, &mut errors),
+        };
+        errors.finish().map(|()| args)
     }
 }
 
 impl Draft {
-    const NAMES: [&str; 8] = ["path", "mode", "permits", "of", "wait", "no_wait", "skip", "otherwise"];
-
-    fn argument(&mut self, input: ParseStream<'_>) -> Result<()> {
-        let name = input.call(Ident::parse_any).map_err(|error| {
-            // This is most likely the path without its name, so it is not also reported as missing.
-            self.path_seen = true;
-            Error::new(error.span(), "expected an argument, for example `path = \"/orders/{order.id}\"`")
-        })?;
-        if !is_known(&name, &Self::NAMES) {
-            // The path is then not also reported as missing.
-            self.path_seen |= means(&name, "path");
-            return Err(unknown(&name, &Self::NAMES));
-        }
+    fn set(&mut self, kind: Kind, Given { name, value }: &Given) -> Result<()> {
+        let Some(value) = value else {
+            let flag = if name == "skip" { &mut self.skip } else { &mut self.no_wait };
+            *flag = Some(name.span());
+            return Ok(());
+        };
+        let args = &mut self.args;
         match name.to_string().as_str() {
             "path" => {
-                self.path_seen = true;
-                set_once(&mut self.path, &name, input)
+                self.path = Some(match kind {
+                    Kind::DistributedLock => Path::read(value)?,
+                    Kind::LeaderOnly => {
+                        Path::read_one(value, "an election has one path: `path = \"/leader\"`")?
+                    }
+                });
             }
-            "mode" => set_once(&mut self.mode, &name, input),
-            "permits" => set_once(&mut self.permits, &name, input),
-            "of" => set_once(&mut self.of, &name, input),
-            "wait" => set_once_at(&mut self.wait, &name, input),
-            "no_wait" => set_flag(&mut self.no_wait, &name, input),
-            "skip" => set_flag(&mut self.skip, &name, input),
-            "otherwise" => set_once(&mut self.otherwise, &name, input),
-            _ => self.shared.argument(&name, input),
-        }?;
-        ended(&name, input)
-    }
-
-    /// Takes the path; `None` if it was given but has already been reported as a mistake.
-    fn take_path(&mut self) -> Result<Option<Path>> {
-        match self.path.take() {
-            None if !self.path_seen => Err(missing_path()),
-            path => Ok(path),
+            "mode" => self.mode = Some(Mode::read(value)?),
+            "permits" => self.permits = Some(values::permits(value)?),
+            "of" => self.of = Some(values::permits(value)?),
+            "wait" => {
+                args.wait = Some(Wait::read(value)?);
+                self.wait = Some(name.span());
+            }
+            "otherwise" => args.otherwise = Some(Otherwise::read(value)),
+            "once_per" => self.period = Some(Period::read(value)?),
+            "tick" => self.tick = Some(Tick::read(value)?),
+            "on_lost" => args.on_lost = Some((OnLost::read(value)?, value.span())),
+            "client" => args.client = Some(Client::read(value)?),
+            "guard" => args.guard = Some(values::guard(value)?),
+            "map_err" => args.map_err = Some(values::map_err(value)?),
+            "name" => args.name = Some(values::name(value)?),
+            _ => args.krate = Some(krate(value)?),
         }
+        Ok(())
     }
 
-    /// Takes the arguments for a contended lock: the wait for it, and the result of a call that does not get it.
-    fn take_contended(&mut self) -> Result<(Option<Wait>, Option<Otherwise>)> {
-        let otherwise = match (self.skip, self.otherwise.take()) {
+    fn lock(mut self, names: &[String], errors: &mut Errors) -> Args {
+        if !names.iter().any(|name| means(name, "path")) {
+            let missing = "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`";
+            errors.push(Error::new(Span::call_site(), missing));
+        }
+        errors.keep(self.combine_recipe());
+        errors.keep(self.combine_contended());
+        self.finish(names, errors)
+    }
+
+    fn leader(mut self, names: &[String], errors: &mut Errors) -> Args {
+        self.args.recipe = Recipe::Term;
+        self.path.get_or_insert_with(|| Path::constant("/leader"));
+        let otherwise = self.args.otherwise.get_or_insert(Otherwise::Skip);
+        match (&otherwise, self.wait) {
+            (Otherwise::Wait(_), _) => self.args.wait.get_or_insert(Wait::Forever),
+            (_, Some(wait)) => {
+                errors.push(Error::new(wait, "`wait` bounds `otherwise = wait`, which is missing"));
+                return self.args;
+            }
+            (_, None) => self.args.wait.insert(Wait::Never),
+        };
+        self.finish(names, errors)
+    }
+
+    fn finish(self, names: &[String], errors: &mut Errors) -> Args {
+        // A period that could not be read has already been reported.
+        let is_reported = self.period.is_none() && names.iter().any(|name| name == "once_per");
+        let once = Once::new(self.period, self.tick.filter(|_| !is_reported));
+        Args { path: self.path.unwrap_or_default(), once: errors.keep(once).flatten(), ..self.args }
+    }
+
+    /// Combines the arguments that select the kind of lock.
+    fn combine_recipe(&mut self) -> Result<()> {
+        let is_group = self.path.as_ref().is_some_and(Path::is_group);
+        self.args.recipe = match (self.permits.take(), self.of.take(), self.mode) {
+            (Some(wanted), None, _) => {
+                let message = "`permits` needs the number that there are: `permits = 1, of = 5`";
+                return Err(Error::new_spanned(wanted, message));
+            }
+            (_, Some(of), Some(_)) => {
+                return Err(Error::new_spanned(of, "a semaphore has no mode: remove `mode`"));
+            }
+            (_, Some(of), None) if is_group => {
+                return Err(Error::new_spanned(of, "permits are of one semaphore: give one path"));
+            }
+            (wanted, Some(of), None) => Recipe::permits(wanted, of)?,
+            (None, None, None) => Recipe::Mutex,
+            (None, None, Some(Mode::Read)) => Recipe::Read,
+            (None, None, Some(Mode::Write)) => Recipe::Write,
+        };
+        Ok(())
+    }
+
+    /// Combines the arguments for a contended lock: the wait for it, and the result of a call that does not get it.
+    fn combine_contended(&mut self) -> Result<()> {
+        match (self.skip, &self.args.otherwise) {
             (Some(skip), Some(_)) => {
                 return Err(Error::new(skip, "`skip` stands for `otherwise = skip`: give one of the two"));
             }
-            (None, Some(Otherwise::Wait(value))) => return Err(Error::new(value, ALREADY_WAITS)),
-            (Some(_), None) => Some(Otherwise::Skip),
-            (None, otherwise) => otherwise,
-        };
-        let wait = match (self.wait.take(), self.no_wait) {
-            (Some((wait, _)), Some(_)) => {
+            (Some(_), None) => self.args.otherwise = Some(Otherwise::Skip),
+            (None, Some(Otherwise::Wait(value))) => return Err(Error::new(*value, ALREADY_WAITS)),
+            (None, _) => {}
+        }
+        match (self.wait, self.no_wait, &self.args.otherwise) {
+            (Some(wait), Some(_), _) => {
                 return Err(Error::new(wait, "`wait` and `no_wait` exclude each other"));
             }
-            (None, None) if otherwise.is_none() => None,
-            (None, _) => Some(Wait::Never),
-            (Some((_, wait)), None) => Some(wait),
-        };
-        Ok((wait, otherwise))
+            (None, Some(_), _) | (None, None, Some(_)) => self.args.wait = Some(Wait::Never),
+            (Some(_), None, _) | (None, None, None) => {}
+        }
+        Ok(())
     }
 }
 
 const ALREADY_WAITS: &str = "a call waits for its lock unless told otherwise\n\
                              `wait = \"5s\"` bounds the wait, `wait = forever` removes the bound";
 
-fn missing_path() -> Error {
-    Error::new(Span::call_site(), "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use quote::{ToTokens, quote};
+    use syn::parse::Parser;
+
     use super::*;
-    use quote::ToTokens;
 
-    use crate::names::in_table;
-    use crate::on_lost::OnLost;
-    use crate::shared::Client;
+    fn read(kind: Kind, input: &str) -> std::result::Result<Args, Vec<String>> {
+        let read = |input: ParseStream<'_>| Args::read(kind, input);
+        read.parse_str(input).map_err(|error| error.into_iter().map(|one| one.to_string()).collect())
+    }
 
-    fn parse(input: &str) -> std::result::Result<LockArgs, Vec<String>> {
-        syn::parse_str(input).map_err(|error: Error| error.into_iter().map(|one| one.to_string()).collect())
+    fn parse(input: &str) -> std::result::Result<Args, Vec<String>> {
+        read(Kind::DistributedLock, input)
+    }
+
+    fn lead(input: &str) -> std::result::Result<Args, Vec<String>> {
+        read(Kind::LeaderOnly, input)
     }
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
         let errors = parse(input).err().unwrap_or_default();
         assert_eq!(errors, expected, "{input}");
+    }
+
+    #[track_caller]
+    fn check_leader(input: &str, expected: &[&str]) {
+        let errors = lead(input).err().unwrap_or_default();
+        assert_eq!(errors, expected, "{input}");
+    }
+
+    /// Checks the only mistake in arguments beside a path.
+    #[track_caller]
+    fn refused(input: &str, expected: &str) {
+        check(&format!(r#"path = "/a", {input}"#), &[expected]);
     }
 
     const MISSING: &str = "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`";
@@ -155,15 +251,42 @@ mod tests {
             map_err = into, name = "n", crate = crate::zk, once_per = "1m", tick = "/t","#,
         );
         let args = args.unwrap();
-        assert!(matches!(args.path, Path::Several(paths) if paths.len() == 2));
-        assert!(matches!(args.recipe, Recipe::Side(Mode::Read)));
+        assert!(args.path.is_group() && matches!(args.recipe, Recipe::Read));
         assert!(matches!(args.wait, Some(Wait::For(_))));
-        assert!(args.shared.once.is_some());
-        assert!(matches!(args.shared.on_lost, Some(OnLost::Finish)));
-        assert!(matches!(args.shared.client, Some(Client::Computed(_))));
-        assert_eq!(args.shared.guard.unwrap().0, "held");
-        assert!(args.shared.map_err.is_some() && args.shared.name.is_some());
-        assert_eq!(args.shared.krate.unwrap().0.to_token_stream().to_string(), "crate :: zk");
+        assert!(args.once.is_some());
+        assert!(matches!(args.on_lost, Some((OnLost::Finish, _))));
+        assert!(matches!(args.client, Some(Client::Computed(_))));
+        assert_eq!(args.guard.unwrap(), "held");
+        assert!(args.map_err.is_some() && args.name.is_some());
+        assert_eq!(args.krate.unwrap().to_token_stream().to_string(), "crate :: zk");
+    }
+
+    #[test]
+    fn the_leaders_arguments_are_read() {
+        let args = lead("").unwrap();
+        assert!(matches!(
+            (&args.recipe, args.wait, args.otherwise),
+            (Recipe::Term, Some(Wait::Never), Some(Otherwise::Skip))
+        ));
+        let path = args.path.expand(&syn::parse_str("fn f()").unwrap(), &quote!(p)).unwrap().to_string();
+        assert!(path.contains("template (\"/leader\")"), "{path}");
+        let args =
+            lead(r#"path = "/a", otherwise = wait, client = "b", once_per = "1m", tick = "/t""#).unwrap();
+        assert!(args.once.is_some() && matches!(args.client, Some(Client::Named(_))));
+        assert!(matches!((args.otherwise, args.wait), (Some(Otherwise::Wait(_)), Some(Wait::Forever))));
+        check_leader(r#"path = ["/a", "/b"]"#, &["an election has one path: `path = \"/leader\"`"]);
+        check_leader(r#"path = &["/a"]"#, &["an election has one path: `path = \"/leader\"`"]);
+        check_leader("wait = forever", &["`wait` bounds `otherwise = wait`, which is missing"]);
+        check_leader("otherwise = skip, otherwise = wait", &["`otherwise` is given twice"]);
+        check_leader(r#""/a""#, &["expected an argument, for example `path = \"/leader\"`"]);
+        let known = "the arguments are `path`, `wait`, `otherwise`, `once_per`, `tick`, `on_lost`, `client`, `guard`, \
+                     `map_err`, `name`, `crate`";
+        check_leader("mode = read", &[&format!("unknown argument `mode`\n{known}")]);
+        check_leader("skip", &[&format!("unknown argument `skip`\n{known}")]);
+        check_leader(
+            "otherwize = skip",
+            &[&format!("unknown argument `otherwize`, did you mean `otherwise`?\n{known}")],
+        );
     }
 
     #[test]
@@ -207,7 +330,6 @@ mod tests {
 
     #[test]
     fn arguments_that_contradict_each_other_are_refused() {
-        let refused = |input: &str, expected: &str| check(&format!(r#"path = "/a", {input}"#), &[expected]);
         refused("no_wait, wait = forever", "`wait` and `no_wait` exclude each other");
         refused("skip, otherwise = skip", "`skip` stands for `otherwise = skip`: give one of the two");
         refused("otherwise = wait", ALREADY_WAITS);
@@ -227,13 +349,25 @@ mod tests {
         );
     }
 
+    /// Returns the names in the table of arguments of a document, to compare them with those that a parser knows.
+    fn in_table(document: &str) -> BTreeSet<&str> {
+        let rows = document.lines().skip_while(|line| !line.starts_with("| argument")).skip(2);
+        let cells = rows.map_while(|row| row.strip_prefix('|')).filter_map(|row| row.split('|').next());
+        let codes = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        codes.filter_map(|code| code.split([' ', '=']).next()).collect()
+    }
+
     #[test]
     fn the_documented_arguments_are_those_that_are_read() {
-        let known = shared::names(&Draft::NAMES);
-        assert_eq!(in_table(include_str!("../doc/distributed_lock.md")), known.iter().copied().collect());
-        for name in known {
-            let refused = parse(name).err().unwrap_or_default();
-            assert!(!refused.iter().any(|error| error.contains("unknown argument")), "{refused:?}");
+        for (kind, document) in [
+            (Kind::DistributedLock, include_str!("../doc/distributed_lock.md")),
+            (Kind::LeaderOnly, include_str!("../doc/leader_only.md")),
+        ] {
+            assert_eq!(in_table(document), names(kind).into_iter().collect());
+            for name in names(kind) {
+                let refused = read(kind, name).err().unwrap_or_default();
+                assert!(!refused.iter().any(|error| error.contains("unknown argument")), "{refused:?}");
+            }
         }
     }
 
@@ -256,5 +390,13 @@ mod tests {
         check("path = ", &["`path` needs a value after the `=`"]);
         check(r#"path("/a")"#, &["`path` needs a value: `path = …`"]);
         check(r#"path = "/a" wait = "5s""#, &["expected `,` after the value of `path`"]);
+    }
+
+    #[test]
+    fn what_no_semaphore_can_give_is_refused() {
+        refused("permits = 2", "`permits` needs the number that there are: `permits = 1, of = 5`");
+        refused("permits = 6, of = 5", "6 permits of 5 can never be acquired");
+        refused("mode = read, of = 5", "a semaphore has no mode: remove `mode`");
+        check(r#"path = ["/a", "/b"], of = 5"#, &["permits are of one semaphore: give one path"]);
     }
 }

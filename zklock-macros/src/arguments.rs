@@ -1,19 +1,17 @@
 //! Binds the arguments of a function anew inside of its body. They are dropped there as those of a plain function: under
 //! the lock, after the other values of the body, and the last argument first.
 //!
-//! Uses only `bound` and `target`.
+//! Uses only `patterns`, `syntax` and `target`.
 
-mod attributes;
-mod patterns;
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{
+    Attribute, FnArg, Pat, PatIdent, PatParen, PatType, Receiver, ReceiverKind, Signature, Token, token,
+};
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
-use syn::{FnArg, Pat, PatIdent, PatParen, PatType, Receiver, ReceiverKind, Signature, Token, token};
-
-use crate::bound::{names_in, uses, uses_any};
+use crate::patterns::{is_unused, named, names_in, used, uses, uses_any, without_mut, without_parentheses};
+use crate::syntax::mixed;
 use crate::target::{Form, Target};
-use attributes::{conditions, is_inert, lints};
-use patterns::{is_unused, named, used, without_mut, without_parentheses};
 
 /// The arguments of a generated function.
 pub(crate) struct Arguments {
@@ -42,14 +40,13 @@ pub(crate) struct Expressions {
 
 /// A variable of generated code.
 pub(crate) struct Variable {
-    pub(crate) mutability: Option<Token![mut]>,
     pub(crate) name: Ident,
     pub(crate) value: TokenStream,
 }
 
 impl Variable {
     pub(crate) fn new(name: &str, value: TokenStream) -> Self {
-        Self { mutability: None, name: Ident::new(name, Span::mixed_site()), value }
+        Self { name: Ident::new(name, mixed()), value }
     }
 }
 
@@ -69,12 +66,10 @@ impl Arguments {
 
     /// Generates the statements that define the variables, whose values may use the names in all patterns.
     pub(crate) fn define(&self, variables: &[Variable], private: &TokenStream) -> TokenStream {
-        let span = Span::mixed_site();
+        let span = mixed();
         // Each value has its own statement, so that its temporaries are dropped before the first await.
-        let defined = variables.iter().map(
-            |Variable { mutability, name, value }| quote_spanned!(span=> let #mutability #name = #value;),
-        );
-        let defined: TokenStream = defined.collect();
+        let define = |Variable { name, value }: &Variable| quote_spanned!(span=> let #name = #value;);
+        let defined: TokenStream = variables.iter().map(define).collect();
         let patterns: Vec<_> = self.used_in(&defined).collect();
         if patterns.is_empty() {
             return defined;
@@ -95,11 +90,10 @@ impl Arguments {
             let (used, pat) = (used(pat), without_mut(without_parentheses(pat)));
             quote_spanned!(span=> match #whole { #pat if #inside => #private::never(#used), _ => false })
         });
-        let bound = variables.iter().map(|Variable { mutability, name, .. }| quote!(#mutability #name));
         quote_spanned! {span=>
             let mut __given = ::core::option::Option::None;
             let _ = #looked_at;
-            let (#(#bound,)*) = #private::given(__given);
+            let (#(#names,)*) = #private::given(__given);
         }
     }
 
@@ -107,7 +101,7 @@ impl Arguments {
     pub(crate) fn take_apart_for(&self, value: &TokenStream) -> TokenStream {
         let taken = self.used_in(value).map(|Pattern { whole, pat }| {
             let (used, pat) = (used(pat), without_mut(pat));
-            quote_spanned!(Span::mixed_site()=> let #pat = #whole; let _ = #used;)
+            quote_spanned!(mixed()=> let #pat = #whole; let _ = #used;)
         });
         taken.collect()
     }
@@ -137,7 +131,7 @@ impl Binder<'_> {
         };
         let conditions = conditions(attrs);
         let names = names.iter().filter(|name| uses(self.body, name) || self.is_evaluated(name));
-        names.map(|name| quote_spanned!(Span::mixed_site()=> #conditions let _ = &#name;)).collect()
+        names.map(|name| quote_spanned!(mixed()=> #conditions let _ = &#name;)).collect()
     }
 
     /// Captures the receiver as a whole. A body captures only those of its fields that it uses.
@@ -146,7 +140,7 @@ impl Binder<'_> {
         match receiver.kind {
             ReceiverKind::Reference(..) => TokenStream::new(),
             _ if self.outlives(&this) => TokenStream::new(),
-            _ => quote_spanned!(Span::mixed_site()=> let _ = &#this;),
+            _ => quote_spanned!(mixed()=> let _ = &#this;),
         }
     }
 
@@ -163,7 +157,7 @@ impl Binder<'_> {
                 let (whole, mut bindings) = self.whole(arg, at);
                 let names = names_in(&pat);
                 let permitted = names.iter().map(|name| self.permitted(&conditions, &name.ident));
-                bindings.extend(quote_spanned! {Span::mixed_site()=>
+                bindings.extend(quote_spanned! {mixed()=>
                     #conditions #lints let #pat = #whole;
                     #(#permitted)*
                 });
@@ -181,11 +175,9 @@ impl Binder<'_> {
         // Clippy reports a use of such a name. Those with two underscores may be names of generated code.
         let is_reported = is_unused(ident) && !ident.to_string().starts_with("__");
         let is_hidden = is_reported && !self.is_read_below && !self.is_evaluated(ident);
-        let outside =
-            if is_hidden { Ident::new(&ident.to_string(), Span::mixed_site()) } else { ident.clone() };
+        let outside = if is_hidden { Ident::new(&ident.to_string(), mixed()) } else { ident.clone() };
         // A path may change the argument. The compiler does not report this `mut`.
-        let mutability =
-            name.mutability.filter(|_| self.is_evaluated(ident)).map(|_| Token![mut](Span::mixed_site()));
+        let mutability = name.mutability.filter(|_| self.is_evaluated(ident)).map(|_| Token![mut](mixed()));
         *arg.pat = Pat::Ident(PatIdent { mutability, ..named(outside.clone()) });
         let attrs = (conditions(&arg.attrs), lints(arg));
         self.rebound(&attrs, name, &outside)
@@ -200,7 +192,7 @@ impl Binder<'_> {
     ) -> TokenStream {
         let PatIdent { by_ref, mutability, ident, .. } = name;
         let mutability = mutability.filter(|_| by_ref.is_none());
-        let span = Span::mixed_site().located_at(ident.span());
+        let span = mixed().located_at(ident.span());
         // Clippy reports names with a `_` that are used, unless the pattern is one of generated code.
         let whole = (is_unused(ident) && mutability.is_none()).then(|| quote_spanned!(span=> @ _));
         let permitted = self.permitted(conditions, ident);
@@ -212,18 +204,18 @@ impl Binder<'_> {
 
     /// Gives the argument a name in place of its pattern.
     fn whole(&self, arg: &mut PatType, at: usize) -> (Ident, TokenStream) {
-        let whole = format_ident!("__argument_{at}", span = Span::mixed_site());
+        let whole = format_ident!("__argument_{at}", span = mixed());
         // Other attributes do not look for names in parentheses.
         *arg.pat = match self.is_read_below {
             true => Pat::Paren(PatParen {
                 attrs: Vec::new(),
-                paren_token: token::Paren(Span::mixed_site()),
+                paren_token: token::Paren(mixed()),
                 pat: Box::new(Pat::Ident(named(whole.clone()))),
             }),
             false => Pat::Ident(named(whole.clone())),
         };
         let conditions = conditions(&arg.attrs);
-        let bindings = quote_spanned!(Span::mixed_site()=> #conditions let #whole = #whole;);
+        let bindings = quote_spanned!(mixed()=> #conditions let #whole = #whole;);
         (whole, bindings)
     }
 
@@ -248,7 +240,7 @@ impl Binder<'_> {
     fn permitted(&self, conditions: &TokenStream, name: &Ident) -> TokenStream {
         match self.is_evaluated(name) && !is_unused(name) {
             // An attribute would be refused under `forbid(unused_variables)`.
-            true => quote_spanned!(Span::mixed_site()=> #conditions let _ = &#name;),
+            true => quote_spanned!(mixed()=> #conditions let _ = &#name;),
             false => TokenStream::new(),
         }
     }
@@ -270,8 +262,47 @@ pub(crate) fn all_used(sig: &Signature) -> TokenStream {
         FnArg::Receiver(_) => TokenStream::new(),
         FnArg::Typed(arg) => {
             let (conditions, used) = (conditions(&arg.attrs), used(&arg.pat));
-            quote_spanned!(Span::mixed_site()=> #conditions let _ = #used;)
+            quote_spanned!(mixed()=> #conditions let _ = #used;)
         }
     };
     sig.inputs.iter().map(of).collect()
+}
+
+/// Returns the attributes without which there may be no argument.
+fn conditions(attrs: &[Attribute]) -> TokenStream {
+    attrs.iter().filter(|attr| attr.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()
+}
+
+/// Takes the levels of lints off an argument.
+fn lints(arg: &mut PatType) -> TokenStream {
+    let is_lint = |attr: &Attribute| LINTS.iter().any(|level| attr.path().is_ident(level));
+    let (lints, others): (Vec<_>, Vec<_>) = std::mem::take(&mut arg.attrs).into_iter().partition(is_lint);
+    arg.attrs = others;
+    quote!(#(#lints)*)
+}
+
+const LINTS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
+
+/// Tells whether an attribute is one of the compiler's that do not read the arguments of a function.
+fn is_inert(attr: &Attribute) -> bool {
+    let names: Vec<_> = attr.path().segments.iter().map(|segment| segment.ident.to_string()).collect();
+    match &names[..] {
+        [name] if LINTS.contains(&name.as_str()) => true,
+        [name] => matches!(
+            name.as_str(),
+            "cfg"
+                | "cold"
+                | "deprecated"
+                | "doc"
+                | "export_name"
+                | "ignore"
+                | "inline"
+                | "must_use"
+                | "no_mangle"
+                | "should_panic"
+                | "target_feature"
+                | "track_caller"
+        ),
+        _ => matches!(names[0].as_str(), "clippy" | "diagnostic" | "rustfmt"),
+    }
 }

@@ -1,7 +1,7 @@
 //! Reads the functions that `#[async_trait]` generates from an `async fn`: they return
 //! `Box::pin(async move { … })`.
 //!
-//! Uses only `grouped`.
+//! Uses only `syntax`.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{TokenStreamExt, quote};
@@ -12,7 +12,7 @@ use syn::{
     braced, parenthesized, token,
 };
 
-use crate::grouped::ungroup_type;
+use crate::syntax::ungroup_type;
 
 /// The body of such a function.
 pub(crate) struct Boxed {
@@ -54,33 +54,21 @@ pub(crate) fn permit_unused(body: TokenStream, args: &str) -> TokenStream {
         words.any(|word| name.unraw() == word)
     };
     let tokens: Vec<_> = body.into_iter().collect();
+    let texts: Vec<_> = tokens.iter().map(ToString::to_string).collect();
     let mut permitted = TokenStream::new();
     for (at, token) in tokens.iter().enumerate() {
         permitted.append(token.clone());
-        if let Some(name) = rebound(&tokens[..=at]).filter(|name| is_named(name)) {
+        if let Some([word, name, equals, value, end]) = texts[..=at].last_chunk()
+            && (word == "let" || word == "mut")
+            && (equals == "=" && end == ";" && name == value)
+            && let TokenTree::Ident(name) = &tokens[at - 3]
+            && is_named(name)
+        {
             // An attribute would be refused under `forbid(unused_variables)`.
             permitted.extend(quote!(let _ = &#name;));
         }
     }
     permitted
-}
-
-/// Returns the name in the statement `let name = name;` with which the tokens end.
-fn rebound(tokens: &[TokenTree]) -> Option<&Ident> {
-    let [before @ .., TokenTree::Ident(name), equals, TokenTree::Ident(value), end] = tokens else {
-        return None;
-    };
-    let word = match before {
-        [.., word, TokenTree::Ident(mutable)] if mutable == "mut" => word,
-        [.., word] => word,
-        [] => return None,
-    };
-    let is_let = matches!(word, TokenTree::Ident(word) if word == "let");
-    (is_let && name == value && is_punct(equals, '=') && is_punct(end, ';')).then_some(name)
-}
-
-fn is_punct(token: &TokenTree, expected: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == expected)
 }
 
 /// Returns the output of the future that such a function returns: the `T` of

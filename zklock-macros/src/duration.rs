@@ -1,15 +1,15 @@
 //! Reads durations that are written as strings, such as `"1m 30s"`, or as expressions.
 //!
-//! Uses only `grouped`.
+//! Uses only `syntax`.
 
 use std::time::Duration;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
 
-use crate::grouped::ungroup;
+use crate::syntax::{mixed, ungroup};
 
 /// A length of time.
 pub(crate) enum Length {
@@ -51,7 +51,7 @@ impl Length {
             Self::Exactly(length) => expand(*length),
             Self::Computed(expr) => {
                 // With this span, a type mismatch is reported at the user's expression.
-                let span = Span::mixed_site().located_at(expr.span());
+                let span = mixed().located_at(expr.span());
                 let duration = quote_spanned!(span=> ::core::time::Duration);
                 quote!({ let length: #duration = #expr; length })
             }

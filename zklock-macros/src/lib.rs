@@ -6,42 +6,32 @@
 
 mod args;
 mod arguments;
-mod blocking;
-mod bound;
 mod boxed;
 mod duration;
-mod erased;
-mod errors;
 mod expand;
-mod grouped;
-mod kind;
-mod leader;
-mod mode;
 mod names;
-mod on_lost;
 mod once;
-mod otherwise;
-mod outliving;
 mod path;
-mod reading;
+mod patterns;
 mod recipe;
-mod shared;
+mod syntax;
 mod target;
 mod test;
-mod wait;
 
 use proc_macro::TokenStream;
+
+use target::Kind;
 
 #[cfg_attr(not(doctest), doc = include_str!("../doc/distributed_lock.md"))]
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::distributed_lock(args.into(), item.into()).into()
+    expand::expand(Kind::DistributedLock, args.into(), item.into()).into()
 }
 
 #[cfg_attr(not(doctest), doc = include_str!("../doc/leader_only.md"))]
 #[proc_macro_attribute]
 pub fn leader_only(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::leader_only(args.into(), item.into()).into()
+    expand::expand(Kind::LeaderOnly, args.into(), item.into()).into()
 }
 
 #[cfg_attr(not(doctest), doc = include_str!("../doc/test.md"))]

@@ -2,49 +2,86 @@
 //!
 //! Uses no other module.
 
-mod others;
-
 use syn::{Error, Ident};
 
-/// The words that other lock libraries use for an argument or a value of zklock.
-const SYNONYMS: [(&str, &str); 32] = [
-    ("key", "path"),
-    ("id", "path"),
-    ("lock", "path"),
-    ("resource", "path"),
-    ("node", "path"),
-    ("role", "path"),
-    ("election", "path"),
-    ("group", "path"),
-    ("timeout", "wait"),
-    ("wait_for", "wait"),
-    ("wait_timeout", "wait"),
-    ("acquire_timeout", "wait"),
-    ("max_wait", "wait"),
-    ("connection", "client"),
-    ("conn", "client"),
-    ("pool", "client"),
-    ("zk", "client"),
-    ("term", "guard"),
-    ("held", "guard"),
-    ("token", "guard"),
-    ("else", "otherwise"),
-    ("or_else", "otherwise"),
-    ("default", "otherwise"),
-    ("fallback", "otherwise"),
-    ("on_contended", "otherwise"),
-    ("on_error", "map_err"),
-    ("error", "map_err"),
-    ("try_lock", "no_wait"),
-    ("limit", "permits"),
-    ("read", "mode"),
-    ("shared", "read"),
-    ("drop", "cancel"),
+/// An argument or a value of zklock, and the words that other lock libraries use for it.
+const SYNONYMS: [(&str, &[&str]); 11] = [
+    ("path", &["key", "id", "lock", "resource", "node", "role", "election", "group"]),
+    ("wait", &["timeout", "wait_for", "wait_timeout", "acquire_timeout", "max_wait"]),
+    ("client", &["connection", "conn", "pool", "zk"]),
+    ("guard", &["term", "held", "token"]),
+    ("otherwise", &["else", "or_else", "default", "fallback", "on_contended"]),
+    ("map_err", &["on_error", "error"]),
+    ("no_wait", &["try_lock"]),
+    ("permits", &["limit"]),
+    ("mode", &["read"]),
+    ("read", &["shared"]),
+    ("cancel", &["drop"]),
+];
+
+/// Words, and the text about what zklock does instead.
+const INSTEAD: [(&[&str], &str); 9] = [
+    (
+        &["lease", "lease_time", "lease_ms", "ttl", "expiry", "expires", "lock_at_most_for", "max_hold"],
+        "nothing runs out while the body runs, however long that takes, so there is no lease to choose\n\
+         `Config::session_timeout` is how long the locks of a process that has died stay taken",
+    ),
+    (
+        &["lock_at_least_for", "min_hold", "hold_for", "cooldown"],
+        "a lock is free as soon as the body has ended\n\
+         `once_per = \"15m\"` keeps the body from starting again in the same period",
+    ),
+    (
+        &["every", "interval", "cron", "schedule", "fixed_rate", "fixed_delay", "period", "once_every"],
+        "an attribute does not call the function: a timer of yours does\n\
+         `once_per = \"15m\"` lets the body start at most once per period in the whole fleet",
+    ),
+    (
+        &["retry", "retries", "attempts", "tries", "max_attempts", "retry_delay", "backoff"],
+        "a call waits in a queue until the lock is its own, and does not try again and again\n\
+         `wait = \"5s\"` bounds the wait",
+    ),
+    (
+        &["renew", "auto_renew", "renewal", "refresh", "keep_alive", "heartbeat", "watchdog"],
+        "the client proves that it is alive as long as it runs, so nothing has to be renewed",
+    ),
+    (
+        &["fair", "fairness", "reentrant", "reentrancy"],
+        "all locks are fair, and all but semaphores are reentrant within one call\n\
+         `Client::exclusive` is a lock that is not reentrant",
+    ),
+    (
+        &["namespace", "prefix", "root", "base_path", "chroot"],
+        "the client has it: `Config::namespace(\"/billing\")` stands in front of all paths",
+    ),
+    (
+        &["hosts", "servers", "connect", "connect_string", "url", "ensemble"],
+        "the client has them: install it at start-up, or name one by `client = …`",
+    ),
+    (
+        &["session_timeout", "lock_timeout", "run_timeout", "max_duration", "deadline"],
+        "`wait = \"5s\"` bounds the wait for the lock; a body that takes too long is ended by\n\
+         `tokio::time::timeout` in it, and `Config::session_timeout` is a setting of the client",
+    ),
+];
+
+/// The texts for an attribute that waits only under `otherwise = wait`, by the first of the words.
+const WITHOUT_WAIT: [(&str, &str); 2] = [
+    (
+        "retry",
+        "a call on a replica that does not lead returns at once, and does not try again and again\n\
+         `otherwise = wait, wait = \"5s\"` waits for leadership",
+    ),
+    (
+        "session_timeout",
+        "`otherwise = wait, wait = \"5s\"` bounds the wait for leadership; a body that takes too long is ended by\n\
+         `tokio::time::timeout` in it, and `Config::session_timeout` is a setting of the client",
+    ),
 ];
 
 /// Returns the error about the unknown argument `name` of an attribute that takes the arguments `known`.
 pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
-    let message = match others::instead(&name.to_string(), known) {
+    let message = match instead(&name.to_string(), known) {
         Some(instead) => format!("there is no argument `{name}`\n{instead}"),
         None => {
             let hint = hint(name, known);
@@ -54,9 +91,18 @@ pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
     Error::new(name.span(), message)
 }
 
-/// Tells whether the unknown argument `name` most likely stands for `argument`.
-pub(crate) fn means(name: &Ident, argument: &str) -> bool {
-    nearest(&name.to_string(), &[argument]).is_some()
+/// Returns what to do in place of an argument of this name, under an attribute that takes the arguments `known`; `None`
+/// if it is in no list, or if the attribute takes no lock.
+fn instead(word: &str, known: &[&str]) -> Option<&'static str> {
+    let (words, text) = INSTEAD.iter().find(|(words, _)| words.contains(&word))?;
+    let waits = known.contains(&"no_wait");
+    let other = WITHOUT_WAIT.iter().find(|(first, _)| !waits && words[0] == *first);
+    known.contains(&"path").then_some(other.map_or(*text, |(_, text)| *text))
+}
+
+/// Tells whether the argument `name` is, or most likely stands for, `argument`.
+pub(crate) fn means(name: &str, argument: &str) -> bool {
+    nearest(name, &[argument]).is_some()
 }
 
 /// Returns the question whether a known word was meant; empty if no known word is similar.
@@ -65,21 +111,12 @@ pub(crate) fn hint(name: &Ident, known: &[&str]) -> String {
     meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default()
 }
 
-/// Returns the names in the table of arguments of a document, to compare them with those that a parser knows.
-#[cfg(test)]
-pub(crate) fn in_table(document: &str) -> std::collections::BTreeSet<&str> {
-    let rows = document.lines().skip_while(|line| !line.starts_with("| argument")).skip(2);
-    let cells = rows.map_while(|row| row.strip_prefix('|')).filter_map(|row| row.split('|').next());
-    let codes = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
-    codes.filter_map(|code| code.split([' ', '=']).next()).collect()
-}
-
 fn listed(known: &[&str]) -> String {
     known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let synonym = SYNONYMS.iter().find(|(word, _)| *word == name).map(|(_, meant)| *meant);
+    let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&name)).map(|(meant, _)| *meant);
     known.iter().copied().find(|other| Some(*other) == synonym).or_else(|| similar(name, known))
 }
 
@@ -106,6 +143,8 @@ fn distance(from: &str, to: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const KNOWN: [&str; 6] = ["path", "mode", "wait", "client", "guard", "crate"];
@@ -153,5 +192,26 @@ mod tests {
         {
             assert_eq!(distance(from, to), edits, "{from} {to}");
         }
+    }
+
+    const LOCK: [&str; 3] = ["path", "wait", "no_wait"];
+
+    #[test]
+    fn a_word_is_explained_once() {
+        let words: Vec<_> = INSTEAD.iter().flat_map(|(words, _)| *words).collect();
+        assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len());
+        assert!(words.iter().all(|word| instead(word, &LOCK).is_some()));
+        assert_eq!(instead("waits", &LOCK), None);
+    }
+
+    #[test]
+    fn an_attribute_is_told_only_what_it_takes() {
+        for word in ["retries", "deadline", "session_timeout"] {
+            assert!(instead(word, &LOCK).unwrap().contains("`wait = \"5s\"` bounds the wait"));
+            let leader = instead(word, &["path", "otherwise", "wait"]).unwrap();
+            assert!(leader.contains("`otherwise = wait, wait = \"5s\"`"), "{leader}");
+        }
+        assert!(WITHOUT_WAIT.iter().all(|(first, _)| INSTEAD.iter().any(|(words, _)| words[0] == *first)));
+        assert_eq!(instead("retries", &["flavor", "session_timeout"]), None);
     }
 }

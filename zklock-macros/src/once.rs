@@ -1,16 +1,17 @@
 //! The arguments `once_per = …` and `tick = …`: limit how often the body starts in the whole fleet, and name
 //! the node that remembers the last start.
 //!
-//! Uses only `duration` and `path`.
+//! Uses only `duration`, `path` and `syntax`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
 use syn::{Error, Expr, Result, Signature};
 
 use crate::duration::{Argument, Length};
-use crate::path::{OnePath, check_quoted};
+use crate::path::Path;
+use crate::syntax::mixed;
 
 /// The value of `once_per`.
 pub(crate) struct Period(Length);
@@ -22,26 +23,19 @@ const ONCE_PER: Argument = Argument {
     zero: "a period cannot be zero",
 };
 
-impl Parse for Period {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        Length::read(&input.parse()?, &ONCE_PER).map(Self)
+impl Period {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        Length::read(value, &ONCE_PER).map(Self)
     }
 }
 
-/// The value of `tick`: the path of the node that remembers the last start.
-pub(crate) struct Tick {
-    path: OnePath,
-    /// The span of the value.
-    at: Span,
-}
+/// The value of `tick`: the path of the node that remembers the last start, and the span of the value.
+pub(crate) struct Tick(Path, Span);
 
-impl Parse for Tick {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        check_quoted(input)?;
-        let at = input.span();
-        let value: Expr = input.parse()?;
-        let path = OnePath::read(&value, "a tick has one path: `tick = \"/ticks/sweep\"`")?;
-        Ok(Self { path, at })
+impl Tick {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        let path = Path::read_one(value, "a tick has one path: `tick = \"/ticks/sweep\"`")?;
+        Ok(Self(path, value.span()))
     }
 }
 
@@ -51,29 +45,38 @@ pub(crate) struct Once {
     tick: Option<Tick>,
 }
 
-/// The annotated function and its paths, after which the default tick is named.
-pub(crate) struct Starts<'a> {
-    pub(crate) sig: &'a Signature,
-    /// An expression of type `&[__private::Path]`.
-    pub(crate) paths: TokenStream,
-}
-
-/// The owner of an annotated function.
-#[derive(Clone, Copy)]
-enum Owner {
-    /// A type, which `Self` names.
-    Itself,
-    /// A module; or a type, if the function is one that does not name `Self`.
-    Unknown,
-}
-
-impl Owner {
-    /// Reads the owner from the signature, as `Self` cannot occur in that of a function outside of an `impl`.
-    fn read(sig: &Signature) -> Self {
-        match sig.receiver().is_some() || names_self(sig.to_token_stream()) {
-            true => Self::Itself,
-            false => Self::Unknown,
+impl Once {
+    /// Combines the two arguments; a tick needs a period.
+    pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
+        match (period, tick) {
+            (Some(period), tick) => Ok(Some(Self { period, tick })),
+            (None, Some(Tick(_, at))) => Err(Error::new(at, "`tick` needs a period: `once_per = \"15m\"`")),
+            (None, None) => Ok(None),
         }
+    }
+
+    /// Generates an expression of type `__private::Once`. The default tick is named after the function and after the
+    /// variable `__path`.
+    pub(crate) fn expand(&self, sig: &Signature, private: &TokenStream) -> Result<TokenStream> {
+        let period = self.period.0.expand();
+        if let Some(Tick(tick, _)) = &self.tick {
+            let tick = tick.expand(sig, private)?;
+            return Ok(quote!(#private::Once::at(#tick, #period)));
+        }
+        // `Self` cannot occur in the signature of a function outside of an `impl`.
+        let of = match sig.receiver().is_some() || names_self(sig.to_token_stream()) {
+            true => quote_spanned!(mixed()=> of_method::<Self>),
+            false => quote_spanned!(mixed()=> of),
+        };
+        let name = sig.ident.unraw().to_string();
+        Ok(quote_spanned! {mixed()=> {
+            static __FUNCTION: #private::Function = #private::Function::new([
+                ::core::module_path!(),
+                #name,
+                ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
+            ]);
+            #private::Once::#of(&__FUNCTION, &__path, #period)
+        }})
     }
 }
 
@@ -85,55 +88,21 @@ fn names_self(tokens: TokenStream) -> bool {
     })
 }
 
-impl Once {
-    /// Combines the two arguments; a tick needs a period.
-    pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
-        match (period, tick) {
-            (Some(period), tick) => Ok(Some(Self { period, tick })),
-            (None, Some(tick)) => Err(Error::new(tick.at, "`tick` needs a period: `once_per = \"15m\"`")),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// Generates an expression of type `__private::Once`.
-    pub(crate) fn expand(&self, starts: Starts<'_>, private: &TokenStream) -> Result<TokenStream> {
-        let period = self.period.0.expand();
-        let Starts { sig, paths } = starts;
-        if let Some(Tick { path, .. }) = &self.tick {
-            let tick = path.in_function(sig)?.expand(private);
-            return Ok(quote!(#private::Once::at(#tick, #paths, #period)));
-        }
-        let of = match Owner::read(sig) {
-            Owner::Itself => quote_spanned!(Span::mixed_site()=> of_method::<Self>),
-            Owner::Unknown => quote_spanned!(Span::mixed_site()=> of),
-        };
-        let name = sig.ident.unraw().to_string();
-        Ok(quote_spanned! {Span::mixed_site()=> {
-            static __FUNCTION: #private::Function = #private::Function::new([
-                ::core::module_path!(),
-                #name,
-                ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
-            ]);
-            #private::Once::#of(&__FUNCTION, #paths, #period)
-        }})
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn once(period: &str, tick: &str) -> Result<Option<Once>> {
         let parsed = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let period = parsed(period).map(|text| syn::parse_str(&text)).transpose()?;
-        let tick = parsed(tick).map(|text| syn::parse_str(&text)).transpose()?;
+        let period = parsed(period).map(|text| Period::read(&syn::parse_str(&text)?)).transpose()?;
+        let tick = parsed(tick).map(|text| Tick::read(&syn::parse_str(&text)?)).transpose()?;
         Once::new(period, tick)
     }
 
     fn expand(sig: &str, period: &str, tick: &str) -> Result<String> {
         let sig = syn::parse_str(sig).unwrap();
         let once = once(period, tick).unwrap().unwrap();
-        let shown = once.expand(Starts { sig: &sig, paths: quote!(&paths) }, &quote!(p))?;
+        let shown = once.expand(&sig, &quote!(p))?;
         Ok(shown.to_string().replace(' ', ""))
     }
 
@@ -149,7 +118,7 @@ mod tests {
             format!(
                 "{{static__FUNCTION:p::Function=p::Function::new([::core::module_path!(),\"sweep\",\
                  ::core::concat!(::core::file!(),\":\",::core::line!(),\":\",::core::column!()),]);\
-                 p::Once::of(&__FUNCTION,&paths,{period})}}"
+                 p::Once::of(&__FUNCTION,&__path,{period})}}"
             )
         );
     }
@@ -158,23 +127,21 @@ mod tests {
     fn a_method_has_a_tick_beside_those_of_other_types() {
         #[track_caller]
         fn check(sig: &str, is_method: bool) {
-            let of = Owner::read(&syn::parse_str(sig).unwrap());
-            assert_eq!(matches!(of, Owner::Itself), is_method, "{sig}");
+            let shown = expand(sig, "\"1s\"", "").unwrap();
+            assert_eq!(shown.contains("of_method::<Self>(&__FUNCTION,&__path,"), is_method, "{sig}");
         }
         check("fn f(&self)", true);
         check("async fn f(this: Arc<Self>) -> R", true);
         check("async fn f() -> Result<Self, E>", true);
         check("async fn f<T>(t: T) -> R where Self: Sized", true);
         check("async fn f<T>(t: T) -> R", false);
-        let shown = expand("fn sweep(&self)", "\"1s\"", "").unwrap();
-        assert!(shown.contains("p::Once::of_method::<Self>(&__FUNCTION,&paths,"), "{shown}");
     }
 
     #[test]
     fn a_tick_may_be_named() {
         let period = "{letlength:::core::time::Duration=self.every;length}";
-        let tick = r#"p::PathTemplate::new("/t/{id}").literal("/t/").segment(&(id)).finish()"#;
-        assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},&paths,{period})"));
+        let tick = r#"p::Paths::new().template("/t/{id}").literal("/t/").segment(&(id))"#;
+        assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},{period})"));
     }
 
     #[test]

@@ -1,75 +1,111 @@
 //! The argument `path = …`: one path, or an array of paths that are locked together.
 //!
-//! Uses only `bound`, `errors`, `grouped` and `names`.
+//! Uses only `names`, `patterns` and `syntax`.
+//!
+//! * `template`: parses a template such as `"/orders/{order.id}"`.
+//! * `node`: checks its text against ZooKeeper's rules.
+//! * `known`: explains the names in it that are no arguments of the function.
 
 mod known;
 mod node;
-mod single;
 mod template;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
-use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprArray, ExprRange, LitStr, RangeLimits, Result, Signature, Token};
+use syn::{Error, Expr, ExprArray, ExprRange, LitStr, Macro, RangeLimits, Result, Signature, Token};
 
-use crate::errors::Errors;
-use crate::grouped::ungroup;
-use single::{Single, site};
+use crate::syntax::{Errors, mixed, string, ungroup};
+use template::Piece;
 
 /// The value of `path`.
-pub(crate) enum Path {
-    One(Single),
+#[derive(Clone, Default)]
+pub(crate) struct Path {
     /// At least one.
-    Several(Vec<Element>),
+    elements: Vec<Element>,
+    /// Whether it is an array.
+    is_group: bool,
 }
 
-/// An element of an array of paths.
-pub(crate) enum Element {
-    One(Single),
+/// One path, or a list of paths in an array.
+#[derive(Clone)]
+enum Element {
+    /// It is checked at expansion.
+    Template { text: LitStr, pieces: Vec<Piece> },
+    /// It is checked when the lock is taken.
+    Computed(Expr),
     /// `..list`: each path of a list that is known when the function is called.
     Each(Expr),
 }
 
-impl Parse for Path {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        check_quoted(input)?;
-        let value: Expr = input.parse()?;
-        match ungroup(&value) {
-            Expr::Array(array) => several(array).map(Self::Several),
+const EXAMPLE: &str = "`path = [\"/accounts/{from}\", \"/accounts/{to}\"]`";
+
+impl Path {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        match ungroup(value) {
+            Expr::Array(array) => Ok(Self { elements: several(array)?, is_group: true }),
             Expr::Reference(reference) if is_array(&reference.expr) => {
-                Err(Error::new_spanned(&value, format!("write the array of paths without `&`: {EXAMPLE}")))
+                Err(Error::new_spanned(value, format!("write the array of paths without `&`: {EXAMPLE}")))
             }
             Expr::Repeat(_) => {
-                Err(Error::new_spanned(&value, format!("the same path cannot be locked twice: {EXAMPLE}")))
+                Err(Error::new_spanned(value, format!("the same path cannot be locked twice: {EXAMPLE}")))
             }
-            _ => Single::new(&value).map(Self::One),
+            _ => Ok(Self { elements: vec![Element::read(value)?], is_group: false }),
         }
     }
-}
 
-/// Refuses a path without its quotes. No expression begins with a `/`.
-pub(crate) fn check_quoted(input: ParseStream<'_>) -> Result<()> {
-    match input.peek(Token![/]) {
-        true => Err(input.error("a path is a string: quote it, for example `path = \"/orders/{id}\"`")),
-        false => Ok(()),
+    /// Reads a path where an array is refused with the message `refusal`.
+    pub(crate) fn read_one(value: &Expr, refusal: &str) -> Result<Self> {
+        match is_array(value) {
+            true => Err(Error::new_spanned(value, refusal)),
+            false => Self::read(value),
+        }
+    }
+
+    /// Returns this path, which is valid and has no values in it.
+    pub(crate) fn constant(path: &str) -> Self {
+        let text = LitStr::new(path, mixed());
+        let pieces = vec![Piece::Literal(path.to_owned())];
+        Self { elements: vec![Element::Template { text, pieces }], is_group: false }
+    }
+
+    pub(crate) fn is_group(&self) -> bool {
+        self.is_group
+    }
+
+    /// Generates an expression of type `__private::Paths`.
+    ///
+    /// # Errors
+    ///
+    /// Names in the templates that are most likely misspelled arguments of the function.
+    pub(crate) fn expand(&self, sig: &Signature, private: &TokenStream) -> Result<TokenStream> {
+        let (mut errors, mut elements) = (Errors::default(), self.elements.clone());
+        for element in &mut elements {
+            if let Element::Template { text, pieces } = element {
+                known::look_at(text, pieces, sig, &mut errors);
+            }
+        }
+        errors.finish()?;
+        let calls = elements.iter().map(Element::expand);
+        Ok(quote!(#private::Paths::new() #(#calls)*))
     }
 }
-
-const EXAMPLE: &str = "`path = [\"/accounts/{from}\", \"/accounts/{to}\"]`";
 
 fn several(array: &ExprArray) -> Result<Vec<Element>> {
     if array.elems.is_empty() {
         return Err(Error::new_spanned(array, format!("an empty array locks nothing: {EXAMPLE}")));
     }
-    let (mut errors, mut paths) = (Errors::default(), Vec::new());
+    let (mut errors, mut before) = (Errors::default(), Vec::new());
+    let mut elements = Vec::new();
     for value in &array.elems {
-        paths.extend(errors.keep(element(value, &paths)));
+        elements.extend(errors.keep(element(value, &before)));
+        before.extend(fixed(value));
     }
-    errors.finish().map(|()| paths)
+    errors.finish().map(|()| elements)
 }
 
-fn element(value: &Expr, before: &[Element]) -> Result<Element> {
+fn element(value: &Expr, before: &[String]) -> Result<Element> {
     if is_array(value) {
         return Err(Error::new_spanned(value, "arrays of paths do not nest: list all paths in one array"));
     }
@@ -78,12 +114,16 @@ fn element(value: &Expr, before: &[Element]) -> Result<Element> {
     {
         return Ok(Element::Each(Expr::clone(list)));
     }
-    let path = Single::new(value)?;
-    let is_twice = before.iter().any(|other| matches!(other, Element::One(other) if other.is_surely(&path)));
-    match is_twice {
+    match fixed(value).is_some_and(|text| before.contains(&text)) {
         true => Err(Error::new_spanned(value, "this path is in the array twice")),
-        false => Ok(Element::One(path)),
+        false => Element::read(value),
     }
+}
+
+/// Returns the text of a path that certainly is the same whenever it is evaluated: one without calls and macros.
+fn fixed(value: &Expr) -> Option<String> {
+    let text = value.to_token_stream().to_string();
+    (!text.contains(['(', '!'])).then_some(text)
 }
 
 fn is_array(value: &Expr) -> bool {
@@ -94,103 +134,53 @@ fn is_array(value: &Expr) -> bool {
     }
 }
 
-impl Path {
-    /// Generates an expression of type `__private::Path`, or of an array or a vector of them.
-    pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
-        match self {
-            Self::One(path) => path.expand_at_site(private),
-            Self::Several(elements) => all(elements, private),
-        }
-    }
-
-    /// Refuses names in the templates that are most likely misspelled arguments of the function, and returns the path
-    /// whose other names the compiler explains best.
-    pub(crate) fn in_function(&self, sig: &Signature) -> Result<Self> {
-        Ok(match self {
-            Self::One(path) => Self::One(known::in_function(path, sig)?),
-            Self::Several(elements) => {
-                let mut errors = Errors::default();
-                let each =
-                    elements.iter().filter_map(|element| errors.keep(element.in_function(sig))).collect();
-                errors.finish()?;
-                Self::Several(each)
-            }
-        })
-    }
-
-    /// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds the value
-    /// of [`expand`](Self::expand).
-    pub(crate) fn slice(&self) -> TokenStream {
-        match self {
-            Self::One(_) => slice_of_one(),
-            Self::Several(_) => quote_spanned!(Span::mixed_site()=> &__path),
-        }
-    }
-}
-
-fn all(elements: &[Element], private: &TokenStream) -> TokenStream {
-    if elements.iter().all(|element| matches!(element, Element::One(_))) {
-        let paths = elements.iter().map(|element| element.expand(private));
-        return quote!([#(#paths),*]);
-    }
-    let calls = elements.iter().map(|element| {
-        let value = element.expand(private);
-        match element {
-            Element::One(_) => quote!(.one(#value)),
-            // With this span, a type mismatch is reported at the user's expression.
-            Element::Each(list) => quote_spanned!(list.span()=> .each(#value)),
-        }
-    });
-    quote!(#private::Paths::new() #(#calls)* .finish())
-}
-
 impl Element {
-    fn in_function(&self, sig: &Signature) -> Result<Self> {
+    /// Reads one path.
+    fn read(value: &Expr) -> Result<Self> {
+        if let Some(text) = string(value) {
+            let pieces = template::parse(text)?;
+            node::check(text, &pieces)?;
+            return Ok(Self::Template { text: text.clone(), pieces });
+        }
+        let refusal = match ungroup(value) {
+            Expr::Lit(_) => "`path` takes strings, for example `path = \"/orders/{id}\"`",
+            Expr::Range(_) => "a list of paths is spread in an array: `path = [..orders]`",
+            Expr::Macro(call) if has_braces(&call.mac) => {
+                "the text of `concat!` is not a template, so that its braces would stay\n\
+                 write the path as one string literal"
+            }
+            _ => return Ok(Self::Computed(value.clone())),
+        };
+        Err(Error::new_spanned(value, refusal))
+    }
+
+    /// Generates the calls that add the path to `__private::Paths`.
+    fn expand(&self) -> TokenStream {
         match self {
-            Self::One(path) => known::in_function(path, sig).map(Self::One),
-            Self::Each(list) => Ok(Self::Each(list.clone())),
-        }
-    }
-
-    fn expand(&self, private: &TokenStream) -> TokenStream {
-        match self {
-            Self::One(path) => path.expand(private),
-            Self::Each(list) => list.to_token_stream(),
+            // With this span, a type mismatch is reported at the user's expression.
+            Self::Computed(path) => quote_spanned!(path.span()=> .text(&(#path))),
+            Self::Each(list) => quote_spanned!(list.span()=> .each(#list)),
+            Self::Template { text, pieces } => {
+                let span = mixed().located_at(text.span());
+                let calls = pieces.iter().map(|piece| match piece {
+                    Piece::Literal(part) => quote_spanned!(span=> .literal(#part)),
+                    Piece::Expr(expr) => quote_spanned!(span=> .segment(&(#expr))),
+                });
+                // With this span, no lint takes the template for a format string of the user's.
+                let text = LitStr::new(&text.value(), span);
+                quote_spanned!(span=> .template(#text) #(#calls)*)
+            }
         }
     }
 }
 
-/// Generates an expression of type `&[__private::Path]` from the variable `__path`, which holds one path.
-pub(crate) fn slice_of_one() -> TokenStream {
-    quote_spanned!(Span::mixed_site()=> ::core::slice::from_ref(&__path))
-}
-
-/// Generates an expression of type `__private::Path` for this path, which is valid and has no values in it.
-pub(crate) fn constant(path: &str, private: &TokenStream) -> TokenStream {
-    site([path, path].map(|path| LitStr::new(path, Span::mixed_site())), private)
-}
-
-/// A path where an array is not allowed.
-pub(crate) struct OnePath(Single);
-
-impl OnePath {
-    /// Reads the path; an array is refused with the message `refusal`.
-    pub(crate) fn read(value: &Expr, refusal: &str) -> Result<Self> {
-        match is_array(value) {
-            true => Err(Error::new_spanned(value, refusal)),
-            false => Single::new(value).map(Self),
-        }
-    }
-
-    /// Does the same as [`Path::in_function`].
-    pub(crate) fn in_function(&self, sig: &Signature) -> Result<Self> {
-        known::in_function(&self.0, sig).map(Self)
-    }
-
-    /// Generates an expression of type `__private::Path`.
-    pub(crate) fn expand(&self, private: &TokenStream) -> TokenStream {
-        self.0.expand_at_site(private)
-    }
+/// Tells whether a macro is a `concat!` of strings with text in braces.
+fn has_braces(call: &Macro) -> bool {
+    let Ok(parts) = call.parse_body_with(Punctuated::<LitStr, Token![,]>::parse_terminated) else {
+        return false;
+    };
+    let text: String = parts.iter().map(LitStr::value).collect();
+    call.path.is_ident("concat") && text.split_once('{').is_some_and(|(_, rest)| rest.contains('}'))
 }
 
 #[cfg(test)]
@@ -199,8 +189,9 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        let shown = match syn::parse_str::<Path>(input) {
-            Ok(path) => vec![path.expand(&quote!(p)).to_string().replace(' ', "")],
+        let sig = syn::parse_str("fn f(id: u64, order: Order)").unwrap();
+        let shown = match Path::read(&syn::parse_str(input).unwrap()) {
+            Ok(path) => vec![path.expand(&sig, &quote!(p)).unwrap().to_string().replace(' ', "")],
             Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
         };
         assert_eq!(shown, expected, "{input}");
@@ -208,22 +199,30 @@ mod tests {
 
     #[test]
     fn one_path_is_no_array() {
-        let site = r#"{static__SITE:p::Site=p::Site::new("/jobs","/jobs");p::constant(&__SITE)}"#;
-        check(r#""/jobs""#, &[site]);
-        check("self.path()", &["p::path_of(&(self.path()))"]);
+        check(r#""/jobs""#, &[r#"p::Paths::new().template("/jobs").literal("/jobs")"#]);
+        check("self.path()", &["p::Paths::new().text(&(self.path()))"]);
+    }
+
+    #[test]
+    fn templates_become_calls() {
+        check(
+            r#""/orders/{order.id}/x""#,
+            &[
+                r#"p::Paths::new().template("/orders/{order.id}/x").literal("/orders/").segment(&(order.id)).literal("/x")"#,
+            ],
+        );
+        check(r#""/{{a}}""#, &[r#"p::Paths::new().template("/{{a}}").literal("/{a}")"#]);
     }
 
     #[test]
     fn each_element_is_a_path() {
         check(
             r#"["/a/{id}", self.path(), "/b",]"#,
-            &[r#"[p::PathTemplate::new("/a/{id}").literal("/a/").segment(&(id)).finish(),"#.to_owned()
-                + "p::path_of(&(self.path())),"
-                + r#"p::PathTemplate::new("/b").literal("/b").finish()]"#]
-            .each_ref()
-            .map(String::as_str),
+            &[concat!(
+                r#"p::Paths::new().template("/a/{id}").literal("/a/").segment(&(id))"#,
+                r#".text(&(self.path())).template("/b").literal("/b")"#,
+            )],
         );
-        check(r#"["/b"]"#, &[r#"[p::PathTemplate::new("/b").literal("/b").finish()]"#]);
     }
 
     #[test]
@@ -231,8 +230,8 @@ mod tests {
         check(
             r#"["/a", ..orders.iter().map(path_of), ..more]"#,
             &[concat!(
-                r#"p::Paths::new().one(p::PathTemplate::new("/a").literal("/a").finish())"#,
-                ".each(orders.iter().map(path_of)).each(more).finish()",
+                r#"p::Paths::new().template("/a").literal("/a")"#,
+                ".each(orders.iter().map(path_of)).each(more)",
             )],
         );
         let spread = "a list of paths is spread in an array: `path = [..orders]`";
@@ -255,14 +254,33 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_quotes_is_refused() {
-        check("/orders/{id}", &["a path is a string: quote it, for example `path = \"/orders/{id}\"`"]);
-    }
-
-    #[test]
     fn arrays_that_lock_nothing_or_one_path_again_are_refused() {
         check("[]", &[&format!("an empty array locks nothing: {EXAMPLE}")]);
         check(r#"["/a"; 2]"#, &[&format!("the same path cannot be locked twice: {EXAMPLE}")]);
         check(r#"&["/a", "/b"]"#, &[&format!("write the array of paths without `&`: {EXAMPLE}")]);
+    }
+
+    #[test]
+    fn braces_in_concatenated_strings_are_refused() {
+        check(
+            r#"concat!("/orders/", "{id}")"#,
+            &["the text of `concat!` is not a template, so that its braces would stay\n\
+               write the path as one string literal"],
+        );
+        for kept in [r#"concat!("/odd}", "{")"#, r#"concat!("/a/",NAME,"{id}")"#, r#"text!("/a/{id}")"#] {
+            check(kept, &[&format!("p::Paths::new().text(&({kept}))").replace(' ', "")]);
+        }
+    }
+
+    #[test]
+    fn other_literals_are_refused() {
+        check("b\"/a\"", &["`path` takes strings, for example `path = \"/orders/{id}\"`"]);
+    }
+
+    #[test]
+    fn the_same_text_is_the_same_path_unless_it_calls() {
+        let is_twice = |one: &str| Path::read(&syn::parse_str(&format!("[{one}, {one}]")).unwrap()).is_err();
+        assert!(is_twice(r#""/a/{self.0.id}/b""#) && is_twice("PATH"));
+        assert!(!is_twice(r#""/a/{next()}""#) && !is_twice("next()"));
     }
 }

@@ -1,23 +1,56 @@
 //! Reads the function under the attribute. The body is kept as raw tokens, so that an incomplete body, as in
 //! an editor, still expands.
 //!
-//! Uses only `blocking`, `boxed`, `errors`, `grouped`, `kind` and `outliving`.
+//! Uses only `boxed` and `syntax`.
+//!
+//! * `outliving`: refuses outputs with work in them that the lock would not cover.
 
-use proc_macro2::{Ident, TokenStream};
+mod outliving;
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{
-    Attribute, Error, LitStr, Path, Result, ReturnType, Signature, Token, Type, TypePath, Visibility, braced,
-    token,
+    Attribute, Error, LitStr, Path, Result, ReturnType, Signature, Token, Type, Visibility, braced, token,
 };
 
-use crate::blocking;
 use crate::boxed::{self, Boxed};
-use crate::errors::Errors;
-use crate::grouped::ungroup_type;
-use crate::kind::Kind;
-use crate::outliving::{self, Body};
+use crate::syntax::{Errors, ungroup_type};
+use outliving::Body;
+
+/// An attribute that runs a function under a lock or a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    DistributedLock,
+    LeaderOnly,
+}
+
+impl Kind {
+    /// Returns the attribute as it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::DistributedLock => "`#[distributed_lock]`",
+            Self::LeaderOnly => "`#[leader_only]`",
+        }
+    }
+
+    /// Returns the verb phrase for the step before the body.
+    pub(crate) fn first(self) -> &'static str {
+        match self {
+            Self::DistributedLock => "wait for a lock",
+            Self::LeaderOnly => "ask who leads",
+        }
+    }
+
+    /// Returns the verb phrase for running the body.
+    pub(crate) fn then(self) -> &'static str {
+        match self {
+            Self::DistributedLock => "run under the lock",
+            Self::LeaderOnly => "run as the leader",
+        }
+    }
+}
 
 /// A function with a body, which has passed the checks of its attribute.
 pub(crate) struct Target {
@@ -75,7 +108,7 @@ impl Target {
             None if sig.asyncness.is_some() => (Form::Async, outer_brace, content.parse()?),
             None => {
                 let body = content.parse()?;
-                blocking::check_body(&sig, &body, kind)?;
+                check_body(&sig, &body, kind)?;
                 (Form::Sync, outer_brace, body)
             }
             Some(_) => {
@@ -169,41 +202,48 @@ fn check_output(name: &Ident, output: &ReturnType) -> Result<()> {
         ReturnType::Default => refuse(name, "()"),
         ReturnType::Type(_, ty) => match ungroup_type(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => refuse(ty, "()"),
-            other if cannot_carry(other) => refuse(ty, "_"),
+            Type::Array(_) | Type::FnPtr(_) | Type::Never(_) | Type::Ptr(_) => refuse(ty, "_"),
+            Type::Reference(_) | Type::Slice(_) | Type::Tuple(_) => refuse(ty, "_"),
+            // For all other types, the trait `Carries` of the facade decides.
             _ => Ok(()),
         },
     }
 }
 
-/// Tells whether the type obviously cannot carry an error. For all other types, the trait `Carries` of the
-/// facade decides.
-fn cannot_carry(ty: &Type) -> bool {
-    match ty {
-        Type::Array(_)
-        | Type::FnPtr(_)
-        | Type::Never(_)
-        | Type::Ptr(_)
-        | Type::Reference(_)
-        | Type::Slice(_) => true,
-        Type::Tuple(_) => true,
-        Type::Path(TypePath { qself: None, path, .. }) => {
-            let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-            match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                [name] => PRIMITIVE.contains(&name),
-                ["std" | "core" | "alloc", _, name] => STANDARD.contains(&name),
-                _ => false,
-            }
-        }
-        _ => false,
+/// Refuses a function that another attribute has made synchronous by running its async body on a runtime.
+fn check_body(sig: &Signature, body: &TokenStream, kind: Kind) -> Result<()> {
+    if !is_made_by_tokio(body) && !is_made_by_us(body) {
+        return Ok(());
     }
+    let message = format!(
+        "another attribute, such as `#[tokio::main]`, made this function synchronous\nput {} above that one",
+        kind.name()
+    );
+    Err(Error::new(sig.ident.span(), message))
 }
 
-const PRIMITIVE: [&str; 17] = [
-    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
-    "isize", "f32", "f64",
-];
-/// Types of the standard library. Their names alone may be those of the user's own types.
-const STANDARD: [&str; 3] = ["String", "Option", "Vec"];
+/// Recognises `let body = async { … }; … .expect("Failed building the Runtime").block_on(body)`. The text tells it
+/// from a function of the user's that runs a future.
+fn is_made_by_tokio(body: &TokenStream) -> bool {
+    let start: Vec<_> = body.clone().into_iter().take(4).map(|token| token.to_string()).collect();
+    start == ["let", "body", "=", "async"] && mentions(body, "block_on") && mentions(body, BUILDING)
+}
+
+const BUILDING: &str = "\"Failed building the Runtime\"";
+
+/// Recognises `… .run(async |__server| …)`, which `#[zklock::test]` generates.
+fn is_made_by_us(body: &TokenStream) -> bool {
+    mentions(body, "__server")
+}
+
+fn mentions(tokens: &TokenStream, name: &str) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Literal(literal) => literal.to_string() == name,
+        TokenTree::Group(group) => mentions(&group.stream(), name),
+        _ => false,
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -318,9 +358,7 @@ mod tests {
         for output in ["", "-> ()"] {
             check(&format!("async fn f() {output} {{}}"), &[&no_error("f", "()")]);
         }
-        for output in
-            ["!", "u8", "bool", "std::string::String", "&str", "(u8, E)", "::core::option::Option<u8>"]
-        {
+        for output in ["!", "&str", "(u8, E)", "[u8; 2]"] {
             check(&format!("async fn f() -> {output} {{}}"), &[&no_error("f", "_")]);
         }
     }
@@ -334,9 +372,25 @@ mod tests {
             "<T as Service>::Reply",
             "my::Option<u8>",
             "Option<u8>",
+            "u8",
             "R!()",
         ] {
             check(&format!("async fn f() -> {output} {{}}"), &[]);
         }
+    }
+
+    #[test]
+    fn a_function_that_runs_a_future_is_not_taken_for_one_that_another_attribute_made() {
+        let sig: Signature = syn::parse_str("fn f() -> R").unwrap();
+        let is_refused =
+            |body: &str| check_body(&sig, &body.parse().unwrap(), Kind::DistributedLock).is_err();
+        assert!(is_refused(
+            "let body = async { go().await };
+             { return Builder::new().build().expect(\"Failed building the Runtime\").block_on(body); }"
+        ));
+        assert!(!is_refused("let body = async { go().await }; runtime.block_on(body)"));
+        assert!(is_refused("async fn f() {} Harness::new().run(async |__server| f().await)"));
+        assert!(!is_refused("runtime.block_on(async { go().await })"));
+        assert!(!is_refused("let body = async { go().await }; Ok(())"));
     }
 }

@@ -1,6 +1,6 @@
 //! Expands `#[zklock::test]`, which gives a test its own server and client.
 //!
-//! Uses only `duration`, `erased`, `errors`, `grouped`, `names`, `reading` and `shared`.
+//! Uses only `args`, `duration` and `syntax`.
 //!
 //! The attribute generates:
 //!
@@ -14,19 +14,19 @@
 //! }
 //! ```
 
-mod args;
 mod target;
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Pat, PatType, Signature};
+use std::time::Duration;
 
+use proc_macro2::{Delimiter, Group, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, Lit, LitStr, Pat, PatType, Result, Signature};
+
+use crate::args::{Given, List, krate};
 use crate::duration;
-use crate::erased::erased_output;
-use crate::errors::Errors;
-use crate::shared::Krate;
-use args::{Flavor, TestArgs};
+use crate::syntax::{Errors, braced, erased_output, mixed, module, string, ungroup};
 use target::TestFn;
 
 /// Generates the test. If anything fails, returns the item as it was, followed by all errors.
@@ -54,15 +54,15 @@ fn harnessed(args: &TestArgs, target: &TestFn) -> TokenStream {
     let (harness, erased) = (harness(args), erased_output(output));
     let arguments = target.arguments().enumerate().map(|(at, typed)| argument(args, typed, at));
     let mut inside = Group::new(Delimiter::Brace, body.clone());
-    inside.set_span(Span::mixed_site().located_at(brace.span.join()));
-    let mut block = TokenStream::new();
-    brace.surround(&mut block, |block| {
-        block.extend(quote_spanned! {Span::mixed_site()=>
+    inside.set_span(mixed().located_at(brace.span.join()));
+    let block = braced(
+        *brace,
+        quote_spanned! {mixed()=>
             #(#inner_attrs)*
             #harness.run(async |__server| -> #erased { #(#arguments)* #inside })
-        });
-    });
-    quote_spanned! {Span::mixed_site()=>
+        },
+    );
+    quote_spanned! {mixed()=>
         #(#attrs)*
         #[::core::prelude::v1::test]
         #vis #fn_token #name() #output #block
@@ -70,7 +70,7 @@ fn harnessed(args: &TestArgs, target: &TestFn) -> TokenStream {
 }
 
 fn harness(args: &TestArgs) -> TokenStream {
-    let testing = testing(args, Span::mixed_site());
+    let testing = module(args.krate.as_ref(), "testing", mixed());
     let flavor = match args.flavor {
         Flavor::CurrentThread => None,
         Flavor::MultiThread(None) => Some(quote!(.multi_thread())),
@@ -86,25 +86,106 @@ fn harness(args: &TestArgs) -> TokenStream {
 /// Generates the statements that bind an argument. Its value is located at the type of the argument, where the compiler
 /// then reports a type that cannot be an argument of a test.
 fn argument(args: &TestArgs, PatType { attrs, pat, ty, .. }: &PatType, at: usize) -> TokenStream {
-    let span = Span::mixed_site().located_at(ty.span());
-    let testing = testing(args, span);
+    let span = mixed().located_at(ty.span());
+    let testing = module(args.krate.as_ref(), "testing", span);
     let value = quote_spanned!(span=> <#ty as #testing::FromTestServer>::from_test_server(&__server).await);
     if let Pat::Ident(_) = **pat {
-        return quote_spanned!(Span::mixed_site()=> #(#attrs)* let #pat = #value;);
+        return quote_spanned!(mixed()=> #(#attrs)* let #pat = #value;);
     }
     // A part that the pattern does not bind lives as long as the others.
-    let whole = format_ident!("__argument_{at}", span = Span::mixed_site());
-    quote_spanned!(Span::mixed_site()=> #(#attrs)* let #whole = #value; #(#attrs)* let #pat = #whole;)
+    let whole = format_ident!("__argument_{at}", span = mixed());
+    quote_spanned!(mixed()=> #(#attrs)* let #whole = #value; #(#attrs)* let #pat = #whole;)
 }
 
-/// Generates the path of the facade's module for tests, located at `span`.
-fn testing(args: &TestArgs, span: Span) -> TokenStream {
-    let krate = match &args.krate {
-        Some(Krate(path)) => path.to_token_stream(),
-        None => quote_spanned!(span=> ::zklock),
-    };
-    quote_spanned!(span=> #krate::testing)
+/// The arguments of `#[zklock::test]`.
+#[derive(Default)]
+struct TestArgs {
+    flavor: Flavor,
+    session_timeout: Option<Duration>,
+    krate: Option<syn::Path>,
+    /// The value of `worker_threads`, and its expression for error messages.
+    worker_threads: Option<(usize, Expr)>,
 }
+
+/// The flavor of the test's runtime.
+#[derive(Clone, Copy, Default)]
+enum Flavor {
+    #[default]
+    CurrentThread,
+    MultiThread(Option<usize>),
+}
+
+const LIST: List<'_> = List {
+    known: &["flavor", "worker_threads", "session_timeout", "crate"],
+    example: "session_timeout = \"3s\"",
+};
+
+impl Parse for TestArgs {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let (mut args, mut errors) = (Self::default(), Errors::default());
+        LIST.read(input, &mut errors, |given| args.set(given))?;
+        match (args.flavor, args.worker_threads.take()) {
+            (Flavor::MultiThread(_), Some((count, _))) => args.flavor = Flavor::MultiThread(Some(count)),
+            (Flavor::CurrentThread, Some((_, at))) => {
+                let message = "`worker_threads` needs `flavor = \"multi_thread\"`";
+                errors.push(Error::new_spanned(at, message));
+            }
+            (_, None) => {}
+        }
+        errors.finish().map(|()| args)
+    }
+}
+
+impl TestArgs {
+    fn set(&mut self, Given { name, value }: &Given) -> Result<()> {
+        // None of the arguments is a flag.
+        let Some(value) = value else { return Ok(()) };
+        match name.to_string().as_str() {
+            "flavor" => self.flavor = flavor(value)?,
+            "worker_threads" => self.worker_threads = Some((worker_threads(value)?, value.clone())),
+            "session_timeout" => self.session_timeout = Some(session_timeout(value)?),
+            _ => self.krate = Some(krate(value)?),
+        }
+        Ok(())
+    }
+}
+
+fn flavor(value: &Expr) -> Result<Flavor> {
+    match string(value).map(LitStr::value).as_deref() {
+        Some("current_thread") => Ok(Flavor::CurrentThread),
+        Some("multi_thread") => Ok(Flavor::MultiThread(None)),
+        _ => {
+            let message = "`flavor` is \"current_thread\", the default, or \"multi_thread\"";
+            Err(Error::new_spanned(value, message))
+        }
+    }
+}
+
+fn worker_threads(value: &Expr) -> Result<usize> {
+    let number = match ungroup(value) {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
+    };
+    number
+        .filter(|count| *count > 0)
+        .ok_or_else(|| Error::new_spanned(value, "`worker_threads` takes a number of at least 1"))
+}
+
+fn session_timeout(value: &Expr) -> Result<Duration> {
+    let text = string(value).ok_or_else(|| {
+        Error::new_spanned(value, "`session_timeout` takes a string: `session_timeout = \"3s\"`")
+    })?;
+    match duration::parse(text)? {
+        timeout if timeout < SHORTEST_SESSION => {
+            let message = format!("the session timeout of a test is at least {SHORTEST_SESSION:?}");
+            Err(Error::new(text.span(), message))
+        }
+        timeout => Ok(timeout),
+    }
+}
+
+/// The shortest session timeout, two ticks of the test's server.
+const SHORTEST_SESSION: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -190,5 +271,73 @@ mod tests {
     fn a_body_that_is_still_typed_is_kept() {
         let shown = test(TokenStream::new(), quote!(async fn pays(zk: TestServer) { zk. })).to_string();
         assert!(shown.contains("{ zk . }"), "{shown}");
+    }
+
+    #[track_caller]
+    fn check_args(input: &str, expected: &[&str]) {
+        let errors: Vec<_> = match syn::parse_str::<TestArgs>(input) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.into_iter().map(|one| one.to_string()).collect(),
+        };
+        assert_eq!(errors, expected, "{input}");
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        check_args("", &[]);
+        check_args(r#"flavor = "current_thread""#, &[]);
+        check_args(
+            r#"flavor = "multi_thread", worker_threads = 2, session_timeout = "3s", crate = "zk","#,
+            &[],
+        );
+    }
+
+    #[test]
+    fn flavors_are_those_of_tokio() {
+        let refused = "`flavor` is \"current_thread\", the default, or \"multi_thread\"";
+        check_args(r#"flavor = "multi""#, &[refused]);
+        check_args("flavor = multi_thread", &[refused]);
+    }
+
+    #[test]
+    fn threads_need_a_runtime_that_has_them() {
+        check_args("worker_threads = 2", &["`worker_threads` needs `flavor = \"multi_thread\"`"]);
+        for threads in ["0", "-1", "\"2\"", "N"] {
+            let input = format!("flavor = \"multi_thread\", worker_threads = {threads}");
+            check_args(&input, &["`worker_threads` takes a number of at least 1"]);
+        }
+    }
+
+    #[test]
+    fn session_timeouts_are_durations() {
+        check_args("session_timeout = 3", &["`session_timeout` takes a string: `session_timeout = \"3s\"`"]);
+        check_args(r#"session_timeout = "99ms""#, &["the session timeout of a test is at least 100ms"]);
+    }
+
+    #[test]
+    fn the_documented_arguments_are_those_that_are_read() {
+        let document = include_str!("../doc/test.md");
+        let rows = document.lines().filter(|line| line.starts_with("| `"));
+        assert_eq!(rows.count(), LIST.known.len());
+        for name in LIST.known {
+            assert!(document.contains(&format!("\n| `{name} = ")), "{name}");
+            check_args(name, &[&format!("`{name}` needs a value: `{name} = …`")]);
+        }
+    }
+
+    #[test]
+    fn unknown_and_repeated_arguments_are_refused() {
+        let known = "the arguments are `flavor`, `worker_threads`, `session_timeout`, `crate`";
+        check_args(
+            r#"flavour = "x""#,
+            &[&format!("unknown argument `flavour`, did you mean `flavor`?\n{known}")],
+        );
+        check_args("start_paused = true", &[&format!("unknown argument `start_paused`\n{known}")]);
+        check_args(
+            r#"session_timeout = "3s", session_timeout = "3s""#,
+            &["`session_timeout` is given twice"],
+        );
+        check_args(r#""3s""#, &["expected an argument, for example `session_timeout = \"3s\"`"]);
+        check_args("flavor", &["`flavor` needs a value: `flavor = …`"]);
     }
 }

@@ -6,84 +6,63 @@
 
 use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
-use syn::{Error, Expr, ExprField, ExprMethodCall, GenericParam, LitStr, Member, Result, Signature};
+use syn::{Error, Expr, ExprField, ExprMethodCall, GenericParam, LitStr, Member, Signature};
 
-use super::single::Single;
 use super::template::Piece;
-use crate::bound;
-use crate::errors::Errors;
 use crate::names::similar;
+use crate::patterns;
+use crate::syntax::{Errors, mixed};
 
 /// Refuses misspelled arguments, and hides the arguments from names that are none.
-pub(super) fn in_function(path: &Single, sig: &Signature) -> Result<Single> {
-    let mut path = path.clone();
-    if bound::binds_out_of_view(sig) {
-        return Ok(path);
+pub(super) fn look_at(text: &LitStr, pieces: &mut [Piece], sig: &Signature, errors: &mut Errors) {
+    if patterns::binds_out_of_view(sig) {
+        return;
     }
-    let mut errors = Errors::default();
-    if let Single::Template { text, pieces } = &mut path {
-        for piece in pieces {
-            if let Piece::Expr(expr) = piece {
-                errors.keep(look_at(expr, text, sig));
-            }
+    let span = mixed().located_at(text.span());
+    for piece in pieces {
+        // The compiler suggests another name where this one stands in the source, which is the whole template. It
+        // suggests nothing in place of names of generated code.
+        let Piece::Expr(expr) = piece else { continue };
+        let Some(name) = start(expr, span).filter(|name| !is_known(name, sig)) else { continue };
+        match mistake(name, sig) {
+            Some(mistake) => errors.push(Error::new(text.span(), mistake)),
+            // With this span, arguments and `self` are out of view, so the compiler suggests neither.
+            None => name.set_span(span),
         }
     }
-    errors.finish().map(|()| path)
 }
 
-fn look_at(expr: &mut Expr, text: &LitStr, sig: &Signature) -> Result<()> {
-    let span = Span::mixed_site().located_at(text.span());
-    // The compiler suggests another name where this one stands in the source, which is the whole template. It suggests
-    // nothing in place of names of generated code.
-    set_span_of_members(expr, span);
-    let Some(name) = start(expr).filter(|name| !is_known(name, sig)) else { return Ok(()) };
-    if let Some(mistake) = mistake(name, sig) {
-        return Err(Error::new(text.span(), mistake));
-    }
-    // With this span, arguments and `self` are out of view, so the compiler suggests neither.
-    name.set_span(span);
-    Ok(())
-}
-
-fn set_span_of_members(expr: &mut Expr, span: Span) {
+/// Returns the name with which a field, a call of a method or an index starts, and sets the span of the members behind it.
+fn start(expr: &mut Expr, span: Span) -> Option<&mut Ident> {
     match expr {
-        Expr::Field(ExprField { member: Member::Named(name), .. })
-        | Expr::MethodCall(ExprMethodCall { method: name, .. }) => name.set_span(span),
-        _ => {}
-    }
-    if let Some(base) = base(expr) {
-        set_span_of_members(base, span);
-    }
-}
-
-/// Returns the name with which a field, a call of a method or an index starts.
-fn start(expr: &mut Expr) -> Option<&mut Ident> {
-    if let Expr::Path(path) = expr {
-        path.path.get_ident()?;
-        return path.path.segments.first_mut().map(|segment| &mut segment.ident);
-    }
-    start(base(expr)?)
-}
-
-/// Returns the value of which an expression takes a part, or on which it calls a method.
-fn base(expr: &mut Expr) -> Option<&mut Expr> {
-    match expr {
-        Expr::Field(field) => Some(&mut field.base),
-        Expr::MethodCall(call) => Some(&mut call.receiver),
-        Expr::Index(index) => Some(&mut index.expr),
-        Expr::Paren(paren) => Some(&mut paren.expr),
-        Expr::Reference(reference) => Some(&mut reference.expr),
-        Expr::Unary(unary) => Some(&mut unary.expr),
-        Expr::Try(try_) => Some(&mut try_.expr),
-        Expr::Await(await_) => Some(&mut await_.base),
-        Expr::Cast(cast) => Some(&mut cast.expr),
+        Expr::Path(path) => {
+            path.path.get_ident()?;
+            path.path.segments.first_mut().map(|segment| &mut segment.ident)
+        }
+        Expr::Field(ExprField { base, member, .. }) => {
+            if let Member::Named(name) = member {
+                name.set_span(span);
+            }
+            start(base, span)
+        }
+        Expr::MethodCall(ExprMethodCall { receiver, method, .. }) => {
+            method.set_span(span);
+            start(receiver, span)
+        }
+        Expr::Index(index) => start(&mut index.expr, span),
+        Expr::Paren(paren) => start(&mut paren.expr, span),
+        Expr::Reference(reference) => start(&mut reference.expr, span),
+        Expr::Unary(unary) => start(&mut unary.expr, span),
+        Expr::Try(try_) => start(&mut try_.expr, span),
+        Expr::Await(await_) => start(&mut await_.base, span),
+        Expr::Cast(cast) => start(&mut cast.expr, span),
         _ => None,
     }
 }
 
 fn is_known(name: &Ident, sig: &Signature) -> bool {
     let is_const = |param: &GenericParam| matches!(param, GenericParam::Const(param) if param.ident == *name);
-    bound::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
+    patterns::names(sig).contains(name) || sig.generics.params.iter().any(is_const)
 }
 
 /// Explains a name in lower case, or `self`, that is no argument.
@@ -96,39 +75,36 @@ fn mistake(name: &Ident, sig: &Signature) -> Option<String> {
     if text != text.to_lowercase() {
         return None;
     }
-    let arguments: Vec<_> = bound::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
+    let arguments: Vec<_> =
+        patterns::names(sig).iter().map(|argument| argument.unraw().to_string()).collect();
     let arguments: Vec<_> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "self").collect();
-    let (meant, field) = match (similar(&text, &arguments), sig.receiver()) {
-        (Some(meant), None) => (format!(", did you mean `{meant}`?"), String::new()),
-        (Some(meant), Some(_)) => {
-            (format!(", did you mean `{meant}`?"), format!(", a field `{{self.{name}}}`"))
-        }
-        (None, Some(_)) => (format!(", did you mean `{{self.{name}}}`?"), String::new()),
-        (None, None) => (known(&arguments), String::new()),
+    let (meant, is_method) = (similar(&text, &arguments), sig.receiver().is_some());
+    let question = match (meant, is_method, &arguments[..]) {
+        (Some(meant), _, _) => format!(", did you mean `{meant}`?"),
+        (None, true, _) => format!(", did you mean `{{self.{name}}}`?"),
+        (None, false, []) => String::new(),
+        (None, false, [only]) => format!(": its only argument is `{only}`"),
+        (None, false, several) => format!(": its arguments are `{}`", several.join("`, `")),
     };
+    let field =
+        if meant.is_some() && is_method { format!(", a field `{{self.{name}}}`") } else { String::new() };
     Some(format!(
-        "`{function}` has no argument `{name}`{meant}\n\
+        "`{function}` has no argument `{name}`{question}\n\
          a constant of this name is written `{{self::{name}}}`{field}"
     ))
 }
 
-fn known(arguments: &[&str]) -> String {
-    match arguments {
-        [] => String::new(),
-        [only] => format!(": its only argument is `{only}`"),
-        several => format!(": its arguments are `{}`", several.join("`, `")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::path::Path;
+    use quote::quote;
 
     #[track_caller]
     fn check_names(path: &str, sig: &str, expected: Option<&str>) {
-        let path = Single::new(&syn::parse_str(&format!("{path:?}")).unwrap()).unwrap();
-        let refused = in_function(&path, &syn::parse_str(sig).unwrap()).err().map(|error| error.to_string());
+        let path = Path::read(&syn::parse_str(&format!("{path:?}")).unwrap()).unwrap();
+        let refused = path.expand(&syn::parse_str(sig).unwrap(), &quote!(p));
+        let refused = refused.err().map(|error| error.to_string());
         assert_eq!(refused.as_deref(), expected, "{sig}");
     }
 

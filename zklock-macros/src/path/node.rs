@@ -4,13 +4,6 @@ use syn::{Error, LitStr, Result};
 
 use super::template::Piece;
 
-/// One segment of a path: its text, and how many expressions it holds.
-#[derive(Default)]
-struct Segment {
-    text: String,
-    exprs: usize,
-}
-
 pub(crate) fn check(template: &LitStr, pieces: &[Piece]) -> Result<()> {
     match cause(pieces) {
         None => Ok(()),
@@ -21,58 +14,41 @@ pub(crate) fn check(template: &LitStr, pieces: &[Piece]) -> Result<()> {
     }
 }
 
+/// Stands for an expression in the text. It is refused in literal text.
+const VALUE: char = '\0';
+
 fn cause(pieces: &[Piece]) -> Option<String> {
-    let segments = segments(pieces);
-    let (first, rest) = segments.split_first()?;
-    let plain = match rest {
-        [] if first.is_empty() => "is empty: write for example \"/orders/{id}\"",
-        _ if !first.is_empty() => "is relative: start it with a `/`",
-        [only] if only.is_empty() => "is the root, which cannot be a lock: name a node below it",
-        [.., last] if last.is_empty() => "ends with a `/`",
-        _ => return rest.iter().find_map(Segment::cause),
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Expr(_) => text.push(VALUE),
+            Piece::Literal(literal) => match literal.chars().find(|char| forbidden(*char)) {
+                Some(char) => {
+                    return Some(format!("contains {char:?}, a character that ZooKeeper does not allow"));
+                }
+                None => text.push_str(literal),
+            },
+        }
+    }
+    let plain = match text.strip_prefix('/') {
+        None if text.is_empty() => "is empty: write for example \"/orders/{id}\"",
+        None => "is relative: start it with a `/`",
+        Some("") => "is the root, which cannot be a lock: name a node below it",
+        Some(below) if below.ends_with('/') => "ends with a `/`",
+        Some(below) => return below.split('/').find_map(cause_in_segment),
     };
     Some(plain.to_owned())
 }
 
-fn segments(pieces: &[Piece]) -> Vec<Segment> {
-    let mut done = Vec::new();
-    let mut current = Segment::default();
-    for piece in pieces {
-        match piece {
-            Piece::Expr(_) => current.exprs += 1,
-            Piece::Literal(text) => {
-                let mut parts = text.split('/');
-                current.text.extend(parts.next());
-                for part in parts {
-                    done.push(std::mem::replace(&mut current, Segment { text: part.to_owned(), exprs: 0 }));
-                }
-            }
-        }
-    }
-    done.push(current);
-    done
-}
-
-impl Segment {
-    fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.exprs == 0
-    }
-
-    fn cause(&self) -> Option<String> {
-        if self.is_empty() {
-            return Some("has an empty segment: write one `/` between segments".to_owned());
-        }
-        if self.exprs == 0 && (self.text == "." || self.text == "..") {
-            return Some(format!("has the segment `{}`, which ZooKeeper does not allow", self.text));
-        }
-        if let Some(char) = self.text.chars().find(|char| forbidden(*char)) {
-            return Some(format!("contains {char:?}, a character that ZooKeeper does not allow"));
-        }
-        (self.exprs > 1).then(|| {
+fn cause_in_segment(segment: &str) -> Option<String> {
+    match segment {
+        "" => Some("has an empty segment: write one `/` between segments".to_owned()),
+        "." | ".." => Some(format!("has the segment `{segment}`, which ZooKeeper does not allow")),
+        _ => (segment.matches(VALUE).count() > 1).then(|| {
             "has two expressions in one segment, so different values could name the same node\n\
              put a `/` between them"
                 .to_owned()
-        })
+        }),
     }
 }
 

@@ -8,8 +8,7 @@ use syn::{
     Attribute, Error, FnArg, PatType, Result, Safety, Signature, Token, Type, Visibility, braced, token,
 };
 
-use crate::errors::Errors;
-use crate::grouped::ungroup_type;
+use crate::syntax::{Errors, ungroup_type};
 
 /// An `async fn` that a test can call: it has neither a receiver nor generics.
 pub(crate) struct TestFn {
@@ -65,31 +64,34 @@ fn check_attrs(attrs: &[Attribute]) -> Result<()> {
 }
 
 fn check(sig: &Signature, errors: &mut Errors) {
-    if sig.asyncness.is_none() {
-        let message = "`#[zklock::test]` runs an `async fn`: make it async";
-        errors.push(Error::new_spanned(sig.fn_token, message));
+    let mut refuse = |at: &dyn ToTokens, message: &str| errors.push(Error::new_spanned(at, message));
+    let Signature { constness, asyncness, safety, abi, fn_token, generics, inputs, .. } = sig;
+    if asyncness.is_none() {
+        refuse(fn_token, "`#[zklock::test]` runs an `async fn`: make it async");
     }
-    let mut refuse = |at: Option<&dyn ToTokens>, message: &str| {
-        errors.keep(at.map_or(Ok(()), |at| Err(Error::new_spanned(at, message))));
-    };
-    refuse(sig.constness.as_ref().map(|at| at as _), "a test cannot be `const`");
-    let safety = (!matches!(sig.safety, Safety::Default)).then_some(&sig.safety);
-    refuse(
-        safety.map(|at| at as _),
-        "a test cannot be `unsafe`: the harness cannot uphold its safety contract",
-    );
-    refuse(sig.abi.as_ref().map(|at| at as _), "a test cannot be `extern`");
-    let generics = (!sig.generics.params.is_empty()).then_some(&sig.generics);
-    refuse(generics.map(|at| at as _), "a test cannot be generic");
-    refuse(sig.generics.where_clause.as_ref().map(|at| at as _), "a test cannot have a `where` clause");
-    for argument in &sig.inputs {
+    if constness.is_some() {
+        refuse(constness, "a test cannot be `const`");
+    }
+    if !matches!(safety, Safety::Default) {
+        refuse(safety, "a test cannot be `unsafe`: the harness cannot uphold its safety contract");
+    }
+    if abi.is_some() {
+        refuse(abi, "a test cannot be `extern`");
+    }
+    if !generics.params.is_empty() {
+        refuse(generics, "a test cannot be generic");
+    }
+    if generics.where_clause.is_some() {
+        refuse(&generics.where_clause, "a test cannot have a `where` clause");
+    }
+    for argument in inputs {
         match argument {
-            FnArg::Receiver(receiver) => refuse(Some(receiver), "a test is a free function without `self`"),
-            FnArg::Typed(typed) => {
-                let is_impl = matches!(ungroup_type(&typed.ty), Type::ImplTrait(_));
+            FnArg::Receiver(receiver) => refuse(receiver, "a test is a free function without `self`"),
+            FnArg::Typed(typed) if matches!(ungroup_type(&typed.ty), Type::ImplTrait(_)) => {
                 let message = "an argument of a test needs a concrete type, for example `TestServer`";
-                refuse(is_impl.then_some(&*typed.ty).map(|at| at as _), message);
+                refuse(&typed.ty, message);
             }
+            FnArg::Typed(_) => {}
         }
     }
 }

@@ -1,11 +1,14 @@
-//! The names that the arguments of a function bind.
+//! The patterns of arguments, and the names that they bind.
 //!
-//! Uses no other module.
+//! Uses only `syntax`.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote_spanned};
 use syn::ext::IdentExt;
+use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, Pat, PatIdent, Signature};
+
+use crate::syntax::mixed;
 
 /// Returns the names that the arguments bind, and `self`.
 pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
@@ -80,6 +83,43 @@ fn is_between_braces(text: &str, name: &Ident) -> bool {
     let inside = text.split('{').skip(1).filter_map(|text| text.split('}').next());
     let mut words = inside.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
     words.any(|word| name.unraw() == word)
+}
+
+/// Tells whether the user says that an argument is unused.
+pub(crate) fn is_unused(name: &Ident) -> bool {
+    name.to_string().starts_with('_')
+}
+
+/// A pattern with several cases needs parentheses in an argument and in a `let`, but not in an arm.
+pub(crate) fn without_parentheses(pat: &Pat) -> &Pat {
+    match pat {
+        Pat::Paren(paren) => without_parentheses(&paren.pat),
+        pat => pat,
+    }
+}
+
+pub(crate) fn named(ident: Ident) -> PatIdent {
+    PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident, subpat: None }
+}
+
+/// Returns the pattern without `mut`, which the compiler would report where nothing is changed.
+pub(crate) fn without_mut(pat: &Pat) -> Pat {
+    struct Immutable;
+    impl VisitMut for Immutable {
+        fn visit_pat_ident_mut(&mut self, name: &mut PatIdent) {
+            name.mutability = name.mutability.filter(|_| name.by_ref.is_some());
+            visit_mut::visit_pat_ident_mut(self, name);
+        }
+    }
+    let mut pat = pat.clone();
+    Immutable.visit_pat_mut(&mut pat);
+    pat
+}
+
+/// Generates an expression that uses all names of a pattern, so that the compiler does not report them twice.
+pub(crate) fn used(pat: &Pat) -> TokenStream {
+    let names = names_in(pat).into_iter().map(|name| &name.ident).filter(|name| !is_unused(name));
+    quote_spanned!(mixed()=> (#(&#names,)*))
 }
 
 #[cfg(test)]

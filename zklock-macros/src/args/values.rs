@@ -1,0 +1,357 @@
+//! The values of arguments, which are written as expressions.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result};
+
+use crate::duration::{Argument, Length};
+use crate::names;
+use crate::syntax::{name_in, string, ungroup};
+
+/// The value of `mode`: a side of a read-write lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+}
+
+impl Mode {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        let unknown = ("mode", "the modes are `read` and `write`; without one, the lock is a mutex");
+        let not_a_name = "`mode` takes one of two names: `mode = read` or `mode = write`";
+        choice(value, [("read", Self::Read), ("write", Self::Write)], not_a_name, unknown)
+    }
+}
+
+/// The value of `on_lost`: what becomes of the body when its lock or term is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnLost {
+    /// The body is dropped at its next await.
+    Cancel,
+    /// The body runs to its end.
+    Finish,
+}
+
+impl OnLost {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        let unknown = ("value", "`cancel` drops the body at its next await, `finish` lets it run to its end");
+        let not_a_name = "`on_lost` takes one of two names: `on_lost = cancel` or `on_lost = finish`";
+        choice(value, [("cancel", Self::Cancel), ("finish", Self::Finish)], not_a_name, unknown)
+    }
+}
+
+/// Reads one of two names.
+fn choice<T: Copy>(
+    value: &Expr,
+    choices: [(&str, T); 2],
+    not_a_name: &str,
+    (noun, explained): (&str, &str),
+) -> Result<T> {
+    let name = name_in(value).ok_or_else(|| Error::new_spanned(value, not_a_name))?;
+    let chosen = choices.iter().find(|(known, _)| name == known);
+    chosen.map(|(_, choice)| *choice).ok_or_else(|| {
+        let hint = names::hint(name, &choices.map(|(known, _)| known));
+        Error::new(name.span(), format!("unknown {noun} `{name}`{hint}\n{explained}"))
+    })
+}
+
+/// The wait of a call.
+pub(crate) enum Wait {
+    For(Length),
+    Forever,
+    /// The call does not wait for a contended lock or for leadership. No value of `wait` says so.
+    Never,
+}
+
+const WAIT: Argument = Argument {
+    name: "wait",
+    noun: "a wait",
+    values: "a duration: `wait = \"5s\"`, `forever` or an expression",
+    zero: "a wait of zero can never acquire the lock\n\
+           write `no_wait` for a call that returns at once where the lock is taken",
+};
+
+const QUOTED: &str = "`forever` is a name: write it without quotes, `wait = forever`";
+
+impl Wait {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        if string(value).is_some_and(|text| text.value() == "forever") {
+            return Err(Error::new_spanned(value, QUOTED));
+        }
+        match name_in(value) {
+            Some(name) if name == "forever" => Ok(Self::Forever),
+            _ => Length::read(value, &WAIT).map(Self::For),
+        }
+    }
+
+    /// Generates an expression of type `__private::Wait`.
+    pub(crate) fn expand(wait: Option<&Self>, private: &TokenStream) -> TokenStream {
+        match wait {
+            None => quote!(#private::Wait::Default),
+            Some(Self::Forever) => quote!(#private::Wait::Forever),
+            Some(Self::Never) => quote!(#private::Wait::Never),
+            Some(Self::For(length)) => {
+                let length = length.expand();
+                quote!(#private::Wait::For(#length))
+            }
+        }
+    }
+}
+
+/// The value of `otherwise`: the result of a call that does not run the body, because another one leads or holds the
+/// lock.
+pub(crate) enum Otherwise {
+    /// The value for a skipped call, by the return type.
+    Skip,
+    /// The call waits. The span is that of the value.
+    Wait(Span),
+    Error,
+    Value(Box<Expr>),
+    /// A function of the error.
+    Closure(Box<ExprClosure>),
+}
+
+impl Otherwise {
+    pub(crate) fn read(value: &Expr) -> Self {
+        match name_in(value) {
+            Some(name) if name == "skip" => Self::Skip,
+            Some(name) if name == "wait" => Self::Wait(name.span()),
+            Some(name) if name == "error" => Self::Error,
+            _ => match (ungroup(value), value) {
+                (Expr::Closure(closure), _) => Self::Closure(Box::new(closure.clone())),
+                // Parentheses distinguish a variable from one of the words above. The compiler would report them.
+                (_, Expr::Paren(paren)) => Self::Value(paren.expr.clone()),
+                _ => Self::Value(Box::new(value.clone())),
+            },
+        }
+    }
+}
+
+impl ToTokens for Otherwise {
+    /// Yields the user's expression, if there is one.
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Value(value) => value.to_tokens(tokens),
+            Self::Closure(closure) => closure.to_tokens(tokens),
+            Self::Skip | Self::Wait(_) | Self::Error => {}
+        }
+    }
+}
+
+/// The value of `client`: the name of a client, or an expression that yields one.
+pub(crate) enum Client {
+    Named(LitStr),
+    Computed(Box<Expr>),
+}
+
+impl Client {
+    pub(crate) fn read(value: &Expr) -> Result<Self> {
+        match string(value) {
+            Some(name) if name.value().is_empty() => {
+                Err(Error::new(name.span(), "the name of a client cannot be empty"))
+            }
+            Some(name) => Ok(Self::Named(name.clone())),
+            None => Ok(Self::Computed(Box::new(value.clone()))),
+        }
+    }
+
+    /// Generates an expression of type `Result<Client, LockError>`.
+    pub(crate) fn expand(client: Option<&Self>, private: &TokenStream) -> TokenStream {
+        match client {
+            None => quote!(#private::client()),
+            Some(Self::Named(name)) => quote!(#private::named_client(#name)),
+            // With this span, a type mismatch is reported at the user's expression.
+            Some(Self::Computed(expr)) => quote_spanned!(expr.span()=> #private::client_of(&(#expr))),
+        }
+    }
+}
+
+/// Reads the name under which the body sees its guard or its term.
+pub(crate) fn guard(value: &Expr) -> Result<Ident> {
+    // `self` and `Self` also parse as identifiers, but a `let` cannot bind them.
+    let name = name_in(value).filter(|name| *name != "self" && *name != "Self");
+    name.cloned().ok_or_else(|| {
+        Error::new_spanned(value, "`guard` takes a name for the guard in the body: `guard = held`")
+    })
+}
+
+/// Reads the function from the lock's error to that of the annotated function.
+pub(crate) fn map_err(value: &Expr) -> Result<Expr> {
+    match ungroup(value) {
+        Expr::Path(_) | Expr::Closure(_) => Ok(value.clone()),
+        _ => Err(Error::new_spanned(
+            value,
+            "`map_err` takes a function or a closure: `map_err = |error| Status::unavailable(error.to_string())`",
+        )),
+    }
+}
+
+/// Reads the name of the annotated function in logs, and of its locks in events and metrics.
+pub(crate) fn name(value: &Expr) -> Result<LitStr> {
+    match string(value) {
+        Some(name) if !name.value().trim().is_empty() => Ok(name.clone()),
+        Some(name) => Err(Error::new(name.span(), "a name cannot be empty")),
+        None => Err(Error::new_spanned(value, "`name` takes a string: `name = \"settle orders\"`")),
+    }
+}
+
+/// Reads the path of the crate `zklock`, bare or quoted.
+pub(crate) fn krate(value: &Expr) -> Result<Path> {
+    match (ungroup(value), string(value)) {
+        (_, Some(quoted)) => quoted.parse_with(Path::parse_mod_style).map_err(|_| {
+            Error::new(quoted.span(), format!("{:?} is not the path of a crate", quoted.value()))
+        }),
+        (Expr::Path(path), _) if path.qself.is_none() => Ok(path.path.clone()),
+        _ => {
+            let message = "`crate` takes the path of the `zklock` crate: `crate = some::path`";
+            Err(Error::new_spanned(value, message))
+        }
+    }
+}
+
+/// Reads a number of permits.
+pub(crate) fn permits(value: &Expr) -> Result<Expr> {
+    match ungroup(value) {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.base10_digits() == "0" => {
+            Err(Error::new_spanned(value, "the number of permits is at least one"))
+        }
+        Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => Ok(value.clone()),
+        Expr::Lit(_) => Err(Error::new_spanned(value, "permits are counted: `permits = 1, of = 5`")),
+        _ => Ok(value.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Expr {
+        syn::parse_str(text).unwrap()
+    }
+
+    #[track_caller]
+    fn check<T>(read: Result<T>, expected: &str) {
+        assert_eq!(read.err().map(|error| error.to_string()).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_choice_is_one_of_two_names() {
+        assert_eq!(OnLost::read(&value("finish")).unwrap(), OnLost::Finish);
+        assert_eq!(Mode::read(&value("write")).unwrap(), Mode::Write);
+        let modes = "the modes are `read` and `write`; without one, the lock is a mutex";
+        check(Mode::read(&value("exclusive")), &format!("unknown mode `exclusive`\n{modes}"));
+        check(Mode::read(&value("shared")), &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
+        let values = "`cancel` drops the body at its next await, `finish` lets it run to its end";
+        check(
+            OnLost::read(&value("drop")),
+            &format!("unknown value `drop`, did you mean `cancel`?\n{values}"),
+        );
+        let names = "`mode` takes one of two names: `mode = read` or `mode = write`";
+        for other in ["\"read\"", "read | write", "[read]", "Mode::Read", "7", "pick(read)"] {
+            check(Mode::read(&value(other)), names);
+        }
+    }
+
+    #[track_caller]
+    fn check_wait(input: &str, expected: &str) {
+        let shown = match Wait::read(&value(input)) {
+            Ok(wait) => Wait::expand(Some(&wait), &quote!(p)).to_string().replace(' ', ""),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown, expected, "{input}");
+    }
+
+    #[test]
+    fn a_wait_is_a_duration() {
+        check_wait(r#""1m 30s""#, "p::Wait::For(::core::time::Duration::new(90u64,0u32))");
+        check_wait(r#""1500ms""#, "p::Wait::For(::core::time::Duration::new(1u64,500000000u32))");
+        check_wait("forever", "p::Wait::Forever");
+        check_wait("self.patience", "p::Wait::For({letlength:::core::time::Duration=self.patience;length})");
+        assert_eq!(Wait::expand(None, &quote!(p)).to_string(), "p :: Wait :: Default");
+    }
+
+    #[test]
+    fn what_is_not_a_duration_is_refused() {
+        let zero = "a wait of zero can never acquire the lock\n\
+                    write `no_wait` for a call that returns at once where the lock is taken";
+        check_wait(r#""0s""#, zero);
+        check_wait("0", zero);
+        check_wait(r#""forever""#, QUOTED);
+        check_wait("5", "a wait needs a unit: `wait = \"5s\"`");
+        check_wait("5s", "quote the duration: `wait = \"5s\"`");
+        check_wait("1.5", "quote the duration and give it a unit: `wait = \"1.5s\"`");
+        check_wait("-5", "a wait cannot be negative");
+        check_wait("true", "`wait` takes a duration: `wait = \"5s\"`, `forever` or an expression");
+        check_wait(
+            r#""5 parsecs""#,
+            "\"5 parsecs\" is not a duration: unknown time unit \"parsecs\", supported units: \
+             ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)\n\
+             write for example \"5s\", \"1500ms\" or \"1m 30s\"",
+        );
+    }
+
+    #[test]
+    fn a_word_a_closure_or_a_value_says_what_is_returned() {
+        let otherwise = |text: &str| Otherwise::read(&value(text));
+        assert!(matches!(otherwise("skip"), Otherwise::Skip));
+        assert!(matches!(otherwise("wait"), Otherwise::Wait(_)));
+        assert!(matches!(otherwise("error"), Otherwise::Error));
+        for closure in ["|error| Err(error.into())", "move |_| 7"] {
+            assert!(matches!(otherwise(closure), Otherwise::Closure(_)), "{closure}");
+        }
+        for value in ["(skip)", "Ok(0)", "{ wait }", "Self::error", "return 7", "(|| 7)()"] {
+            assert!(matches!(otherwise(value), Otherwise::Value(_)), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_crate_may_be_quoted() {
+        for (input, expected) in [("\"::other::zk\"", ":: other :: zk"), ("super::zk", "super :: zk")] {
+            assert_eq!(krate(&value(input)).unwrap().to_token_stream().to_string(), expected);
+        }
+        check(krate(&value(r#""a b""#)), "\"a b\" is not the path of a crate");
+        let message = "`crate` takes the path of the `zklock` crate: `crate = some::path`";
+        check(krate(&value("7")), message);
+    }
+
+    #[test]
+    fn clients_are_named_or_computed() {
+        let show = |text: &str| {
+            Client::expand(Some(&Client::read(&value(text)).unwrap()), &quote!(p))
+                .to_string()
+                .replace(' ', "")
+        };
+        assert_eq!(Client::expand(None, &quote!(p)).to_string(), "p :: client ()");
+        assert_eq!(show("\"reporting\""), r#"p::named_client("reporting")"#);
+        assert_eq!(show("self.client"), "p::client_of(&(self.client))");
+        check(Client::read(&value("\"\"")), "the name of a client cannot be empty");
+    }
+
+    #[test]
+    fn errors_are_mapped_by_a_function_or_a_closure() {
+        for map in ["Status::from_lock", "into", "|error| Failed(error)", "crate::map::<u8>"] {
+            assert!(map_err(&value(map)).is_ok(), "{map}");
+        }
+        let expected = "`map_err` takes a function or a closure: \
+                        `map_err = |error| Status::unavailable(error.to_string())`";
+        check(map_err(&value("f(g)")), expected);
+        check(map_err(&value("\"into\"")), expected);
+    }
+
+    #[test]
+    fn names_are_strings_and_guards_are_names() {
+        assert_eq!(name(&value("\"settle\"")).unwrap().value(), "settle");
+        check(name(&value("\" \"")), "a name cannot be empty");
+        check(name(&value("settle")), "`name` takes a string: `name = \"settle orders\"`");
+        for other in ["_", "self", "a.b", "\"held\""] {
+            assert!(guard(&value(other)).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn permits_are_counted() {
+        check(permits(&value("0")), "the number of permits is at least one");
+        check(permits(&value("\"5\"")), "permits are counted: `permits = 1, of = 5`");
+    }
+}
