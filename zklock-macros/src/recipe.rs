@@ -20,8 +20,8 @@ pub(crate) enum Recipe {
     Write,
     Permits {
         /// The number of permits that the call takes, or `None` for one.
-        wanted: Option<Expr>,
-        of: Expr,
+        wanted: Option<Box<Expr>>,
+        of: Box<Expr>,
     },
     Term,
 }
@@ -35,7 +35,7 @@ impl Recipe {
                 let message = format!("{number} permits of {size} can never be acquired");
                 Err(Error::new_spanned(&wanted, message))
             }
-            None => Ok(Self::Permits { wanted, of }),
+            None => Ok(Self::Permits { wanted: wanted.map(Box::new), of: Box::new(of) }),
         }
     }
 
