@@ -13,12 +13,12 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, LitStr, Result};
 
+use crate::names::Kind;
 use crate::names::means;
 use crate::once::{Once, Period, Tick};
 use crate::path::Path;
 use crate::recipe::Recipe;
 use crate::syntax::Errors;
-use crate::target::Kind;
 
 pub(crate) use list::{Given, List};
 use values::Mode;

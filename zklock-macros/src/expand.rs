@@ -16,8 +16,9 @@ use syn::{Error, Result, ReturnType, Signature, Type, token};
 use crate::args::{Args, Client, OnLost, Otherwise, Wait};
 use crate::arguments::{Arguments, Expressions, Variable, all_used};
 use crate::boxed;
+use crate::names::Kind;
 use crate::syntax::{Errors, braced, erased_output, mixed, output_span, private, ungroup_type};
-use crate::target::{Form, Kind, Reports, Target};
+use crate::target::{Form, Reports, Target};
 
 /// Parses both inputs of an attribute and generates the function. If anything fails, returns the item as it was, followed
 /// by all errors.

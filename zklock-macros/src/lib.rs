@@ -11,6 +11,7 @@ mod duration;
 mod expand;
 mod names;
 mod once;
+mod outliving;
 mod path;
 mod patterns;
 mod recipe;
@@ -20,7 +21,7 @@ mod test;
 
 use proc_macro::TokenStream;
 
-use target::Kind;
+use names::Kind;
 
 #[cfg_attr(not(doctest), doc = include_str!("../doc/distributed_lock.md"))]
 #[proc_macro_attribute]

@@ -1,11 +1,7 @@
 //! Reads the function under the attribute. The body is kept as raw tokens, so that an incomplete body, as in
 //! an editor, still expands.
 //!
-//! Uses only `boxed` and `syntax`.
-//!
-//! * `outliving`: refuses outputs with work in them that the lock would not cover.
-
-mod outliving;
+//! Uses only `boxed`, `names`, `outliving` and `syntax`.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -16,41 +12,9 @@ use syn::{
 };
 
 use crate::boxed::{self, Boxed};
+use crate::names::Kind;
+use crate::outliving::{self, Body};
 use crate::syntax::{Errors, ungroup_type};
-use outliving::Body;
-
-/// An attribute that runs a function under a lock or a term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    DistributedLock,
-    LeaderOnly,
-}
-
-impl Kind {
-    /// Returns the attribute as it is written.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "`#[distributed_lock]`",
-            Self::LeaderOnly => "`#[leader_only]`",
-        }
-    }
-
-    /// Returns the verb phrase for the step before the body.
-    pub(crate) fn first(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "wait for a lock",
-            Self::LeaderOnly => "ask who leads",
-        }
-    }
-
-    /// Returns the verb phrase for running the body.
-    pub(crate) fn then(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "run under the lock",
-            Self::LeaderOnly => "run as the leader",
-        }
-    }
-}
 
 /// A function with a body, which has passed the checks of its attribute.
 pub(crate) struct Target {
