@@ -3,24 +3,13 @@
 //! Uses no other module of the crate.
 
 mod cause;
-mod debug;
 mod holder;
-mod io;
-mod kinds;
-mod loss;
-mod message;
-mod permission;
-mod token;
 
+use std::fmt;
 use std::time::Duration;
 
-use self::message::{already_installed, behind, closed, lacking, not_installed};
-
-pub use self::cause::{Phase, Refusal};
+pub use self::cause::{LossReason, Permission, Phase, Refusal};
 pub use self::holder::Holder;
-pub use self::loss::LossReason;
-pub use self::permission::Permission;
-pub use self::token::InvalidToken;
 
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///
@@ -293,6 +282,152 @@ impl LockError {
     pub fn contended(path: String) -> Self {
         Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
     }
+
+    /// Returns whether the deadline passed.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Timeout { .. })
+    }
+
+    /// Returns whether the deadline passed while the caller waited behind others, or behind a sibling call under the
+    /// same hold.
+    pub fn is_contended(&self) -> bool {
+        matches!(self, Self::Timeout { phase: Phase::Queued | Phase::Sibling, .. })
+    }
+
+    /// Returns whether a lock or leadership was lost while it was held.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+
+    /// Returns whether this client was asked to do the leader's work, but does not lead.
+    pub fn is_not_leader(&self) -> bool {
+        matches!(self, Self::NotLeader { .. })
+    }
+
+    /// Returns whether the client was shut down, or the candidate was closed.
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed { .. })
+    }
+
+    /// Returns whether the caller's input or configuration is invalid, so that trying again cannot help.
+    pub fn is_invalid(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidPath { .. }
+                | Self::InvalidWait { .. }
+                | Self::InvalidConfig { .. }
+                | Self::InvalidPermits { .. }
+                | Self::InvalidGroup { .. }
+                | Self::Reentrant { .. }
+                | Self::Upgrade { .. }
+                | Self::WouldBlockRuntime { .. }
+                | Self::NotInstalled { .. }
+                | Self::AlreadyInstalled { .. }
+        )
+    }
+}
+
+impl From<LockError> for std::io::Error {
+    fn from(error: LockError) -> Self {
+        use std::io::ErrorKind;
+        let kind = match &error {
+            LockError::Timeout { .. } => ErrorKind::TimedOut,
+            LockError::Denied { .. }
+            | LockError::AuthFailed { .. }
+            | LockError::Tls { .. }
+            | LockError::Kerberos { .. } => ErrorKind::PermissionDenied,
+            LockError::Connect { .. } => ErrorKind::NotConnected,
+            LockError::Closed { .. } => ErrorKind::BrokenPipe,
+            LockError::Refused { refusal: Refusal::NoNode, .. } => ErrorKind::NotFound,
+            LockError::Refused { refusal: Refusal::NodeExists, .. } => ErrorKind::AlreadyExists,
+            invalid if invalid.is_invalid() => ErrorKind::InvalidInput,
+            _ => ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Writes the name of a variant and its fields. It does not compile if one of them is missing.
+macro_rules! fields {
+    ($error:expr, $f:expr, $($variant:ident { $($field:ident),* })*) => {
+        match $error {
+            $(LockError::$variant { $($field),* } => {
+                $f.debug_struct(stringify!($variant))$(.field(stringify!($field), $field))*.finish()
+            })*
+        }
+    };
+}
+
+/// `unwrap`, `main` and failed tests show an error by this.
+impl fmt::Debug for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}: ")?;
+        fields! { self, f,
+            InvalidPath { path, reason }
+            InvalidWait { path, reason }
+            Reentrant { path }
+            Upgrade { path }
+            InvalidPermits { path, wanted, reason }
+            PermitsDiffer { path, ours, theirs }
+            InvalidGroup { reason }
+            MixedRecipes { path, own, other }
+            NotLeader { path }
+            WouldBlockRuntime { path }
+            InvalidConfig { setting, reason }
+            NotInstalled { name, path }
+            AlreadyInstalled { name }
+            Connect { endpoints, waited, reason }
+            Timeout { path, waited, phase, holder }
+            Lost { path, reason }
+            Denied { path, permission }
+            AuthFailed { endpoints }
+            Tls { endpoints, reason }
+            Kerberos { endpoints, reason }
+            Refused { path, refusal }
+            OutcomeUnknown { path, reason }
+            Forked { path }
+            Closed { path }
+        }
+    }
+}
+
+fn behind(holder: Option<&Holder>) -> String {
+    holder.map(|holder| format!(": {holder}")).unwrap_or_default()
+}
+
+fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
+    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
+    match name {
+        Some(name) => {
+            format!(
+                "no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up, or \
+                 `TestServer::client_as` in a `#[zklock::test]`"
+            )
+        }
+        None => format!(
+            "no client is installed{lock}: call `zklock::install` at start-up; a test that is a `#[zklock::test]` \
+             has one"
+        ),
+    }
+}
+
+fn closed(path: &str) -> String {
+    match path {
+        "" => "the client is closed".to_owned(),
+        path => format!("cannot use lock {path}: the client is closed"),
+    }
+}
+
+fn already_installed(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("a client is already installed as {name:?}"),
+        None => "a client is already installed".to_owned(),
+    }
+}
+
+/// Returns the part of a message that names a permission.
+fn lacking(permission: Option<Permission>) -> String {
+    permission.map_or_else(String::new, |permission| format!(": this client may not {permission} there"))
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ mod semaphore;
 mod session;
 mod survey;
 mod tasks;
-mod text;
 mod tick;
 mod token;
 
@@ -40,7 +39,7 @@ pub use client::{Client, Readiness};
 #[doc(hidden)]
 pub use current::held;
 pub use current::{Current, current};
-pub use error::{Holder, InvalidToken, LockError, LossReason, Permission, Phase, Refusal};
+pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
@@ -69,4 +68,4 @@ pub use session::login::Gssapi;
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
 pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
-pub use token::FencingToken;
+pub use token::{FencingToken, InvalidToken};

@@ -4,13 +4,12 @@
 //! root, it is neither the servers' own `/zookeeper` nor below it, and together with its namespace
 //! it stays below the servers' default packet limit.
 //!
-//! Uses the floor below: `error` and `text`.
+//! Uses only `error`.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::error::LockError;
-use crate::text::Text;
 
 /// A validated absolute path under the root (chroot and namespace) of one client.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -79,19 +78,11 @@ impl NodePath {
         self.full.rsplit_once('/').map_or("", |(parent, _)| parent)
     }
 
-    /// Returns a child's path on the server, for one request.
-    pub(crate) fn one_child(&self, name: &str) -> OnePath {
-        OnePath::concat(&[&self.full, "/", name])
-    }
-
     /// Returns a child's path on the server.
     pub(crate) fn child(&self, name: &str) -> String {
         [&self.full, "/", name].concat()
     }
 }
-
-/// The path of a node in one request.
-pub(crate) type OnePath = Text<[u8; 128]>;
 
 /// A path that was validated for the clients with one root, for generated code.
 #[doc(hidden)]
@@ -227,7 +218,6 @@ mod tests {
             assert_eq!(node.relative(), path);
         }
         assert_eq!(NodePath::new("", "/a").unwrap().child("x"), "/a/x");
-        assert_eq!(&*NodePath::new("", "/a").unwrap().one_child("x"), "/a/x");
         let below = NodePath::new("/app", "/a").unwrap().below("x");
         assert_eq!((below.full(), below.relative(), below.parent()), ("/app/a/x", "/a/x", "/app/a"));
         assert_eq!(NodePath::new("", "/a").unwrap().parent(), "");

@@ -1,4 +1,4 @@
-//! The phase of an operation that timed out, and the reasons for which a server refuses a request.
+//! The causes of errors: phases, refusals, losses and permissions.
 
 use std::fmt;
 
@@ -67,5 +67,75 @@ impl fmt::Display for Refusal {
             ),
             Self::Other(reason) => f.write_str(reason),
         }
+    }
+}
+
+/// The reason for the loss of a lock or of leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// Somebody else deleted the lock's node.
+    NodeDeleted,
+    /// The lock's node now belongs to another session.
+    OwnerChanged,
+    /// The session expired or was closed, or belongs to the process from which this one was forked.
+    SessionEnded,
+    /// The servers did not answer for so long that they may have handed the lock on.
+    LeaseExpired,
+    /// The connection broke, and the leader's [`Policy`](crate::Policy) is to give up leadership at once.
+    Suspended,
+    /// The leader resigned, its candidate was closed, or its callback returned; or the holder gave the lock back.
+    Resigned,
+}
+
+impl LossReason {
+    /// Returns the name for the values of labels and fields.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NodeDeleted => "node_deleted",
+            Self::OwnerChanged => "owner_changed",
+            Self::SessionEnded => "session_ended",
+            Self::LeaseExpired => "lease_expired",
+            Self::Suspended => "suspended",
+            Self::Resigned => "resigned",
+        }
+    }
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NodeDeleted => "its node was deleted by somebody else",
+            Self::OwnerChanged => "its node belongs to another session",
+            Self::SessionEnded => "the session ended",
+            Self::LeaseExpired => "the servers did not answer in time",
+            Self::Suspended => "the connection broke",
+            Self::Resigned => "it was given up",
+        })
+    }
+}
+
+/// A permission that a client lacks, in the terms of ZooKeeper's access control lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Permission {
+    /// `r`: to read the data of a node, and to list its children.
+    Read,
+    /// `w`: to write the data of a node.
+    Write,
+    /// `c`: to create children of a node.
+    Create,
+    /// `d`: to delete children of a node.
+    Delete,
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read nodes",
+            Self::Write => "write nodes",
+            Self::Create => "create nodes",
+            Self::Delete => "delete nodes",
+        })
     }
 }

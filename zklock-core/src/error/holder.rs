@@ -81,7 +81,7 @@ impl fmt::Display for Holder {
         match self {
             Self::ThisClient { .. } => f.write_str("another call of this process"),
             Self::Other { identity, session_id, entered, .. } => {
-                let since = Utc::of(*entered);
+                let since = shown(*entered);
                 match identity.as_str() {
                     "" => write!(f, "session {session_id:#x}")?,
                     identity => write!(f, "{identity:?} (session {session_id:#x})")?,
@@ -92,7 +92,7 @@ impl fmt::Display for Holder {
                 f,
                 "the persistent node {path}, created at {}, which no session owns and which stays until somebody \
                  deletes it",
-                Utc::of(*created)
+                shown(*created)
             ),
         }
     }
@@ -106,44 +106,14 @@ fn count(ahead: usize) -> u32 {
     u32::try_from(ahead).unwrap_or(u32::MAX)
 }
 
-/// A time in the form of RFC 3339, to the second.
-struct Utc {
-    year: u64,
-    month: u64,
-    day: u64,
-    second_of_day: u64,
+/// Returns the text of a time in the form of RFC 3339, which has years of four digits.
+fn shown(time: SystemTime) -> humantime::Rfc3339Timestamp {
+    let last = SystemTime::UNIX_EPOCH + LAST;
+    humantime::format_rfc3339_seconds(time.clamp(SystemTime::UNIX_EPOCH, last))
 }
 
-impl Utc {
-    /// The conversion of days into a date is H. Hinnant's `civil_from_days`, for days since 1970.
-    fn of(time: SystemTime) -> Self {
-        let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        // Counted from the 1st of March of the year 0, so that the leap day is the last one of a year.
-        let days = seconds / DAY + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-        let from_march = (5 * day_of_year + 2) / 153;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        Self {
-            year: year + era * 400 + u64::from(month <= 2),
-            month,
-            day: day_of_year - (153 * from_march + 2) / 5 + 1,
-            second_of_day: seconds % DAY,
-        }
-    }
-}
-
-impl fmt::Display for Utc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { year, month, day, second_of_day } = self;
-        let (hour, minute, second) = (second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-    }
-}
-
-/// The number of seconds of a day.
-const DAY: u64 = 24 * 60 * 60;
+/// The last second of the year 9999.
+const LAST: Duration = Duration::from_secs(253_402_300_799);
 /// The number of characters of an identity that are kept.
 const SHOWN: usize = 200;
 
@@ -173,13 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
-        let date = |seconds| Utc::of(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).to_string();
-        assert_eq!(date(951_782_399), "2000-02-28T23:59:59Z");
-        assert_eq!(date(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(date(951_868_800), "2000-03-01T00:00:00Z");
-        assert_eq!(date(1_704_067_199), "2023-12-31T23:59:59Z");
-        assert_eq!(date(1_795_397_400), "2026-11-23T01:30:00Z");
-        assert_eq!(date(4_107_542_400), "2100-03-01T00:00:00Z");
+    fn a_time_that_no_calendar_has_is_shown() {
+        let holder = |ms| Holder::persistent("/a".to_owned(), ms, 1).to_string();
+        assert!(holder(i64::MIN).contains(" 1970-01-01T00:00:00Z,"));
+        assert!(holder(i64::MAX).contains(" 9999-12-31T23:59:59Z,"));
     }
 }

@@ -11,9 +11,6 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use uuid::Uuid;
 
-use crate::path::OnePath;
-use crate::text::Text;
-
 use super::claim::{Role, role_of_stranger};
 
 /// The globally unique identity of one acquisition's contender.
@@ -45,23 +42,17 @@ impl ContenderId {
 
     /// Returns the name to create, to which the server appends the sequence.
     pub(crate) fn node_prefix(self, role: Role) -> String {
-        let mut uuid = Uuid::encode_buffer();
-        [PROTECTED, self.0.hyphenated().encode_lower(&mut uuid), "-", role.base()].concat()
+        format!("{PROTECTED}{}-{}", self.0, role.base())
     }
 
     /// Returns the path to create below this one, to which the server appends the sequence.
-    pub(crate) fn node_path(self, dir: &str, role: Role) -> OnePath {
-        let mut uuid = Uuid::encode_buffer();
-        let uuid = self.0.hyphenated().encode_lower(&mut uuid);
-        OnePath::concat(&[dir, "/", PROTECTED, uuid, "-", role.base()])
+    pub(crate) fn node_path(self, dir: &str, role: Role) -> String {
+        format!("{dir}/{}", self.node_prefix(role))
     }
 }
 
-/// The name of a node. That of an own contender is not on the heap.
-pub(crate) type NodeName = Text<[u8; ROOM]>;
-
 /// The names of nodes, mostly one.
-pub(crate) type Names = SmallVec<[NodeName; 1]>;
+pub(crate) type Names = SmallVec<[String; 1]>;
 
 /// The name of an own contender's node, in a form that takes little memory: there is one for each lock that is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +87,8 @@ impl Name {
     }
 
     /// Returns the name as a text.
-    pub(crate) fn text(&self) -> NodeName {
-        NodeName::format(format_args!("{self}"))
+    pub(crate) fn text(&self) -> String {
+        self.to_string()
     }
 
     /// Tells whether this is the name with this text.
@@ -234,12 +225,6 @@ fn parse_id(prefix: &str) -> Option<ContenderId> {
 /// The number of digits of a negative sequence. Others have one more.
 const FEWEST_DIGITS: usize = 9;
 const PROTECTED: &str = "_c_";
-/// The length of the longest name of an own node: the prefix, a uuid with a hyphen behind it, the longest base, a sign and
-/// ten digits.
-const LONGEST_NAME: usize = PROTECTED.len() + 37 + 8 + 11;
-/// The room for a name that is not on the heap.
-const ROOM: usize = 64;
-const _: () = assert!(LONGEST_NAME <= ROOM);
 /// The bits of a uuid's last field that count attempts.
 const ATTEMPTS: u64 = 0xffff;
 
@@ -306,13 +291,12 @@ mod tests {
             format!("_c_{UUID}-lock--000000005"),
             format!("_c_{}-lock-0000000005", UUID.to_uppercase()),
             format!("x_c_{UUID}-lock-0000000005"),
-            "x".repeat(2 * LONGEST_NAME),
+            "x".repeat(200),
         ];
         for name in own.into_iter().chain(others).chain(unusual) {
             assert_eq!(*Name::new(&name).text(), name);
         }
         let longest = format!("{}-2147483648", id().node_prefix(Role::Read));
-        assert_eq!(longest.len(), LONGEST_NAME);
         let parts = Name::new(&longest);
         assert!(matches!(parts.0, Form::Parts { .. }));
         assert_eq!(&*parts.text(), longest);

@@ -195,7 +195,7 @@ mod tests {
         let own = format!("{}0000000002", id.next_attempt().node_prefix(Role::Exclusive));
         let late = format!("{}0000000003", id.node_prefix(Role::Exclusive));
         let children = vec![own.clone(), late.clone(), "x-lock-0000000001".into()];
-        assert_eq!(stale(&contenders(&children, &[]), id, &own).as_slice(), [late.into()]);
+        assert_eq!(stale(&contenders(&children, &[]), id, &own).as_slice(), [late]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The forms of a token as one number or two.
 
-use super::FencingToken;
-use crate::error::InvalidToken;
+use super::{FencingToken, InvalidToken};
 
 /// The number of bits for the hand-offs in the form of 64 bits.
 const HANDOFF_BITS: u32 = 15;

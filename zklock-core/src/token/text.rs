@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::FencingToken;
-use crate::error::InvalidToken;
+use super::{FencingToken, InvalidToken};
 
 impl FencingToken {
     /// Returns the token as text of 30 bytes, whose bytewise order is the order of the tokens.

@@ -1,13 +1,13 @@
 //! The events and actions that an acquisition and its driver exchange.
 
 use crate::queue::claim::Role;
-use crate::queue::contender::{ContenderId, Names, NodeName, Sequence};
+use crate::queue::contender::{ContenderId, Names, Sequence};
 use crate::queue::turn::Ahead;
 
 /// A node of this acquisition, as reported by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
-    pub(crate) name: NodeName,
+    pub(crate) name: String,
     /// The zxid of its creation.
     pub(crate) zxid: i64,
     /// The session that owns it.
@@ -50,7 +50,7 @@ pub(crate) enum Event {
     /// The holder lets readers share the lock.
     Downgrade,
     /// The writer's node was replaced with a reader's node of this name.
-    Downgraded(NodeName),
+    Downgraded(String),
     /// An outsider deleted the holder's node.
     OwnNodeGone,
     /// The nodes no longer exist.
@@ -91,7 +91,7 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Replacement {
     pub(crate) old: Node,
-    pub(crate) new: NodeName,
+    pub(crate) new: String,
 }
 
 /// How an acquisition ended.

@@ -6,7 +6,6 @@ use super::server::Server;
 use super::world::{Fence, Peer, Session, World};
 use crate::queue::acquisition::End;
 use crate::queue::claim::Claim;
-use crate::queue::contender::NodeName;
 
 impl World {
     pub(super) fn check_end(&self, index: usize, end: &End) {
@@ -31,7 +30,7 @@ impl World {
     /// That is not so for a node of another session, the holder of which counts until it is told.
     pub(super) fn check_exclusion(&self) {
         let nodes = self.server.nodes();
-        let exists = |held: &NodeName| nodes.iter().any(|node| node.name == *held);
+        let exists = |held: &String| nodes.iter().any(|node| node.name == *held);
         let holds = |(index, peer): &(usize, &Rc<Peer>)| {
             peer.held_names().iter().any(exists) || peer.holds_by_another_session(Server::session_of(*index))
         };

@@ -8,7 +8,7 @@ use super::numbers::Memory;
 use super::server::{Server, View};
 use crate::queue::acquisition::{Acquisition, Action, Node};
 use crate::queue::claim::{Claim, Role};
-use crate::queue::contender::{ContenderId, NodeName};
+use crate::queue::contender::ContenderId;
 use crate::queue::turn::{self, Turn};
 
 #[derive(Clone)]
@@ -123,7 +123,7 @@ impl World {
 
 impl Peer {
     /// Returns the names of the nodes by which the peer can hold the lock.
-    pub(super) fn held_names(&self) -> Vec<NodeName> {
+    pub(super) fn held_names(&self) -> Vec<String> {
         match &self.action {
             Some(Action::Hold(node)) => vec![node.name.clone()],
             Some(Action::Downgrade(replacement)) => {

@@ -108,7 +108,7 @@ impl Driver {
 
     async fn delete(&mut self, names: Names) -> Event {
         for name in &*names {
-            if let Err(fault) = self.session.ops().delete(&self.path.one_child(name)).await {
+            if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
             }
         }

@@ -5,10 +5,9 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::error::Permission;
-use crate::path::OnePath;
 use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
-use crate::queue::contender::{ContenderId, NodeName};
+use crate::queue::contender::ContenderId;
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 use crate::session::notice::{Kind, Subject, Watch};
@@ -36,7 +35,7 @@ impl Entry {
 
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
-    pub(super) fn path(&self) -> OnePath {
+    pub(super) fn path(&self) -> String {
         self.id.node_path(self.dir, self.role)
     }
 }
@@ -93,7 +92,7 @@ impl Ops {
         let created = created.map_err(|fault| fault.lacking(Permission::Create));
         let node = created.map(|(stat, sequence)| Node {
             // The server prints the number as a signed 32-bit number, and the library widens it.
-            name: NodeName::format(format_args!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64())),
+            name: format!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64()),
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         });

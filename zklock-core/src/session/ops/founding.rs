@@ -4,7 +4,6 @@ use zookeeper_client as zk;
 
 use crate::error::Permission;
 use crate::queue::acquisition::Node;
-use crate::queue::contender::NodeName;
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
 
@@ -32,7 +31,7 @@ impl Ops {
     pub(crate) async fn found(&self, newcomer: Newcomer<'_>) -> Result<Node, Unfounded> {
         let client = self.client().map_err(Unfounded::Failed)?;
         let (acls, prefix) = (self.acls.own.acls(), newcomer.path());
-        let first = format!("{}{:010}", &*prefix, 0);
+        let first = format!("{prefix}{:010}", 0);
         let mut transaction = Transaction::new(&client);
         let steps = transaction
             .create(newcomer.dir, b"", (zk::CreateMode::Container, acls))
@@ -49,7 +48,7 @@ impl Ops {
             (Err(fault), None) => Err(Unfounded::Failed(fault)),
             (Ok(results), None) => match &results[..] {
                 [_, _, zk::MultiWriteResult::SetData { stat }] => {
-                    let name = NodeName::format(format_args!("{}", &first[newcomer.dir.len() + 1..]));
+                    let name = first[newcomer.dir.len() + 1..].to_owned();
                     Ok(Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner })
                 }
                 _ => Err(Unfounded::Failed(Fault::Unknown("the server answered another transaction".into()))),
